@@ -1,0 +1,183 @@
+/* cassini: interleaving of periodic network demand. The only door to the kernel.
+ *
+ * Representation of time. One tick is 1 ns in int64_t. Iteration times, phase edges and shifts are whole ticks, and
+ * demands and capacities are whole kbit/s. Every alignment, gcd and comparison of times is therefore an integer
+ * operation: the same input gives the same shifts on every machine, and the cost of an answer depends on the number of
+ * edges, never on the resolution of time. Products of time and rate are summed in double after dividing all rates by
+ * their greatest common divisor: the sums are exact while they stay below 2^53, and beyond that every score is still
+ * within 1e-9 of the true one (the kernel is compiled without floating-point contraction, sums run in a fixed order).
+ *
+ * Conventions. Every function returns a status and writes its outputs only when it returns CASSINI_OK. The caller owns
+ * all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or signal out; each may be
+ * called from any number of threads at once. Array lengths stand in brackets.
+ *
+ * A link problem is always passed as the same seven arguments:
+ *
+ *   n_jobs                         1 .. CASSINI_MAX_JOBS
+ *   period        [n_jobs]         iteration times, ticks, 1 .. CASSINI_MAX_TICKS
+ *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing from 0
+ *   phase_start   [n_phases]       ticks, 0 <= start < period of its job
+ *   phase_length  [n_phases]       ticks, 0 <= length <= period of its job; may wrap past the end of the iteration
+ *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE; overlapping phases of one job add up
+ *   capacity                       kbit/s, 1 .. CASSINI_MAX_RATE
+ */
+#ifndef CASSINI_CASSINI_H
+#define CASSINI_CASSINI_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#if defined(CASSINI_BUILDING)
+#define CASSINI_API __declspec(dllexport)
+#else
+#define CASSINI_API __declspec(dllimport)
+#endif
+#else
+#define CASSINI_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CASSINI_ABI_VERSION 1
+
+#define CASSINI_MAX_TICKS ((int64_t)1 << 40)
+#define CASSINI_MAX_RATE ((int64_t)1 << 40)
+#define CASSINI_MAX_JOBS ((int64_t)1024)
+#define CASSINI_MAX_PHASES ((int64_t)1 << 17) /* of all jobs of one link together */
+#define CASSINI_MAX_ANGLES ((int64_t)1 << 20)
+
+/* Status codes. */
+#define CASSINI_OK 0
+#define CASSINI_EINVAL 1    /* an argument is out of its range; cassini_strerror says no more: check at the caller */
+#define CASSINI_ENOMEM 2    /* out of memory */
+#define CASSINI_EINTERNAL 3 /* a defect of this library */
+#define CASSINI_ECANCELED 4 /* *options->cancel became non-zero before an answer was complete */
+
+/* Why a search stopped. */
+#define CASSINI_STOP_COMPLETE 0 /* proven */
+#define CASSINI_STOP_NODES 1    /* node_limit */
+#define CASSINI_STOP_DEADLINE 2 /* deadline_ns */
+#define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see below */
+
+/* Methods. */
+#define CASSINI_METHOD_EXACT 0  /* continuous time, exact optimum */
+#define CASSINI_METHOD_ANGLES 1 /* the paper's formulation on a grid of angles */
+
+/* Options of every call. Fill with cassini_default_options, then change what you need: the size field lets the struct
+ * grow without breaking callers that were compiled before. */
+typedef struct cassini_options {
+  int64_t size;            /* sizeof(cassini_options) at the caller; set by cassini_default_options */
+  int32_t method;          /* CASSINI_METHOD_*; default EXACT */
+  int32_t reserved;        /* 0 */
+  int64_t angles;          /* |A| of METHOD_ANGLES, 1 .. CASSINI_MAX_ANGLES; default 72 (5 degrees) */
+  int64_t resolution;      /* ticks; how precisely a shift can be held (F1b); 0 turns free jobs off; default 500000 */
+  double slack_tolerance;  /* score; how much a score may drop within slack and hold (F5); >= 0; default 0.01 */
+  int64_t node_limit;      /* >= 1; default CASSINI_DEFAULT_NODE_LIMIT; INT64_MAX means none. A node is one partial
+                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
+                              bounds time whatever the periods. */
+  int64_t deadline_ns;     /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
+  int64_t max_events;      /* limit on sum_j edges_j P'/R_j of a link; default 262144 */
+  int64_t max_levels;      /* limit on distinct partial sums of demand at one instant; default 65536 */
+  const int32_t* cancel;   /* read now and then while searching, may be null; non-zero stops with ECANCELED */
+} cassini_options;
+
+#define CASSINI_DEFAULT_NODE_LIMIT ((int64_t)200000)
+
+/* What is known of one answer. Scores are 1 - mean(excess)/capacity. */
+typedef struct cassini_result {
+  int64_t size;           /* sizeof(cassini_result) at the caller, set by the caller */
+  double score_lower;     /* certified bounds on what the returned shifts score; equal where the score is exact */
+  double score_upper;     /*   (within the limits of folding), else an interval */
+  double upper_bound;     /* no shifts score more, proven */
+  double claimed_score;   /* what the method itself says; differs from the score for METHOD_ANGLES only */
+  int64_t hold;           /* ticks; all jobs may move anywhere within +-hold at once (F5) */
+  int64_t nodes;          /* nodes counted */
+  int32_t optimal;        /* 1: score_lower >= upper_bound - 1e-9 */
+  int32_t stopped_by;     /* CASSINI_STOP_* */
+} cassini_result;
+
+/* The ABI this library was built with; compare with CASSINI_ABI_VERSION before any other call. */
+CASSINI_API int32_t cassini_abi_version(void);
+
+/* "major.minor.patch" of the library; static storage. */
+CASSINI_API const char* cassini_version(void);
+
+/* One line for a status; static storage; never null. */
+CASSINI_API const char* cassini_strerror(int32_t status);
+
+/* Fills *options with the defaults. EINVAL: null. */
+CASSINI_API int32_t cassini_default_options(cassini_options* options);
+
+/* Best shifts for one link: minimises mean (sum_j b_j(t - s_j) - C)+ over the LCM circle.
+ *
+ *   options                        may be null: defaults
+ *   shift    [n_jobs]  out         ticks, 0 <= shift < period
+ *   slack    [n_jobs]  out         ticks; see cassini_evaluate_link
+ *   is_free  [n_jobs]  out         1 for a job whose shift does not matter (F1b), else 0
+ *   result   [1]       in, out     result->size must be set
+ *
+ * Beyond max_events or max_levels the answer is certified bounds, optimal = 0, stopped_by = STOP_LIMITS.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: exponential in n_jobs at worst, bounded by node_limit. */
+CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                                       const int64_t* phase_start, const int64_t* phase_length,
+                                       const int64_t* phase_rate, int64_t capacity, const cassini_options* options,
+                                       int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result);
+
+/* Score, slack and hold of given shifts.
+ *
+ *   shift        [n_jobs]          ticks; any integer, taken modulo the period
+ *   score_lower  [1]  out          certified bounds on the score; equal within the limits of folding
+ *   score_upper  [1]  out
+ *   slack        [n_jobs]  out     ticks; the largest continuous move of this job alone, the same both ways, the others
+ *                                  held, that keeps the score within slack_tolerance; at most period/2. May be null
+ *                                  together with hold: then neither is computed.
+ *   hold         [1]  out          ticks; certified: any simultaneous moves of at most this keep the same promise
+ *   is_free      [n_jobs]  out     may be null
+ *
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events log events) per job. */
+CASSINI_API int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                                          const int64_t* phase_start, const int64_t* phase_length,
+                                          const int64_t* phase_rate, int64_t capacity, const int64_t* shift,
+                                          const cassini_options* options, double* score_lower, double* score_upper,
+                                          int64_t* slack, int64_t* hold, uint8_t* is_free);
+
+/* Marginal excess of one job (F4): for each query shift of job `job`, the others standing at `shift`, the mean excess
+ * of all jobs together, kbit/s.
+ *
+ *   shift    [n_jobs]              ticks; shift[job] is not read
+ *   query    [n_queries]           ticks, any integers
+ *   excess   [n_queries]  out      kbit/s
+ *
+ * Errors: EINVAL (also when the limits of folding are passed), ENOMEM, EINTERNAL. */
+CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                                      const int64_t* phase_start, const int64_t* phase_length,
+                                      const int64_t* phase_rate, int64_t capacity, const int64_t* shift, int64_t job,
+                                      int64_t n_queries, const int64_t* query, const cassini_options* options,
+                                      double* excess);
+
+/* Solves many links in one call, one after the other. Link i owns jobs job_offset[i] .. job_offset[i+1]-1 of the
+ * concatenated job arrays; phase_offset has one entry per job plus one, running over all links.
+ *
+ *   n_links                        >= 0
+ *   job_offset   [n_links + 1]
+ *   period       [n_total_jobs]    and so on, as above
+ *   capacity     [n_links]
+ *   shift, slack, is_free  [n_total_jobs]  out
+ *   result       [n_links] in, out result[i].size must be set
+ *   status       [n_links] out     CASSINI_OK, or why this link was not solved; the others are solved all the same
+ *
+ * deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL only where the call itself makes no
+ * sense (null pointers, offsets); ECANCELED stops at the link reached. */
+CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
+                                        const int64_t* phase_offset, const int64_t* phase_start,
+                                        const int64_t* phase_length, const int64_t* phase_rate,
+                                        const int64_t* capacity, const cassini_options* options, int64_t* shift,
+                                        int64_t* slack, uint8_t* is_free, cassini_result* result, int32_t* status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CASSINI_CASSINI_H */

@@ -1,0 +1,228 @@
+#include "bounds.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "marginal.hpp"
+
+namespace cassini {
+namespace {
+
+constexpr std::size_t kExactMatching = 12;
+constexpr std::size_t kPairs = 64;
+constexpr double kBins = 4096.0;  // of demand levels in an interval computation
+
+// Largest sum of gains over disjoint pairs.
+double best_matching(std::size_t n, const std::vector<double>& gain) {
+  if (n <= kExactMatching) {
+    std::vector<double> best(std::size_t{1} << n, 0.0);
+    for (std::size_t set = 1; set < best.size(); ++set) {
+      std::size_t first = 0;
+      while (!((set >> first) & 1U)) ++first;
+      const std::size_t rest = set & ~(std::size_t{1} << first);
+      best[set] = best[rest];
+      for (std::size_t k = first + 1; k < n; ++k) {
+        if ((rest >> k) & 1U) best[set] = std::max(best[set], gain[first * n + k] + best[rest & ~(std::size_t{1} << k)]);
+      }
+    }
+    return best.back();
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < n * n; ++i) {
+    if (i / n < i % n && gain[i] > 0.0) order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+    return gain[x] != gain[y] ? gain[x] > gain[y] : x < y;
+  });
+  std::vector<uint8_t> used(n, 0);
+  double sum = 0.0;
+  for (const std::size_t i : order) {
+    if (used[i / n] || used[i % n]) continue;
+    used[i / n] = used[i % n] = 1;
+    sum += gain[i];
+  }
+  return sum;
+}
+
+double least_marginal(const Marginal& marginal, std::vector<int64_t>& kinks) {
+  marginal.kinks(kinks);
+  double least = std::numeric_limits<double>::infinity();
+  for (const int64_t s : kinks) least = std::min(least, marginal.at(s));
+  return least;
+}
+
+// Value and probability of a demand at a uniformly random residue, ascending.
+std::vector<Atom> distribution(const Demand& demand) {
+  std::vector<Atom> atoms;
+  const double whole = static_cast<double>(demand.turn) * demand.weight;
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    const double share = static_cast<double>(demand.end_of(i) - demand.begin[i]) / whole;
+    for (std::size_t k = demand.offset[i]; k < demand.offset[i + 1]; ++k) {
+      atoms.push_back({demand.atoms[k].value, demand.atoms[k].weight * share});
+    }
+  }
+  std::sort(atoms.begin(), atoms.end(), [](const Atom& x, const Atom& y) { return x.value < y.value; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    if (kept > 0 && atoms[kept - 1].value == atoms[i].value) {
+      atoms[kept - 1].weight += atoms[i].weight;
+    } else {
+      atoms[kept++] = atoms[i];
+    }
+  }
+  atoms.resize(kept);
+  return atoms;
+}
+
+// Sum of two random demands coupled largest with largest.
+std::vector<Atom> comonotone(const std::vector<Atom>& a, const std::vector<Atom>& b) {
+  std::vector<Atom> out;
+  std::size_t i = 0;
+  std::size_t k = 0;
+  double left_a = a[0].weight;
+  double left_b = b[0].weight;
+  while (i < a.size() && k < b.size()) {
+    const double share = std::min(left_a, left_b);
+    if (share > 0.0) out.push_back({a[i].value + b[k].value, share});
+    left_a -= share;
+    left_b -= share;
+    // Rounding can leave one side a last crumb; the largest values must not lose it, so the last atom takes all.
+    if (left_a <= 0.0 && ++i < a.size()) left_a += a[i].weight;
+    if (left_b <= 0.0 && ++k < b.size()) left_b += b[k].weight;
+  }
+  for (; i < a.size(); left_a = ++i < a.size() ? a[i].weight : 0.0) out.push_back({a[i].value + b.back().value, left_a});
+  for (; k < b.size(); left_b = ++k < b.size() ? b[k].weight : 0.0) out.push_back({a.back().value + b[k].value, left_b});
+  return out;
+}
+
+// All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.
+Demand group_demand(const Link& link, std::span<const std::size_t> group, std::span<const int64_t> shift, bool with_base,
+                    Levels levels, int64_t* work) {
+  const Link sub = link.only(group, with_base);
+  // A group of jobs with few residues may keep many levels; one with many residues must keep few.
+  int64_t turn = 1;
+  for (const int64_t t : sub.turn) turn = lcm_capped(turn, t);
+  double intervals = 1.0;
+  double peak = 0.0;
+  for (std::size_t m = 0; m < sub.size(); ++m) {
+    intervals += static_cast<double>(sub.circle(m).edges.size()) * (static_cast<double>(turn) / static_cast<double>(sub.turn[m]));
+  }
+  for (const Circle& job : sub.jobs) peak += job.peak;
+  const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 4.0 / intervals, 8.0, kBins);
+  const double bin = std::max(peak, 1.0) / bins;
+  Limits limits;  // groups were chosen within max_events, and bins keep the levels few
+  limits.max_events = std::numeric_limits<int32_t>::max();
+  limits.max_levels = std::numeric_limits<int32_t>::max();
+
+  Demand sum;
+  Demand scratch;
+  const double keep_all = -1.0;  // a comonotone sum needs every level
+  for (std::size_t j = 0; j < sub.jobs.size(); ++j) {
+    const Circle& job = sub.jobs[j];
+    if (std::find(sub.movable.begin(), sub.movable.end(), j) != sub.movable.end() || job.silent()) continue;
+    Demand one = job.constant() ? always(job.peak) : spread(job, true);
+    coarsen(one, levels, bin);
+    add(sum, one, 0, keep_all, limits, scratch, work, levels, bin);
+    std::swap(sum, scratch);
+  }
+  for (std::size_t m = 0; m < sub.size(); ++m) {
+    Demand one = fold(sub.circle(m), sub.turn[m], true);
+    coarsen(one, levels, bin);
+    // `only` keeps the canonical order, so the m-th movable job of the group is group[m] after sorting.
+    add(sum, one, shift[m], keep_all, limits, scratch, work, levels, bin);
+    std::swap(sum, scratch);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double static_bound(const Link& link, Budget& budget) {
+  const double area = link.area_bound();
+  const double base = mean_excess(link.base, link.capacity);
+  const std::size_t n = link.size();
+  if (n < 2 || n > kPairs) return std::max(area, base);
+  std::vector<double> single(n);
+  std::vector<double> gain(n * n, 0.0);
+  Marginal marginal;
+  Demand placed;
+  std::vector<int64_t> kinks;
+  double singles = 0.0;
+  for (std::size_t m = 0; m < n; ++m) {
+    marginal.build(link.base, link.circle(m), link.capacity, &budget.work);
+    singles += single[m] = marginal.at(0);  // the base is the same at every residue: so is the marginal
+  }
+  double peaks = 0.0;
+  for (std::size_t m = 0; m < n; ++m) peaks += link.circle(m).peak;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!budget.left()) break;
+    add(link.base, link.folded[i], 0, link.capacity - (peaks - link.circle(i).peak), link.limits, placed, &budget.work);
+    for (std::size_t k = i + 1; k < n; ++k) {
+      marginal.build(placed, link.circle(k), link.capacity, &budget.work);
+      gain[i * n + k] = std::max(0.0, least_marginal(marginal, kinks) - single[k]);
+      budget.work += static_cast<int64_t>(kinks.size());
+    }
+  }
+  return std::max(area, base + singles + best_matching(n, gain));
+}
+
+std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
+  std::vector<std::vector<std::size_t>> groups;
+  std::vector<std::vector<int64_t>> periods;
+  const auto fits = [&](const std::vector<std::size_t>& group, const std::vector<int64_t>& period) {
+    const std::vector<int64_t> turns = folded_turns(period, std::vector<uint8_t>(period.size(), 1));
+    int64_t perimeter = 1;
+    for (const int64_t t : turns) perimeter = lcm_capped(perimeter, t);
+    if (perimeter >= kTooLarge) return false;
+    double events = 0.0;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      events += static_cast<double>(link.circle(group[i]).edges.size()) * static_cast<double>(perimeter / turns[i]);
+    }
+    return events <= static_cast<double>(link.limits.max_events);
+  };
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    bool placed = false;
+    for (std::size_t g = 0; g < groups.size() && !placed; ++g) {
+      groups[g].push_back(m);
+      periods[g].push_back(link.circle(m).period);
+      placed = fits(groups[g], periods[g]);
+      if (!placed) {
+        groups[g].pop_back();
+        periods[g].pop_back();
+      }
+    }
+    if (!placed) {
+      groups.push_back({m});
+      periods.push_back({link.circle(m).period});
+    }
+  }
+  return groups;
+}
+
+Interval certified_excess(const Link& link, std::span<const int64_t> shift, int64_t* work) {
+  const std::vector<std::vector<std::size_t>> groups = foldable_groups(link);
+  Interval out;
+  double lower = 0.0;
+  std::optional<std::vector<Atom>> joint;
+  const auto take = [&](std::span<const std::size_t> group, bool with_base) {
+    std::vector<int64_t> own;
+    for (const std::size_t m : group) own.push_back(shift[m]);
+    lower += mean_excess(group_demand(link, group, own, with_base, Levels::inner, work), link.capacity);
+    const std::vector<Atom> outer = distribution(group_demand(link, group, own, with_base, Levels::outer, work));
+    joint = joint ? comonotone(*joint, outer) : outer;
+  };
+  if (groups.empty()) take({}, true);
+  for (std::size_t g = 0; g < groups.size(); ++g) take(groups[g], g == 0);
+  for (const Atom& atom : *joint) {
+    if (atom.value > link.capacity) out.upper += atom.weight * (atom.value - link.capacity);
+  }
+  // Rounding of the sums above stays far below this.
+  const double margin = 1e-11 * link.capacity;
+  out.lower = std::max({0.0, link.area_bound(), lower - margin});
+  out.upper = std::max(out.upper + margin, out.lower);
+  return out;
+}
+
+}  // namespace cassini

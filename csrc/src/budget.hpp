@@ -1,0 +1,67 @@
+// How much a call may still spend: nodes (reproducible), wall clock, and the caller's cancel flag.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <limits>
+
+namespace cassini {
+
+// The caller's cancel flag was seen. Becomes CASSINI_ECANCELED.
+struct Canceled : std::exception {
+  const char* what() const noexcept override { return "canceled"; }
+};
+
+class Budget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Budget(int64_t node_limit, int64_t deadline_ns, const int32_t* cancel)
+      : node_limit_(node_limit), cancel_(cancel), has_deadline_(deadline_ns != std::numeric_limits<int64_t>::max()) {
+    if (has_deadline_) deadline_ = Clock::now() + std::chrono::nanoseconds(deadline_ns);
+  }
+
+  // Demand levels touched; a node limit would not bound time without them.
+  int64_t work = 0;
+
+  int64_t nodes() const { return expanded_ + work / 1024; }
+
+  // Counts one node. False: stop now. Throws Canceled.
+  bool spend() {
+    if (!left()) return false;
+    ++expanded_;
+    return true;
+  }
+
+  // Like spend, without counting.
+  bool left() {
+    if (nodes() >= node_limit_) return stop(true);
+    if (cancel_ != nullptr &&
+        std::atomic_ref<int32_t>(*const_cast<int32_t*>(cancel_)).load(std::memory_order_relaxed) != 0) {
+      throw Canceled{};
+    }
+    if (has_deadline_ && Clock::now() >= deadline_) return stop(false);
+    return true;
+  }
+
+  bool out_of_nodes() const { return out_of_nodes_; }
+  bool out_of_time() const { return out_of_time_; }
+
+ private:
+  bool stop(bool nodes) {
+    (nodes ? out_of_nodes_ : out_of_time_) = true;
+    return false;
+  }
+
+  int64_t node_limit_;
+  int64_t expanded_ = 0;
+  const int32_t* cancel_;
+  bool has_deadline_;
+  bool out_of_nodes_ = false;
+  bool out_of_time_ = false;
+  Clock::time_point deadline_{};
+};
+
+}  // namespace cassini

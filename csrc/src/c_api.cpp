@@ -1,0 +1,408 @@
+// The C functions of cassini.h: checks, translation to and from the kernel's types, exceptions to status codes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "angles.hpp"
+#include "bounds.hpp"
+#include "budget.hpp"
+#include "cassini/cassini.h"
+#include "link.hpp"
+#include "marginal.hpp"
+#include "plateau.hpp"
+#include "search.hpp"
+
+namespace cassini {
+namespace {
+
+constexpr double kProofTolerance = 1e-9;
+constexpr int64_t kMaxRateSum = int64_t{1} << 53;  // peaks must stay exact in double
+
+template <class Body>
+int32_t guarded(Body&& body) noexcept {
+  try {
+    body();
+    return CASSINI_OK;
+  } catch (const std::invalid_argument&) {
+    return CASSINI_EINVAL;
+  } catch (const std::bad_alloc&) {
+    return CASSINI_ENOMEM;
+  } catch (const std::length_error&) {
+    return CASSINI_ENOMEM;
+  } catch (const Canceled&) {
+    return CASSINI_ECANCELED;
+  } catch (...) {
+    return CASSINI_EINTERNAL;
+  }
+}
+
+void require(bool condition) {
+  if (!condition) throw std::invalid_argument("");
+}
+
+cassini_options defaults() {
+  cassini_options options{};
+  options.size = sizeof(cassini_options);
+  options.method = CASSINI_METHOD_EXACT;
+  options.angles = 72;
+  options.resolution = 500000;
+  options.slack_tolerance = 0.01;
+  options.node_limit = CASSINI_DEFAULT_NODE_LIMIT;
+  options.deadline_ns = std::numeric_limits<int64_t>::max();
+  options.max_events = 262144;
+  options.max_levels = 65536;
+  return options;
+}
+
+cassini_options checked(const cassini_options* given) {
+  if (given == nullptr) return defaults();
+  require(given->size == static_cast<int64_t>(sizeof(cassini_options)));
+  const cassini_options options = *given;
+  require(options.method == CASSINI_METHOD_EXACT || options.method == CASSINI_METHOD_ANGLES);
+  require(options.angles >= 1 && options.angles <= CASSINI_MAX_ANGLES);
+  require(options.resolution >= 0 && options.resolution <= CASSINI_MAX_TICKS);
+  require(std::isfinite(options.slack_tolerance) && options.slack_tolerance >= 0.0);
+  require(options.node_limit >= 1 && options.deadline_ns >= 0);
+  require(options.max_events >= 1 && options.max_events <= (int64_t{1} << 22));
+  require(options.max_levels >= 1 && options.max_levels <= (int64_t{1} << 22));
+  return options;
+}
+
+// The arrays of one link as the caller passed them.
+struct Input {
+  int64_t n_jobs;
+  const int64_t* period;
+  const int64_t* phase_offset;
+  const int64_t* phase_start;
+  const int64_t* phase_length;
+  const int64_t* phase_rate;
+  int64_t capacity;
+};
+
+void check(const Input& in) {
+  require(in.n_jobs >= 1 && in.n_jobs <= CASSINI_MAX_JOBS);
+  require(in.period != nullptr && in.phase_offset != nullptr);
+  require(in.capacity >= 1 && in.capacity <= CASSINI_MAX_RATE);
+  const int64_t first = in.phase_offset[0];
+  require(first >= 0);
+  for (int64_t j = 0; j < in.n_jobs; ++j) {
+    require(in.period[j] >= 1 && in.period[j] <= CASSINI_MAX_TICKS);
+    require(in.phase_offset[j + 1] >= in.phase_offset[j]);
+  }
+  const int64_t n_phases = in.phase_offset[in.n_jobs] - first;
+  require(n_phases <= CASSINI_MAX_PHASES);
+  require(n_phases == 0 || (in.phase_start != nullptr && in.phase_length != nullptr && in.phase_rate != nullptr));
+  int64_t rates = 0;
+  for (int64_t j = 0; j < in.n_jobs; ++j) {
+    for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
+      require(in.phase_start[i] >= 0 && in.phase_start[i] < in.period[j]);
+      require(in.phase_length[i] >= 0 && in.phase_length[i] <= in.period[j]);
+      require(in.phase_rate[i] >= 0 && in.phase_rate[i] <= CASSINI_MAX_RATE);
+      rates += in.phase_rate[i];  // at most 2^17 phases of 2^40
+      require(rates <= kMaxRateSum);
+    }
+  }
+}
+
+struct Prepared {
+  Link link;
+  double unit;  // kbit/s per unit of rate
+};
+
+Prepared prepare(const Input& in, const cassini_options& options) {
+  check(in);
+  int64_t unit = in.capacity;
+  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) unit = std::gcd(unit, in.phase_rate[i]);
+  std::vector<Circle> jobs;
+  std::vector<int64_t> periods;  // of jobs with demand: the others are not on the link
+  for (int64_t j = 0; j < in.n_jobs; ++j) {
+    std::vector<Phase> phases;
+    for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
+      phases.push_back({in.phase_start[i], in.phase_length[i], in.phase_rate[i]});
+    }
+    jobs.push_back(make_circle(in.period[j], phases, unit));
+    if (!jobs.back().silent()) periods.push_back(in.period[j]);
+  }
+  const std::vector<uint8_t> marked = mark_free(periods, options.resolution);
+  std::vector<uint8_t> is_free(jobs.size(), 0);
+  for (std::size_t j = 0, k = 0; j < jobs.size(); ++j) {
+    if (!jobs[j].silent()) is_free[j] = marked[k++];
+  }
+  const Limits limits{options.max_events, options.max_levels};
+  return {make_link(std::move(jobs), std::move(is_free), static_cast<double>(in.capacity / unit), limits),
+          static_cast<double>(unit)};
+}
+
+std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> shift) {
+  std::vector<int64_t> out;
+  for (std::size_t m = 0; m < link.size(); ++m) out.push_back(wrap(shift[link.movable[m]], link.turn[m]));
+  return out;
+}
+
+// Mean excess of given shifts: exact where folding allows, else certified bounds.
+Interval excess_interval(const Link& link, std::span<const int64_t> movable, int64_t* work) {
+  if (link.within_limits) {
+    try {
+      const double excess = link.excess(movable, work);
+      return {excess, excess};
+    } catch (const LimitExceeded&) {
+    }
+  }
+  return certified_excess(link, movable, work);
+}
+
+Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, int64_t* work) {
+  if (link.within_limits) {
+    try {
+      return slack_and_hold(link, movable, tolerance * link.capacity, work);
+    } catch (const LimitExceeded&) {
+    }
+  }
+  // Nothing is promised where the score itself is not known exactly, but for jobs that have no shift to hold.
+  Hold none;
+  for (const Circle& job : link.jobs) none.slack.push_back(job.period / 2);
+  for (const std::size_t j : link.movable) none.slack[j] = 0;
+  if (link.size() == 0) none.hold = *std::min_element(none.slack.begin(), none.slack.end());
+  return none;
+}
+
+// Beyond the limits of folding: groups that can be folded are solved one by one, and only bounds are certified.
+Found solve_by_groups(const Link& link, Budget& budget) {
+  Found found;
+  found.shift.assign(link.size(), 0);
+  double lower = 0.0;
+  const auto groups = foldable_groups(link);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    try {
+      const Link sub = link.only(groups[g], g == 0);
+      if (!sub.within_limits) continue;
+      const Found part = search(sub, budget);
+      for (std::size_t i = 0; i < groups[g].size(); ++i) found.shift[groups[g][i]] = part.shift[i];
+      lower += part.lower;  // excess is superadditive over groups
+    } catch (const LimitExceeded&) {
+    }
+  }
+  found.lower = std::max(link.area_bound(), lower);
+  return found;
+}
+
+struct Answer {
+  std::vector<int64_t> movable;  // shifts
+  double lower = 0.0;            // bound on the least mean excess
+  double claimed = 0.0;          // what the method says
+  bool has_claim = false;
+  bool beyond_limits = false;
+};
+
+Answer solve_exact(const Link& link, const cassini_options& options, Budget& budget) {
+  Answer answer;
+  if (link.within_limits) {
+    try {
+      Found found = search(link, budget);
+      if (link.size() > 2) centre(link, found.shift, options.slack_tolerance * link.capacity, budget);
+      answer.movable = std::move(found.shift);
+      answer.lower = found.lower;
+      return answer;
+    } catch (const LimitExceeded&) {
+    }
+  }
+  Found found = solve_by_groups(link, budget);
+  answer.movable = std::move(found.shift);
+  answer.lower = found.lower;
+  answer.beyond_limits = true;
+  return answer;
+}
+
+Answer solve_by_angles(const Link& link, const cassini_options& options, Budget& budget) {
+  Answer answer;
+  const Angles found = solve_angles(link.jobs, link.capacity, options.angles, budget);
+  answer.movable = movable_shifts(link, found.shift);
+  answer.claimed = found.excess;
+  answer.has_claim = true;
+  // The grid proves nothing about continuous time; what holds for any shifts does.
+  answer.lower = link.area_bound();
+  return answer;
+}
+
+// The first job given that has a shift to choose stands at 0; a common turn changes nothing.
+void write_shifts(const Link& link, std::span<const int64_t> movable, int64_t* shift) {
+  std::fill(shift, shift + link.jobs.size(), 0);
+  if (link.size() == 0) return;
+  std::size_t first = 0;
+  for (std::size_t m = 1; m < link.size(); ++m) {
+    if (link.movable[m] < link.movable[first]) first = m;
+  }
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    shift[link.movable[m]] = wrap(movable[m] - movable[first], link.turn[m]);
+  }
+}
+
+int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
+  if (beyond_limits) return CASSINI_STOP_LIMITS;
+  if (optimal) return CASSINI_STOP_COMPLETE;
+  if (budget.out_of_time()) return CASSINI_STOP_DEADLINE;
+  return budget.out_of_nodes() ? CASSINI_STOP_NODES : CASSINI_STOP_COMPLETE;
+}
+
+void solve(const Input& in, const cassini_options& options, int64_t* shift, int64_t* slack, uint8_t* is_free,
+           cassini_result* result) {
+  require(shift != nullptr && slack != nullptr && is_free != nullptr && result != nullptr);
+  require(result->size == static_cast<int64_t>(sizeof(cassini_result)));
+  Budget budget(options.node_limit, options.deadline_ns, options.cancel);
+  const Link link = prepare(in, options).link;
+  const bool exact = options.method == CASSINI_METHOD_EXACT;
+  const Answer answer = exact ? solve_exact(link, options, budget) : solve_by_angles(link, options, budget);
+
+  // What is reported is computed from the shifts as they are returned.
+  std::vector<int64_t> out(link.jobs.size());
+  write_shifts(link, answer.movable, out.data());
+  const std::vector<int64_t> movable = movable_shifts(link, out);
+  const Interval excess = excess_interval(link, movable, &budget.work);
+  const Hold hold = hold_of(link, movable, options.slack_tolerance, &budget.work);
+
+  cassini_result r{};
+  r.size = sizeof(cassini_result);
+  r.score_lower = 1.0 - excess.upper / link.capacity;
+  r.score_upper = 1.0 - excess.lower / link.capacity;
+  const double lower = link.size() < 2 ? excess.lower : std::min(answer.lower, excess.upper);
+  r.upper_bound = std::max(r.score_lower, 1.0 - lower / link.capacity);
+  r.optimal = r.score_lower >= r.upper_bound - kProofTolerance ? 1 : 0;
+  if (r.optimal && excess.lower == excess.upper) r.upper_bound = r.score_lower;
+  r.claimed_score = answer.has_claim ? 1.0 - answer.claimed / link.capacity : r.score_lower;
+  r.hold = hold.hold;
+  r.nodes = budget.nodes();
+  r.stopped_by = stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0);
+  std::copy(out.begin(), out.end(), shift);
+  std::copy(hold.slack.begin(), hold.slack.end(), slack);
+  std::copy(link.is_free.begin(), link.is_free.end(), is_free);
+  *result = r;
+}
+
+}  // namespace
+}  // namespace cassini
+
+using namespace cassini;
+
+int32_t cassini_abi_version(void) { return CASSINI_ABI_VERSION; }
+
+const char* cassini_version(void) { return CASSINI_VERSION; }
+
+const char* cassini_strerror(int32_t status) {
+  switch (status) {
+    case CASSINI_OK: return "ok";
+    case CASSINI_EINVAL: return "an argument is out of its range";
+    case CASSINI_ENOMEM: return "out of memory";
+    case CASSINI_EINTERNAL: return "internal error";
+    case CASSINI_ECANCELED: return "canceled";
+    default: return "unknown status";
+  }
+}
+
+int32_t cassini_default_options(cassini_options* options) {
+  if (options == nullptr) return CASSINI_EINVAL;
+  *options = defaults();
+  return CASSINI_OK;
+}
+
+int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                           const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
+                           int64_t capacity, const cassini_options* options, int64_t* shift, int64_t* slack,
+                           uint8_t* is_free, cassini_result* result) {
+  return guarded([&] {
+    const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
+    solve(in, checked(options), shift, slack, is_free, result);
+  });
+}
+
+int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                              const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
+                              int64_t capacity, const int64_t* shift, const cassini_options* options,
+                              double* score_lower, double* score_upper, int64_t* slack, int64_t* hold,
+                              uint8_t* is_free) {
+  return guarded([&] {
+    require(shift != nullptr && score_lower != nullptr && score_upper != nullptr);
+    require((slack == nullptr) == (hold == nullptr));
+    const cassini_options o = checked(options);
+    const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
+    const Link link = prepare(in, o).link;
+    const std::vector<int64_t> movable = movable_shifts(link, {shift, static_cast<std::size_t>(n_jobs)});
+    int64_t work = 0;
+    const Interval excess = excess_interval(link, movable, &work);
+    Hold h;
+    if (slack != nullptr) h = hold_of(link, movable, o.slack_tolerance, &work);
+    *score_lower = 1.0 - excess.upper / link.capacity;
+    *score_upper = 1.0 - excess.lower / link.capacity;
+    if (slack != nullptr) {
+      std::copy(h.slack.begin(), h.slack.end(), slack);
+      *hold = h.hold;
+    }
+    if (is_free != nullptr) std::copy(link.is_free.begin(), link.is_free.end(), is_free);
+  });
+}
+
+int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
+                          const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
+                          int64_t capacity, const int64_t* shift, int64_t job, int64_t n_queries,
+                          const int64_t* query, const cassini_options* options, double* excess) {
+  return guarded([&] {
+    require(shift != nullptr && n_queries >= 0 && job >= 0 && job < n_jobs);
+    require(n_queries == 0 || (query != nullptr && excess != nullptr));
+    const cassini_options o = checked(options);
+    const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
+    const auto [link, unit] = prepare(in, o);
+    require(link.within_limits);
+    const auto at = static_cast<std::size_t>(std::find(link.movable.begin(), link.movable.end(), job) - link.movable.begin());
+    const std::vector<int64_t> movable = movable_shifts(link, {shift, static_cast<std::size_t>(n_jobs)});
+    int64_t work = 0;
+    try {
+      Demand others;
+      link.total(movable, at, others, &work);
+      const double without = mean_excess(others, link.capacity);
+      Marginal marginal;
+      if (at < link.size()) marginal.build(others, link.circle(at), link.capacity, &work);
+      for (int64_t q = 0; q < n_queries; ++q) {
+        excess[q] = unit * (without + (at < link.size() ? marginal.at(query[q]) : 0.0));
+      }
+    } catch (const LimitExceeded&) {
+      require(false);
+    }
+  });
+}
+
+int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
+                            const int64_t* phase_offset, const int64_t* phase_start, const int64_t* phase_length,
+                            const int64_t* phase_rate, const int64_t* capacity, const cassini_options* options,
+                            int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result,
+                            int32_t* status) {
+  int32_t stopped = CASSINI_OK;
+  const int32_t rc = guarded([&] {
+    require(n_links >= 0);
+    if (n_links == 0) return;
+    require(job_offset != nullptr && capacity != nullptr && shift != nullptr && slack != nullptr);
+    require(is_free != nullptr && result != nullptr && status != nullptr && period != nullptr);
+    require(phase_offset != nullptr && job_offset[0] >= 0);
+    for (int64_t i = 0; i < n_links; ++i) require(job_offset[i + 1] >= job_offset[i]);
+    const cassini_options given = checked(options);
+    const auto entry = Budget::Clock::now();
+    for (int64_t i = 0; i < n_links; ++i) {
+      cassini_options o = given;
+      if (o.deadline_ns != std::numeric_limits<int64_t>::max()) {
+        const auto used = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - entry).count();
+        o.deadline_ns = std::max<int64_t>(0, given.deadline_ns - used);
+      }
+      const int64_t j = job_offset[i];
+      const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start, phase_length, phase_rate, capacity[i]};
+      status[i] = guarded([&] { solve(in, o, shift + j, slack + j, is_free + j, result + i); });
+      if (status[i] == CASSINI_ECANCELED) {
+        stopped = CASSINI_ECANCELED;
+        return;
+      }
+    }
+  });
+  return rc != CASSINI_OK ? rc : stopped;
+}

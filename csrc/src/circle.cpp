@@ -1,0 +1,171 @@
+#include "circle.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace cassini {
+namespace {
+
+// Closes a list of (position, rate from here on) into segments, levels and edges.
+Circle from_steps(int64_t period, const std::vector<std::pair<int64_t, double>>& steps) {
+  Circle circle;
+  circle.period = period;
+  std::vector<double>& levels = circle.levels;
+  for (const auto& [at, rate] : steps) {
+    if (rate > 0.0) levels.push_back(rate);
+  }
+  std::sort(levels.begin(), levels.end());
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  const std::size_t n = steps.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const int64_t begin = steps[i].first;
+    const int64_t end = i + 1 < n ? steps[i + 1].first : period;
+    const double rate = steps[i].second;
+    if (rate > 0.0) {
+      const auto level = std::lower_bound(levels.begin(), levels.end(), rate) - levels.begin();
+      circle.segments.push_back({begin, end, static_cast<int32_t>(level)});
+      circle.area += rate * static_cast<double>(end - begin);
+      circle.peak = std::max(circle.peak, rate);
+    }
+    const double before = steps[i == 0 ? n - 1 : i - 1].second;
+    if (rate != before) circle.edges.push_back({begin, rate > before});
+  }
+  return circle;
+}
+
+}  // namespace
+
+Circle make_circle(int64_t period, std::span<const Phase> phases, int64_t unit) {
+  std::vector<std::pair<int64_t, int64_t>> jumps;  // (position, change of rate in units)
+  for (const Phase& phase : phases) {
+    if (phase.length == 0 || phase.rate == 0) continue;
+    const int64_t rate = phase.rate / unit;
+    const int64_t end = phase.start + phase.length;
+    jumps.emplace_back(phase.start, rate);
+    if (end <= period) {
+      jumps.emplace_back(end, -rate);
+    } else {
+      jumps.emplace_back(period, -rate);
+      jumps.emplace_back(0, rate);
+      jumps.emplace_back(end - period, -rate);
+    }
+  }
+  std::sort(jumps.begin(), jumps.end());
+  std::vector<std::pair<int64_t, double>> steps{{0, 0.0}};
+  int64_t rate = 0;
+  for (std::size_t i = 0; i < jumps.size();) {
+    const int64_t at = jumps[i].first;
+    const int64_t before = rate;
+    for (; i < jumps.size() && jumps[i].first == at; ++i) rate += jumps[i].second;
+    if (at >= period || rate == before) continue;
+    if (at == 0) {
+      steps[0].second = static_cast<double>(rate);
+    } else {
+      steps.emplace_back(at, static_cast<double>(rate));
+    }
+  }
+  return from_steps(period, steps);
+}
+
+Circle widen(const Circle& circle, int64_t reach) {
+  if (circle.constant() || reach == 0) return circle;
+  // Upper envelope by levels, highest first: position -> rate, from intervals [begin - reach, end + reach).
+  std::vector<std::pair<int64_t, int32_t>> opens;   // (position, level)
+  std::vector<std::pair<int64_t, int32_t>> closes;
+  const int64_t period = circle.period;
+  for (const Segment& s : circle.segments) {
+    if (s.end - s.begin + 2 * reach >= period) {
+      opens.emplace_back(0, s.level);
+      closes.emplace_back(period, s.level);
+      continue;
+    }
+    const int64_t begin = wrap(s.begin - reach, period);
+    const int64_t end = begin + (s.end - s.begin) + 2 * reach;
+    opens.emplace_back(begin, s.level);
+    if (end <= period) {
+      closes.emplace_back(end, s.level);
+    } else {
+      closes.emplace_back(period, s.level);
+      opens.emplace_back(0, s.level);
+      closes.emplace_back(end - period, s.level);
+    }
+  }
+  std::sort(opens.begin(), opens.end());
+  std::sort(closes.begin(), closes.end());
+  std::vector<int32_t> active(circle.levels.size(), 0);
+  std::vector<std::pair<int64_t, double>> steps;
+  std::size_t o = 0;
+  std::size_t c = 0;
+  int64_t at = 0;
+  while (at < period) {
+    while (o < opens.size() && opens[o].first == at) ++active[static_cast<std::size_t>(opens[o++].second)];
+    while (c < closes.size() && closes[c].first == at) --active[static_cast<std::size_t>(closes[c++].second)];
+    double rate = 0.0;
+    for (std::size_t l = active.size(); l-- > 0;) {
+      if (active[l] > 0) {
+        rate = circle.levels[l];
+        break;
+      }
+    }
+    if (steps.empty() || steps.back().second != rate) steps.emplace_back(at, rate);
+    int64_t next = period;
+    if (o < opens.size()) next = std::min(next, opens[o].first);
+    if (c < closes.size()) next = std::min(next, closes[c].first);
+    at = next;
+  }
+  return from_steps(period, steps);
+}
+
+bool operator==(const Circle& a, const Circle& b) {
+  const auto same = [](const Segment& x, const Segment& y) {
+    return x.begin == y.begin && x.end == y.end && x.level == y.level;
+  };
+  return a.period == b.period && a.levels == b.levels && a.segments.size() == b.segments.size() &&
+         std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), same);
+}
+
+int64_t lcm_capped(int64_t a, int64_t b) {
+  if (a >= kTooLarge || b >= kTooLarge) return kTooLarge;
+  const int64_t factor = b / std::gcd(a, b);
+  if (a > kTooLarge / factor) return kTooLarge;
+  return a * factor;
+}
+
+std::vector<int64_t> folded_turns(std::span<const int64_t> periods, std::span<const uint8_t> keep) {
+  const std::size_t n = periods.size();
+  std::vector<int64_t> turns(n, 1);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!keep[j]) continue;
+    int64_t turn = 1;
+    bool alone = true;
+    for (std::size_t k = 0; k < n; ++k) {
+      if (k == j || !keep[k]) continue;
+      alone = false;
+      turn = lcm_capped(turn, std::gcd(periods[j], periods[k]));  // divides T_j: never too large
+      if (turn == periods[j]) break;
+    }
+    turns[j] = alone ? periods[j] : turn;
+  }
+  return turns;
+}
+
+std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution) {
+  const std::size_t n = periods.size();
+  std::vector<uint8_t> held(n, 1);
+  for (bool changed = resolution > 0; changed;) {
+    changed = false;
+    const std::vector<int64_t> turns = folded_turns(periods, held);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (held[j] && turns[j] <= 2 * resolution) {
+        held[j] = 0;
+        changed = true;
+      }
+    }
+  }
+  std::vector<uint8_t> is_free(n);
+  for (std::size_t j = 0; j < n; ++j) is_free[j] = held[j] ? 0 : 1;
+  return is_free;
+}
+
+}  // namespace cassini

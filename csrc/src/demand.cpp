@@ -1,0 +1,234 @@
+#include "demand.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cassini {
+namespace {
+
+struct Event {
+  int64_t at;
+  int32_t level;
+  int32_t change;
+};
+
+// Closes the interval that starts at `at` and holds the atoms from `first` on: merges it with the one before where both
+// show the same distribution.
+void close_interval(Demand& out, int64_t at, std::size_t first) {
+  const std::size_t count = out.atoms.size() - first;
+  if (!out.begin.empty()) {
+    const std::size_t before = out.offset[out.begin.size() - 1];
+    const auto same = [](const Atom& x, const Atom& y) { return x.value == y.value && x.weight == y.weight; };
+    if (first - before == count &&
+        std::equal(out.atoms.begin() + static_cast<std::ptrdiff_t>(before),
+                   out.atoms.begin() + static_cast<std::ptrdiff_t>(first),
+                   out.atoms.begin() + static_cast<std::ptrdiff_t>(first), same)) {
+      out.atoms.resize(first);
+      return;
+    }
+  }
+  out.begin.push_back(at);
+  out.offset.push_back(static_cast<uint32_t>(out.atoms.size()));
+}
+
+void clear(Demand& out, int64_t turn, double weight) {
+  out.turn = turn;
+  out.weight = weight;
+  out.begin.clear();
+  out.offset.assign(1, 0);
+  out.atoms.clear();
+}
+
+// Sorts the atoms from `first` on and joins equal values.
+void merge_equal(std::vector<Atom>& atoms, std::size_t first) {
+  const auto from = atoms.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(from, atoms.end(),
+            [](const Atom& x, const Atom& y) { return x.value < y.value || (x.value == y.value && x.weight < y.weight); });
+  std::size_t kept = first;
+  for (std::size_t i = first; i < atoms.size(); ++i) {
+    if (kept > first && atoms[kept - 1].value == atoms[i].value) {
+      atoms[kept - 1].weight += atoms[i].weight;
+    } else {
+      atoms[kept++] = atoms[i];
+    }
+  }
+  atoms.resize(kept);
+}
+
+// Each atom moves to the ends of its bin, mean kept: a mean-preserving spread.
+void spread_over_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
+  const std::size_t n = atoms.size();
+  for (std::size_t i = first; i < n; ++i) {
+    const Atom atom = atoms[i];
+    const double low = std::floor(atom.value / bin) * bin;
+    const double part = (atom.value - low) / bin;
+    atoms[i] = {low, atom.weight * (1.0 - part)};
+    if (part > 0.0) atoms.push_back({low + bin, atom.weight * part});
+  }
+  merge_equal(atoms, first);
+}
+
+// The atoms of one bin become one at their mean: a mean-preserving contraction.
+void merge_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
+  std::size_t kept = first;
+  for (std::size_t i = first; i < atoms.size();) {
+    const double index = std::floor(atoms[i].value / bin);
+    double weight = 0.0;
+    double sum = 0.0;
+    for (; i < atoms.size() && std::floor(atoms[i].value / bin) == index; ++i) {
+      weight += atoms[i].weight;
+      sum += atoms[i].weight * atoms[i].value;
+    }
+    atoms[kept++] = {sum / weight, weight};
+  }
+  atoms.resize(kept);
+}
+
+void put_in_bins(std::vector<Atom>& atoms, std::size_t first, Levels levels, double bin) {
+  if (levels == Levels::outer) spread_over_bins(atoms, first, bin);
+  if (levels == Levels::inner) merge_bins(atoms, first, bin);
+}
+
+constexpr std::size_t kUnmerged = std::size_t{1} << 16;  // atoms of one interval before they are put in bins
+
+}  // namespace
+
+Demand fold(const Circle& circle, int64_t turn, bool probability) {
+  const int64_t samples = circle.period / turn;
+  std::vector<int64_t> count(circle.levels.size(), 0);
+  std::vector<Event> events;
+  events.reserve(2 * circle.segments.size());
+  for (const Segment& s : circle.segments) {
+    const int64_t length = s.end - s.begin;
+    count[static_cast<std::size_t>(s.level)] += length / turn;
+    const int64_t rest = length % turn;
+    if (rest == 0) continue;
+    const int64_t from = s.begin % turn;
+    const int64_t to = from + rest;
+    events.push_back({from, s.level, 1});
+    if (to < turn) {
+      events.push_back({to, s.level, -1});
+    } else if (to > turn) {
+      events.push_back({0, s.level, 1});
+      events.push_back({to - turn, s.level, -1});
+    }
+  }
+  std::sort(events.begin(), events.end(), [](const Event& x, const Event& y) { return x.at < y.at; });
+
+  const double unit = probability ? 1.0 / static_cast<double>(samples) : 1.0;
+  Demand out;
+  clear(out, turn, probability ? 1.0 : static_cast<double>(samples));
+  std::size_t e = 0;
+  for (int64_t at = 0; at < turn;) {
+    for (; e < events.size() && events[e].at == at; ++e) count[static_cast<std::size_t>(events[e].level)] += events[e].change;
+    const std::size_t first = out.atoms.size();
+    int64_t silent = samples;
+    for (const int64_t c : count) silent -= c;
+    if (silent > 0) out.atoms.push_back({0.0, static_cast<double>(silent) * unit});
+    for (std::size_t l = 0; l < count.size(); ++l) {
+      if (count[l] > 0) out.atoms.push_back({circle.levels[l], static_cast<double>(count[l]) * unit});
+    }
+    close_interval(out, at, first);
+    at = e < events.size() ? events[e].at : turn;
+  }
+  return out;
+}
+
+Demand spread(const Circle& circle, bool probability) {
+  std::vector<int64_t> ticks(circle.levels.size(), 0);
+  int64_t silent = circle.period;
+  for (const Segment& s : circle.segments) {
+    ticks[static_cast<std::size_t>(s.level)] += s.end - s.begin;
+    silent -= s.end - s.begin;
+  }
+  const double unit = probability ? 1.0 / static_cast<double>(circle.period) : 1.0;
+  Demand out;
+  clear(out, 1, probability ? 1.0 : static_cast<double>(circle.period));
+  if (silent > 0) out.atoms.push_back({0.0, static_cast<double>(silent) * unit});
+  for (std::size_t l = 0; l < ticks.size(); ++l) out.atoms.push_back({circle.levels[l], static_cast<double>(ticks[l]) * unit});
+  close_interval(out, 0, 0);
+  return out;
+}
+
+Demand always(double level) {
+  Demand out;
+  out.atoms[0].value = level;
+  return out;
+}
+
+void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out, int64_t* work,
+         Levels levels, double bin) {
+  const int64_t turn = lcm_capped(a.turn, b.turn);
+  if (turn >= kTooLarge) throw LimitExceeded{};
+  clear(out, turn, a.weight * b.weight);
+  std::size_t ia = 0;
+  // A demand with one interval is the same everywhere, however short its circle: it has no next change.
+  int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
+  // b's own coordinate at residue 0 is -shift.
+  int64_t coordinate = wrap(-shift, b.turn);
+  std::size_t ib = static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
+  int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
+  for (int64_t at = 0; at < turn;) {
+    const std::size_t first = out.atoms.size();
+    const std::size_t a0 = a.offset[ia], a1 = a.offset[ia + 1];
+    const std::size_t b0 = b.offset[ib], b1 = b.offset[ib + 1];
+    for (std::size_t i = a0; i < a1; ++i) {
+      for (std::size_t k = b0; k < b1; ++k) {
+        const double value = a.atoms[i].value + b.atoms[k].value;
+        if (value > drop) out.atoms.push_back({value, a.atoms[i].weight * b.atoms[k].weight});
+      }
+      if (levels != Levels::exact && out.atoms.size() - first > kUnmerged) {
+        merge_equal(out.atoms, first);
+        put_in_bins(out.atoms, first, levels, bin);
+      }
+      if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
+    }
+    if (a1 - a0 > 1 || b1 - b0 > 1) {
+      *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
+      if (a1 - a0 > 1 && b1 - b0 > 1) merge_equal(out.atoms, first);
+      put_in_bins(out.atoms, first, levels, bin);
+      if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
+    }
+    close_interval(out, at, first);
+    if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
+    at = std::min({next_a, next_b, turn});
+    if (at == turn) break;
+    if (at == next_a) {
+      ia = ia + 1 < a.size() ? ia + 1 : 0;
+      next_a += a.end_of(ia) - a.begin[ia];
+    }
+    if (at == next_b) {
+      ib = ib + 1 < b.size() ? ib + 1 : 0;
+      next_b += b.end_of(ib) - b.begin[ib];
+    }
+  }
+  *work += static_cast<int64_t>(out.begin.size());
+}
+
+void coarsen(Demand& demand, Levels levels, double bin) {
+  if (levels == Levels::exact) return;
+  Demand out;
+  clear(out, demand.turn, demand.weight);
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    const std::size_t first = out.atoms.size();
+    out.atoms.insert(out.atoms.end(), demand.atoms.begin() + demand.offset[i], demand.atoms.begin() + demand.offset[i + 1]);
+    put_in_bins(out.atoms, first, levels, bin);
+    close_interval(out, demand.begin[i], first);
+  }
+  demand = std::move(out);
+}
+
+double mean_excess(const Demand& demand, double capacity) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    double excess = 0.0;
+    for (std::size_t k = demand.offset[i]; k < demand.offset[i + 1]; ++k) {
+      const double over = demand.atoms[k].value - capacity;
+      if (over > 0.0) excess += demand.atoms[k].weight * over;
+    }
+    if (excess > 0.0) sum += excess * static_cast<double>(demand.end_of(i) - demand.begin[i]);
+  }
+  return sum / (static_cast<double>(demand.turn) * demand.weight);
+}
+
+}  // namespace cassini

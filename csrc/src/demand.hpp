@@ -1,0 +1,73 @@
+// Demand as a distribution at every residue of a circle (F1): the sum of several jobs at given shifts.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "circle.hpp"
+
+namespace cassini {
+
+// A demand level and how many of the equally likely samples show it.
+struct Atom {
+  double value;
+  double weight;
+};
+
+// At residues [begin[i], begin[i+1]) of a circle of `turn` ticks the demand is distributed as atoms
+// [offset[i], offset[i+1]), in ascending order of value, of total weight `weight`. Atoms that can never reach the
+// capacity may be missing.
+struct Demand {
+  int64_t turn = 1;
+  double weight = 1.0;
+  std::vector<int64_t> begin{0};
+  std::vector<uint32_t> offset{0, 1};
+  std::vector<Atom> atoms{{0.0, 1.0}};
+
+  std::size_t size() const { return begin.size(); }
+  int64_t end_of(std::size_t i) const { return i + 1 < begin.size() ? begin[i + 1] : turn; }
+};
+
+// Exact folding needs more levels or atoms than the limits allow. Never leaves the kernel.
+struct LimitExceeded : std::exception {
+  const char* what() const noexcept override { return "beyond the limits of folding"; }
+};
+
+// How distinct partial sums are kept in bounds.
+enum class Levels {
+  exact,  // LimitExceeded beyond max_levels
+  inner,  // merged to their mean: a lower bound on any convex function's expectation
+  outer,  // spread over the ends of a bin: an upper bound
+};
+
+struct Limits {
+  int64_t max_events = 262144;
+  int64_t max_levels = 65536;
+  static constexpr std::size_t max_atoms = std::size_t{1} << 22;  // of one Demand; 64 MiB
+  static constexpr std::size_t max_steps = std::size_t{1} << 28;  // to read one marginal at all its kinks
+};
+
+// Job on its folded circle. `probability`: weights sum to 1 instead of the number of samples T/turn; for use where the
+// product of sample counts would leave the range in which doubles count exactly.
+Demand fold(const Circle& circle, int64_t turn, bool probability);
+
+// The job at a uniformly random phase, independent of all else (a free job).
+Demand spread(const Circle& circle, bool probability);
+
+// The same level at all times.
+Demand always(double level);
+
+// out = a + b delayed by `shift`. Atoms at or below `drop` are left out: with drop = capacity - (peak of all that may
+// still be added) they can never cause excess. Adds the number of atoms touched to *work. `bin` is the width of a bin
+// for Levels::inner and outer.
+void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out, int64_t* work,
+         Levels levels = Levels::exact, double bin = 0.0);
+
+// Puts the levels of a demand into bins (Levels::inner or outer; nothing for exact).
+void coarsen(Demand& demand, Levels levels, double bin);
+
+// Mean of (demand - capacity)+.
+double mean_excess(const Demand& demand, double capacity);
+
+}  // namespace cassini

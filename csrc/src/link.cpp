@@ -1,0 +1,136 @@
+#include "link.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cassini {
+namespace {
+
+// Content order, so that the answer does not depend on the order in which jobs were given.
+bool before(const Circle& a, const Circle& b) {
+  if (a.mean() != b.mean()) return a.mean() > b.mean();
+  if (a.period != b.period) return a.period < b.period;
+  if (a.levels != b.levels) return a.levels < b.levels;
+  const auto key_less = [](const Segment& x, const Segment& y) {
+    if (x.begin != y.begin) return x.begin < y.begin;
+    if (x.end != y.end) return x.end < y.end;
+    return x.level < y.level;
+  };
+  return std::lexicographical_compare(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
+                                      key_less);
+}
+
+void fold_jobs(Link& link) {
+  const std::size_t n = link.size();
+  std::vector<int64_t> periods(n);
+  for (std::size_t m = 0; m < n; ++m) periods[m] = link.circle(m).period;
+  link.turn = folded_turns(periods, std::vector<uint8_t>(n, 1));
+
+  // Weights count samples as long as every product of counts is a whole number that doubles hold exactly.
+  double samples = 1.0;
+  for (std::size_t m = 0; m < n; ++m) samples *= static_cast<double>(periods[m] / link.turn[m]);
+  for (std::size_t j = 0; j < link.jobs.size(); ++j) {
+    if (link.is_free[j]) samples *= static_cast<double>(link.jobs[j].period);
+  }
+  const bool probability = samples > 9007199254740992.0;
+
+  int64_t perimeter = 1;
+  for (const int64_t turn : link.turn) perimeter = lcm_capped(perimeter, turn);
+  if (perimeter >= kTooLarge) {
+    link.within_limits = false;
+  } else {
+    double events = 0.0;
+    for (std::size_t m = 0; m < n; ++m) {
+      events += static_cast<double>(link.circle(m).edges.size()) * static_cast<double>(perimeter / link.turn[m]);
+    }
+    link.within_limits = events <= static_cast<double>(link.limits.max_events);
+  }
+  link.folded.clear();
+  for (std::size_t m = 0; m < n; ++m) link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
+
+  // Free and constant jobs: one distribution for the whole circle.
+  int64_t work = 0;
+  double left = 0.0;
+  for (const Circle& job : link.jobs) left += job.peak;
+  link.base = Demand{};
+  try {
+    for (std::size_t j = 0; j < link.jobs.size(); ++j) {
+      const Circle& job = link.jobs[j];
+      if (std::find(link.movable.begin(), link.movable.end(), j) != link.movable.end() || job.silent()) continue;
+      left -= job.peak;
+      Demand sum;
+      const Demand one = job.constant() ? always(job.peak) : spread(job, probability);
+      add(link.base, one, 0, link.capacity - left, link.limits, sum, &work);
+      link.base = std::move(sum);
+    }
+  } catch (const LimitExceeded&) {
+    link.within_limits = false;
+    link.base = Demand{};
+  }
+}
+
+}  // namespace
+
+Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double capacity, const Limits& limits) {
+  Link link;
+  link.capacity = capacity;
+  link.jobs = std::move(jobs);
+  link.is_free = std::move(is_free);
+  link.limits = limits;
+  for (std::size_t j = 0; j < link.jobs.size(); ++j) {
+    if (!link.is_free[j] && !link.jobs[j].constant()) link.movable.push_back(j);
+  }
+  std::stable_sort(link.movable.begin(), link.movable.end(),
+                   [&](std::size_t x, std::size_t y) { return before(link.jobs[x], link.jobs[y]); });
+  fold_jobs(link);
+  return link;
+}
+
+Link Link::only(std::span<const std::size_t> keep, bool with_base) const {
+  std::vector<Circle> kept_jobs;
+  std::vector<uint8_t> kept_free;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const auto m = static_cast<std::size_t>(std::find(movable.begin(), movable.end(), j) - movable.begin());
+    const bool kept = m == movable.size() ? with_base : std::find(keep.begin(), keep.end(), m) != keep.end();
+    if (kept) {
+      kept_jobs.push_back(jobs[j]);
+      kept_free.push_back(is_free[j]);
+    }
+  }
+  return make_link(std::move(kept_jobs), std::move(kept_free), capacity, limits);
+}
+
+double Link::area_bound() const {
+  double mean = 0.0;
+  for (const Circle& job : jobs) mean += job.mean();
+  return std::max(0.0, mean - capacity);
+}
+
+double Link::peak_left(std::span<const uint8_t> placed) const {
+  double left = 0.0;
+  for (std::size_t m = 0; m < size(); ++m) {
+    if (!placed[m]) left += circle(m).peak;
+  }
+  return left;
+}
+
+void Link::total(std::span<const int64_t> shift, std::size_t without, Demand& out, int64_t* work) const {
+  double left = 0.0;
+  for (std::size_t m = 0; m < size(); ++m) left += circle(m).peak;
+  Demand scratch = base;
+  for (std::size_t m = 0; m < size(); ++m) {
+    if (m == without) continue;
+    left -= circle(m).peak;
+    add(scratch, folded[m], shift[m], capacity - left, limits, out, work);
+    std::swap(scratch, out);
+  }
+  std::swap(scratch, out);
+}
+
+double Link::excess(std::span<const int64_t> shift, int64_t* work) const {
+  Demand demand;
+  total(shift, size(), demand, work);
+  return mean_excess(demand, capacity);
+}
+
+}  // namespace cassini

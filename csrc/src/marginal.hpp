@@ -1,0 +1,44 @@
+// Excess as a function of one job's shift, the others held (F4).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "circle.hpp"
+#include "demand.hpp"
+
+namespace cassini {
+
+// Mean excess that a job adds to a demand, for every shift. With h a level of the job and f(x) = (x - C)+, put
+// g_h(c) = E[f(D(c) + h) - f(D(c))]. Given the residue c, the job's demand is independent of D beyond c modulo
+// turn() = gcd(turn of D, T_j): folding g_h to that circle and taking prefix sums makes each segment of the job, at each
+// shift, one subtraction.
+class Marginal {
+ public:
+  // Rebuilds for this demand and job; keeps memory. Adds to *work.
+  void build(const Demand& demand, const Circle& job, double capacity, int64_t* work);
+
+  // Mean excess added when the job is delayed by `shift` (any integer).
+  double at(int64_t shift) const;
+
+  // at() depends on the shift modulo this.
+  int64_t turn() const { return turn_; }
+
+  // Shifts in [0, turn) at which the slope may change, ascending, distinct; always holds 0.
+  void kinks(std::vector<int64_t>& out) const;
+
+ private:
+  double integral_to(std::size_t level, int64_t x) const;
+  void fold_events(const Demand& demand, double capacity);
+
+  const Circle* job_ = nullptr;
+  int64_t turn_ = 1;
+  double scale_ = 0.0;
+  std::vector<int64_t> at_;    // breakpoints on [0, turn], first 0, last turn
+  std::vector<double> rate_;   // [level][interval] folded g_h
+  std::vector<double> sum_;    // [level][breakpoint] integral of rate from 0
+  std::vector<double> jump_;   // scratch of fold_events
+  std::vector<std::pair<int64_t, uint32_t>> event_;
+};
+
+}  // namespace cassini

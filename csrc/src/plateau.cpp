@@ -1,0 +1,232 @@
+#include "plateau.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace cassini {
+namespace {
+
+// Largest whole x in [0, span] with value(x) <= limit, where value is linear from `v0` (<= limit) to `v1` (> limit).
+template <class Value>
+int64_t crossing(double v0, double v1, int64_t span, double limit, const Value& value) {
+  const double part = (limit - v0) / (v1 - v0);
+  auto x = std::clamp<int64_t>(static_cast<int64_t>(std::floor(part * static_cast<double>(span))), 0, span - 1);
+  while (x > 0 && value(x) > limit) --x;
+  return x;
+}
+
+// One side of reach(): direction +1 is later, -1 earlier. Returns false if no kink all the way round is worse.
+bool one_side(const Marginal& marginal, std::span<const int64_t> kinks, int64_t shift, double limit, int direction,
+              int64_t* distance) {
+  const int64_t turn = marginal.turn();
+  const int64_t from = wrap(shift, turn);
+  const std::size_t n = kinks.size();
+  const auto after = static_cast<std::size_t>(
+      direction > 0 ? std::upper_bound(kinks.begin(), kinks.end(), from) - kinks.begin()
+                    : std::lower_bound(kinks.begin(), kinks.end(), from) - kinks.begin());
+  int64_t done = 0;
+  double value = marginal.at(from);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t k = direction > 0 ? (after + i) % n : (after + 2 * n - 1 - i) % n;
+    int64_t gap = direction > 0 ? wrap(kinks[k] - from, turn) : wrap(from - kinks[k], turn);
+    if (gap == 0) gap = turn;
+    const double next = marginal.at(kinks[k]);
+    if (next > limit) {
+      const auto at = [&](int64_t x) { return marginal.at(from + direction * (done + x)); };
+      *distance = done + crossing(value, next, gap - done, limit, at);
+      return true;
+    }
+    done = gap;
+    value = next;
+  }
+  return false;
+}
+
+struct Slacks {
+  std::vector<int64_t> movable;  // [movable] min(early, late), at most period / 2
+  int64_t least = std::numeric_limits<int64_t>::max();
+};
+
+// Slack of every movable job. prefix/suffix sums keep this linear in the number of jobs.
+void movable_slack(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work, Slacks& out) {
+  const std::size_t n = link.size();
+  std::vector<Demand> suffix(n + 1);
+  std::vector<uint8_t> in(n, 0);
+  for (std::size_t m = n; m-- > 1;) {
+    in[m] = 1;
+    add(suffix[m + 1], link.folded[m], shift[m], link.capacity - link.peak_left(in) - base_peak(link), link.limits,
+        suffix[m], work);
+  }
+  Demand prefix = link.base;
+  Demand scratch;
+  Demand others;
+  Marginal marginal;
+  std::vector<int64_t> kinks;
+  std::fill(in.begin(), in.end(), uint8_t{0});
+  out.movable.assign(n, 0);
+  out.least = std::numeric_limits<int64_t>::max();
+  for (std::size_t m = 0; m < n; ++m) {
+    add(prefix, suffix[m + 1], 0, link.capacity - link.circle(m).peak, link.limits, others, work);
+    marginal.build(others, link.circle(m), link.capacity, work);
+    marginal.kinks(kinks);
+    *work += static_cast<int64_t>(kinks.size());
+    const double limit = marginal.at(shift[m]) + tolerance + kNoise * link.capacity;
+    const Reach r = reach(marginal, kinks, shift[m], limit);
+    const int64_t half = link.circle(m).period / 2;
+    out.movable[m] = r.everywhere ? half : std::min({r.early, r.late, half});
+    out.least = std::min(out.least, out.movable[m]);
+    in[m] = 1;
+    add(prefix, link.folded[m], shift[m], link.capacity - link.peak_left(in), link.limits, scratch, work);
+    std::swap(prefix, scratch);
+  }
+}
+
+// Mean excess when every movable job may stand anywhere within +-radius at every instant: more than any move costs.
+double envelope_excess(const Link& link, std::span<const int64_t> shift, int64_t radius, int64_t* work) {
+  double left = 0.0;
+  for (std::size_t m = 0; m < link.size(); ++m) left += link.circle(m).peak;
+  Demand sum = link.base;
+  Demand scratch;
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    left -= link.circle(m).peak;
+    const bool probability = link.folded[m].weight == 1.0 && link.turn[m] != link.circle(m).period;
+    const Demand wide = fold(widen(link.circle(m), radius), link.turn[m], probability);
+    add(sum, wide, shift[m], link.capacity - left, link.limits, scratch, work);
+    std::swap(sum, scratch);
+  }
+  return mean_excess(sum, link.capacity);
+}
+
+int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t least_slack,
+                       int64_t* work) {
+  const double limit = link.excess(shift, work) + tolerance;
+  int64_t low = 0;
+  int64_t high = least_slack;
+  if (envelope_excess(link, shift, high, work) <= limit) return high;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (envelope_excess(link, shift, middle, work) <= limit ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+double base_peak(const Link& link) {
+  double peak = 0.0;
+  for (std::size_t j = 0; j < link.jobs.size(); ++j) peak += link.jobs[j].peak;
+  for (std::size_t m = 0; m < link.size(); ++m) peak -= link.circle(m).peak;
+  return peak;
+}
+
+Reach reach(const Marginal& marginal, std::span<const int64_t> kinks, int64_t shift, double limit) {
+  Reach out;
+  if (!one_side(marginal, kinks, shift, limit, 1, &out.late)) {
+    out.everywhere = true;
+    return out;
+  }
+  one_side(marginal, kinks, shift, limit, -1, &out.early);
+  return out;
+}
+
+Optimum widest_minimum(const Marginal& marginal, std::span<const int64_t> kinks, double noise) {
+  const std::size_t n = kinks.size();
+  const int64_t turn = marginal.turn();
+  std::vector<double> value(n);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < n; ++i) {
+    value[i] = marginal.at(kinks[i]);
+    least = std::min(least, value[i]);
+  }
+  const auto flat = [&](std::size_t i) { return value[i % n] <= least + noise; };
+  std::size_t wall = 0;
+  while (wall < n && flat(wall)) ++wall;
+  if (wall == n) return {0, least};  // constant: the shift does not matter
+  // Walk once round from a kink that is not least, so that no plateau is cut.
+  Optimum best{0, least};
+  int64_t widest = -1;
+  for (std::size_t i = wall + 1; i < wall + n; ++i) {
+    if (!flat(i)) continue;
+    std::size_t last = i;
+    while (flat(last + 1)) ++last;  // ends at the wall at the latest
+    const int64_t begin = kinks[i % n];
+    const int64_t width = wrap(kinks[last % n] - begin, turn);
+    const int64_t middle = wrap(begin + width / 2, turn);
+    if (width > widest || (width == widest && middle < best.shift)) {
+      widest = width;
+      best.shift = middle;
+    }
+    i = last;
+  }
+  return best;
+}
+
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work) {
+  Hold out;
+  out.slack.resize(link.jobs.size());
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (std::size_t j = 0; j < link.jobs.size(); ++j) {
+    out.slack[j] = link.jobs[j].period / 2;
+    least = std::min(least, out.slack[j]);
+  }
+  if (link.size() < 2) {
+    out.hold = least;
+    return out;
+  }
+  Slacks slacks;
+  movable_slack(link, shift, tolerance, work, slacks);
+  for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];
+  if (link.size() == 2) {
+    // Two jobs matter only through their difference, which moves by at most twice the hold.
+    out.hold = std::min(slacks.least / 2, least);
+  } else {
+    out.hold = certified_hold(link, shift, tolerance, std::min(slacks.least, least), work);
+  }
+  return out;
+}
+
+void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget) {
+  const std::size_t n = link.size();
+  Slacks now;
+  Slacks tried;
+  movable_slack(link, shift, tolerance, &budget.work, now);
+  Demand others;
+  Marginal marginal;
+  std::vector<int64_t> kinks;
+  // Slack of all jobs is evaluated at most this often: enough for convergence with a few jobs, bounded with many.
+  int64_t tries = std::max<int64_t>(40, 600 / static_cast<int64_t>(n));
+  const double excess = link.excess(shift, &budget.work);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t m = 0; m < n; ++m) {
+      link.total(shift, m, others, &budget.work);
+      marginal.build(others, link.circle(m), link.capacity, &budget.work);
+      marginal.kinks(kinks);
+      // Measured from the first answer, so that noise cannot add up over many moves.
+      const double limit = excess - mean_excess(others, link.capacity) + kNoise * link.capacity;
+      const Reach flat = reach(marginal, kinks, shift[m], std::max(limit, marginal.at(shift[m])));
+      if (flat.everywhere) continue;
+      const int64_t width = flat.early + flat.late;
+      const int64_t from = shift[m] - flat.early;
+      // The middle is best for the job itself; the other points let it make room for a neighbour.
+      for (const int64_t eighths : std::array<int64_t, 5>{4, 2, 6, 1, 7}) {
+        const int64_t to = wrap(from + width / 8 * eighths + width % 8 * eighths / 8, link.turn[m]);
+        if (to == shift[m]) continue;
+        if (tries-- <= 0 || !budget.left()) return;
+        const int64_t kept = shift[m];
+        shift[m] = to;
+        movable_slack(link, shift, tolerance, &budget.work, tried);
+        if (tried.least > now.least) {
+          std::swap(now, tried);
+          moved = true;
+        } else {
+          shift[m] = kept;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace cassini

@@ -1,0 +1,49 @@
+// Where an answer may move without losing: plateaus, slack and hold (F5).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "budget.hpp"
+#include "link.hpp"
+#include "marginal.hpp"
+
+namespace cassini {
+
+// Rounding noise of a mean excess, as a share of the capacity.
+inline constexpr double kNoise = 1e-12;
+
+struct Reach {
+  int64_t early = 0;  // ticks towards smaller shifts
+  int64_t late = 0;
+  bool everywhere = false;  // no shift is worse: early and late mean nothing
+};
+
+// How far the job of `marginal` may move from `shift` with marginal.at(.) <= limit all the way. `kinks` are those of the
+// marginal.
+Reach reach(const Marginal& marginal, std::span<const int64_t> kinks, int64_t shift, double limit);
+
+struct Optimum {
+  int64_t shift = 0;
+  double excess = 0.0;  // marginal
+};
+
+// The middle of the widest interval on which the marginal is least; the first on ties.
+Optimum widest_minimum(const Marginal& marginal, std::span<const int64_t> kinks, double noise);
+
+struct Hold {
+  std::vector<int64_t> slack;  // [jobs of the link] ticks
+  int64_t hold = 0;            // ticks
+};
+
+// Slack and hold of given shifts [movable]; exact slack, certified hold. `tolerance` is a mean excess in the link's unit.
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work);
+
+// Peak of the base.
+double base_peak(const Link& link);
+
+// Moves single jobs within their plateaus as long as that raises the least slack; the excess never grows.
+void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget);
+
+}  // namespace cassini

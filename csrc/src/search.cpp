@@ -1,0 +1,387 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "bounds.hpp"
+#include "marginal.hpp"
+#include "plateau.hpp"
+
+namespace cassini {
+namespace {
+
+constexpr std::size_t kBranching = 48;         // more movable jobs get local search only
+constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
+constexpr std::size_t kMaxEdgePairs = 1 << 22;
+constexpr double kPrune = 1e-11;               // of the capacity: a branch must promise more than this
+
+// Meetings of opposite edges of job k with job i at shift 0: shifts of k modulo gcd(T_k, T_i), and all lifts of them.
+struct Meetings {
+  std::vector<int64_t> offset;  // ascending, distinct, in [0, step)
+  int64_t step = 1;
+  int64_t lifts = 1;
+  bool usable = true;  // false: too many to enumerate
+};
+
+Meetings meetings(const Circle& k, const Circle& i, int64_t turn) {
+  Meetings out;
+  out.step = std::gcd(k.period, i.period);
+  out.lifts = turn / out.step;
+  if (k.edges.size() * i.edges.size() > kMaxEdgePairs) {
+    out.usable = false;
+    return out;
+  }
+  for (const Edge& a : k.edges) {
+    for (const Edge& b : i.edges) {
+      if (a.rising != b.rising) out.offset.push_back(wrap(b.at - a.at, out.step));
+    }
+  }
+  std::sort(out.offset.begin(), out.offset.end());
+  out.offset.erase(std::unique(out.offset.begin(), out.offset.end()), out.offset.end());
+  out.usable = static_cast<double>(out.offset.size()) * static_cast<double>(out.lifts) <= static_cast<double>(kMaxMeetings);
+  return out;
+}
+
+struct Candidate {
+  int64_t shift;
+  double marginal;
+  bool live;
+};
+
+struct Pick {
+  double bound;
+  std::size_t job;
+  int64_t shift;
+  double marginal;
+};
+
+// One partial placement; kept per depth so that memory is reused.
+struct Node {
+  Demand demand;
+  double excess = 0.0;
+  std::vector<std::vector<Candidate>> candidates;  // [movable], ascending shifts; empty where placed
+  std::vector<double> least;                       // [movable] bound on the marginal
+  std::vector<std::size_t> argleast;               // [movable]
+  std::vector<Pick> picks;
+};
+
+class Search {
+ public:
+  Search(const Link& link, Budget& budget) : link_(link), budget_(budget), n_(link.size()) {}
+
+  Found run() {
+    floor_ = static_bound(link_, budget_);
+    noise_ = kPrune * link_.capacity;
+    best_.shift.assign(n_, 0);
+    best_.excess = link_.excess(best_.shift, &budget_.work);
+    if (n_ == 2) {
+      solve_pair();
+      return best_;
+    }
+    start();
+    bool proven = done();
+    if (!proven && n_ <= kBranching) {
+      prepare();
+      branch_from_root();
+      proven = exhaustive_ && !cut_;
+    }
+    if (proven) {
+      best_.lower = best_.excess;
+    } else {
+      // What was left unexplored promises no less than open_, if every meeting was among it.
+      best_.lower = std::min(best_.excess, cut_ && exhaustive_ ? std::max(floor_, open_) : floor_);
+    }
+    return best_;
+  }
+
+ private:
+  bool done() const { return best_.excess <= floor_ + noise_; }
+
+  void solve_pair() {
+    add(link_.base, link_.folded[0], 0, link_.capacity - link_.circle(1).peak, link_.limits, scratch_, &budget_.work);
+    marginal_.build(scratch_, link_.circle(1), link_.capacity, &budget_.work);
+    marginal_.kinks(kinks_);
+    best_.shift[1] = widest_minimum(marginal_, kinks_, kNoise * link_.capacity).shift;
+    best_.excess = link_.excess(best_.shift, &budget_.work);
+    best_.lower = best_.excess;
+  }
+
+  // Greedy placements in several orders, each improved one job at a time until none can be.
+  void start() {
+    std::vector<std::size_t> order(n_);
+    std::vector<int64_t> shift(n_);
+    const std::size_t starts = std::min<std::size_t>(n_, 6);
+    for (std::size_t first = 0; first < starts && !done() && (first == 0 || budget_.left()); ++first) {
+      for (std::size_t m = 0; m < n_; ++m) order[m] = (first + m) % n_;
+      greedy(order, shift);
+      descend(shift);
+      offer(shift, link_.excess(shift, &budget_.work));
+    }
+  }
+
+  void greedy(const std::vector<std::size_t>& order, std::vector<int64_t>& shift) {
+    double left = 0.0;
+    for (std::size_t m = 0; m < n_; ++m) left += link_.circle(m).peak;
+    Demand sum = link_.base;
+    for (const std::size_t m : order) {
+      left -= link_.circle(m).peak;
+      marginal_.build(sum, link_.circle(m), link_.capacity, &budget_.work);
+      shift[m] = least_kink().shift;
+      add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, scratch_, &budget_.work);
+      std::swap(sum, scratch_);
+    }
+  }
+
+  // Moves one job at a time to its best place as long as that helps.
+  void descend(std::vector<int64_t>& shift) {
+    for (bool moved = true; moved && budget_.left();) {
+      moved = false;
+      for (std::size_t m = 0; m < n_; ++m) {
+        link_.total(shift, m, scratch_, &budget_.work);
+        marginal_.build(scratch_, link_.circle(m), link_.capacity, &budget_.work);
+        const Optimum best = least_kink();
+        if (best.excess < marginal_.at(shift[m]) - noise_) {
+          shift[m] = best.shift;
+          moved = true;
+        }
+      }
+    }
+  }
+
+  Optimum least_kink() {
+    marginal_.kinks(kinks_);
+    budget_.work += static_cast<int64_t>(kinks_.size());
+    Optimum best{0, std::numeric_limits<double>::infinity()};
+    for (const int64_t s : kinks_) {
+      const double value = marginal_.at(s);
+      if (value < best.excess) best = {s, value};
+    }
+    return best;
+  }
+
+  void offer(const std::vector<int64_t>& shift, double excess) {
+    if (excess >= best_.excess) return;
+    best_.excess = excess;
+    best_.shift = shift;
+  }
+
+  void prepare() {
+    meet_.resize(n_ * n_);
+    twin_.assign(n_, n_);
+    for (std::size_t k = 0; k < n_; ++k) {
+      for (std::size_t i = 0; i < n_; ++i) {
+        if (i == k) continue;
+        meet_[k * n_ + i] = meetings(link_.circle(k), link_.circle(i), link_.turn[k]);
+        exhaustive_ = exhaustive_ && meet_[k * n_ + i].usable;
+      }
+      // Jobs are in content order, so equal ones are neighbours.
+      if (k > 0 && link_.circle(k) == link_.circle(k - 1)) twin_[k] = k - 1;
+    }
+    nodes_.resize(n_);
+    placed_.assign(n_, 0);
+    shift_.assign(n_, 0);
+    open_ = std::numeric_limits<double>::infinity();
+  }
+
+  void branch_from_root() {
+    // The first job in canonical order, the largest, stands at 0: a turn of all jobs changes nothing.
+    Node& root = nodes_[0];
+    placed_[0] = 1;
+    add(link_.base, link_.folded[0], 0, link_.capacity - link_.peak_left(placed_), link_.limits, root.demand, &budget_.work);
+    root.excess = mean_excess(root.demand, link_.capacity);
+    root.candidates.assign(n_, {});
+    if (!budget_.spend()) {
+      cut_ = true;
+      open_ = floor_;
+      return;
+    }
+    for (std::size_t k = 1; k < n_; ++k) meet(root, k, 0);
+    const double bound = evaluate(root);
+    floor_ = std::max(floor_, std::min(bound, best_.excess));
+    expand(0);
+  }
+
+  // Adds the meetings of job k with the placed job i as live candidates, except those already known.
+  void meet(Node& node, std::size_t k, std::size_t i) {
+    const Meetings& m = meet_[k * n_ + i];
+    if (!m.usable) return;
+    fresh_.clear();
+    for (int64_t lift = 0; lift < m.lifts; ++lift) {
+      for (const int64_t offset : m.offset) fresh_.push_back(wrap(shift_[i] + offset + lift * m.step, link_.turn[k]));
+    }
+    std::sort(fresh_.begin(), fresh_.end());
+    std::vector<Candidate>& known = node.candidates[k];
+    merged_.clear();
+    std::size_t a = 0;
+    std::size_t b = 0;
+    while (a < known.size() || b < fresh_.size()) {
+      if (b == fresh_.size() || (a < known.size() && known[a].shift <= fresh_[b])) {
+        if (b < fresh_.size() && known[a].shift == fresh_[b]) ++b;
+        merged_.push_back(known[a++]);
+      } else {
+        merged_.push_back({fresh_[b++], 0.0, true});
+      }
+    }
+    known.swap(merged_);
+    budget_.work += static_cast<int64_t>(known.size());
+  }
+
+  // Marginals of all candidates; returns the lower bound of the node.
+  double evaluate(Node& node) {
+    node.least.assign(n_, 0.0);
+    node.argleast.assign(n_, 0);
+    double bound = node.excess;
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (placed_[k]) continue;
+      std::vector<Candidate>& candidates = node.candidates[k];
+      // Without enumerable meetings any shift may serve; it stays a candidate so that the search goes on.
+      if (candidates.empty()) candidates.push_back({0, 0.0, true});
+      marginal_.build(node.demand, link_.circle(k), link_.capacity, &budget_.work);
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < candidates.size(); ++c) {
+        candidates[c].marginal = marginal_.at(candidates[c].shift);
+        if (candidates[c].marginal < least) {
+          least = candidates[c].marginal;
+          node.argleast[k] = c;
+        }
+      }
+      budget_.work += static_cast<int64_t>(candidates.size());
+      node.least[k] = all_meetings_known(k) ? least : 0.0;
+      bound += node.least[k];
+    }
+    return bound;
+  }
+
+  bool all_meetings_known(std::size_t k) const {
+    if (exhaustive_) return true;
+    for (std::size_t i = 0; i < n_; ++i) {
+      if (placed_[i] && !meet_[k * n_ + i].usable) return false;
+    }
+    return true;
+  }
+
+  // Of jobs that are equal and not placed only the first is branched on.
+  bool has_unplaced_twin(std::size_t k) const { return twin_[k] < n_ && !placed_[twin_[k]]; }
+
+  void kill(Node& node, std::size_t job, int64_t shift) {
+    for (std::size_t k = job; k < n_ && (k == job || twin_[k] == k - 1); ++k) {
+      if (placed_[k]) continue;
+      std::vector<Candidate>& all = node.candidates[k];
+      const auto at = std::lower_bound(all.begin(), all.end(), shift,
+                                       [](const Candidate& c, int64_t s) { return c.shift < s; });
+      if (at != all.end() && at->shift == shift) at->live = false;
+    }
+  }
+
+  void collect(Node& node, double sum_least) {
+    node.picks.clear();
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (placed_[k] || has_unplaced_twin(k)) continue;
+      for (const Candidate& c : node.candidates[k]) {
+        if (!c.live) continue;
+        const double bound = sum_least + (c.marginal - node.least[k]);
+        if (bound < best_.excess - noise_) node.picks.push_back({bound, k, c.shift, c.marginal});
+      }
+    }
+    std::sort(node.picks.begin(), node.picks.end(), [](const Pick& x, const Pick& y) {
+      if (x.bound != y.bound) return x.bound < y.bound;
+      return x.job != y.job ? x.job < y.job : x.shift < y.shift;
+    });
+  }
+
+  void expand(std::size_t depth) {
+    Node& node = nodes_[depth];
+    double sum_least = node.excess;
+    std::size_t left = 0;
+    std::size_t last = 0;
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (placed_[k]) continue;
+      sum_least += node.least[k];
+      last = k;
+      ++left;
+    }
+    if (left == 1) {  // the last job needs no branching
+      const Candidate& c = node.candidates[last][node.argleast[last]];
+      const double excess = node.excess + c.marginal;
+      if (excess < best_.excess - noise_) {
+        best_.shift = shift_;
+        best_.shift[last] = c.shift;
+        best_.excess = excess;
+      }
+      return;
+    }
+    collect(node, sum_least);
+    for (std::size_t p = 0; p < node.picks.size(); ++p) {
+      const Pick pick = node.picks[p];
+      if (done() || pick.bound >= best_.excess - noise_) return;  // the rest promises no more
+      if (cut_ || !budget_.spend()) {
+        cut_ = true;
+        open_ = std::min(open_, pick.bound);  // the smallest of those left
+        return;
+      }
+      kill(node, pick.job, pick.shift);
+      descend_into(depth, pick);
+    }
+  }
+
+  void descend_into(std::size_t depth, const Pick& pick) {
+    const Node& node = nodes_[depth];
+    Node& child = nodes_[depth + 1];
+    placed_[pick.job] = 1;
+    shift_[pick.job] = pick.shift;
+    add(node.demand, link_.folded[pick.job], pick.shift, link_.capacity - link_.peak_left(placed_), link_.limits,
+        child.demand, &budget_.work);
+    child.excess = mean_excess(child.demand, link_.capacity);
+    child.candidates.resize(n_);
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (placed_[k]) {
+        child.candidates[k].clear();
+        continue;
+      }
+      child.candidates[k] = node.candidates[k];
+      meet(child, k, pick.job);
+    }
+    if (evaluate(child) < best_.excess - noise_) expand(depth + 1);
+    placed_[pick.job] = 0;
+  }
+
+  const Link& link_;
+  Budget& budget_;
+  const std::size_t n_;
+  Found best_;
+  double floor_ = 0.0;  // no shifts have less excess
+  double noise_ = 0.0;
+  double open_ = 0.0;        // least bound among what was not explored
+  bool exhaustive_ = true;   // every meeting can be enumerated
+  bool cut_ = false;         // the budget ended the search
+  std::vector<Meetings> meet_;      // [k * n + i]
+  std::vector<std::size_t> twin_;   // the equal job just before, or n
+  std::vector<Node> nodes_;         // by depth
+  std::vector<uint8_t> placed_;
+  std::vector<int64_t> shift_;
+  Demand scratch_;
+  Marginal marginal_;
+  std::vector<int64_t> kinks_;
+  std::vector<int64_t> fresh_;
+  std::vector<Candidate> merged_;
+};
+
+}  // namespace
+
+Found search(const Link& link, Budget& budget) {
+  Found found;
+  if (link.size() < 2) {
+    found.shift.assign(link.size(), 0);
+    found.excess = link.excess(found.shift, &budget.work);
+    found.lower = found.excess;
+    return found;
+  }
+  found = Search(link, budget).run();
+  // Marginals were added up on the way; the excess of the answer is computed once from the answer alone.
+  found.excess = link.excess(found.shift, &budget.work);
+  found.lower = std::min(found.lower, found.excess);
+  return found;
+}
+
+}  // namespace cassini

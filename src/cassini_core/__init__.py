@@ -1,0 +1,69 @@
+"""Network-aware placement of ML training jobs: exact interleaving of periodic traffic on shared links."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import CassiniError, InputError, KernelError, LimitError
+from .link import score_bounds, score_link, solve_link
+from .model import (
+    Candidate,
+    Harmonized,
+    Job,
+    Link,
+    LinkScore,
+    LinkSolution,
+    Phase,
+    Problem,
+    RankedCandidate,
+    Ranking,
+)
+
+if TYPE_CHECKING:
+    from .periods import harmonize
+    from .problem_file import load_problem
+    from .ranking import rank
+
+__all__ = [
+    "Candidate",
+    "CassiniError",
+    "Harmonized",
+    "InputError",
+    "Job",
+    "KernelError",
+    "LimitError",
+    "Link",
+    "LinkScore",
+    "LinkSolution",
+    "Phase",
+    "Problem",
+    "RankedCandidate",
+    "Ranking",
+    "__version__",
+    "harmonize",
+    "load_problem",
+    "rank",
+    "score_bounds",
+    "score_link",
+    "solve_link",
+]
+
+# networkx, the JSON library and importlib.metadata cost more than the rest of the package together: first use pays.
+_LAZY = {"harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(importlib.import_module(_LAZY[name], __name__), name)
+        globals()[name] = value
+        return value
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("cassini-core")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

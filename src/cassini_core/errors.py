@@ -1,0 +1,85 @@
+"""Every exception the package raises on purpose.
+
+Three kinds, so that a caller can tell them apart: the input is wrong (:class:`InputError`, also a
+:class:`ValueError`), the answer exists but is too large to compute exactly (:class:`LimitError`, carries
+a certified interval), or the kernel itself failed (:class:`KernelError`).
+"""
+
+from __future__ import annotations
+
+import reprlib
+from functools import partial
+from typing import Any
+
+__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown"]
+
+SHOWN_LENGTH = 80
+"""Longest text a message gives to one value, characters."""
+
+
+class CassiniError(Exception):
+    """Base of all errors raised by ``cassini_core``."""
+
+
+class InputError(CassiniError, ValueError):
+    """The input is wrong; the message says what, where, what was expected and what came.
+
+    Attributes
+    ----------
+    place : str
+        Where inside the refused object, written as in a JSON path, e.g. ``phases[1].duration_ms``; may be empty.
+    reason : str
+        The rest of the message: ``expected ..., got ...``. Empty where the message has no such parts.
+    """
+
+    def __init__(self, message: str, *, place: str = "", reason: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+        self.reason = reason
+
+
+class LimitError(CassiniError):
+    """An exact score needs more events or levels than the stated limits allow (DESIGN: F1).
+
+    Attributes
+    ----------
+    lower, upper : float
+        Certified bounds: the true score lies in ``[lower, upper]``.
+    """
+
+    def __init__(self, message: str, *, lower: float, upper: float) -> None:
+        super().__init__(message)
+        self.lower = lower
+        self.upper = upper
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are unpickled from their positional arguments alone, which would lose the bounds.
+        return partial(LimitError, lower=self.lower, upper=self.upper), self.args
+
+
+class KernelError(CassiniError, RuntimeError):
+    """The native kernel reported a failure that is not the caller's fault (memory, internal)."""
+
+
+class _Shortened(reprlib.Repr):
+    """``repr`` that looks at the first few items and characters only, so that any value may be shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = SHOWN_LENGTH
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write integers of more than some thousand digits.
+        return super().repr_int(x, level) if x.bit_length() < 1000 else f"an integer of {x.bit_length()} bits"
+
+
+_SHORTENED = _Shortened()
+
+
+def shown(value: object) -> str:
+    """What ``value`` is, for a message: like ``repr``, on one line, at most 80 characters, whatever it is."""
+    text = _SHORTENED.repr(value)
+    if not text.isprintable():
+        # The repr of some objects (arrays) has line ends of its own.
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 3] + "..."

@@ -1,0 +1,342 @@
+"""The words of the problem as frozen types: phases, jobs, links, candidates, problems.
+
+Everything is checked when it is made, so that no later layer has to ask again. Times are milliseconds,
+bandwidths Gbit/s, both as floats; what the kernel computes with are their integer images (``units``).
+The types of the answers live in ``answers`` and can be had from here too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from .answers import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
+from .errors import InputError, shown
+from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
+
+__all__ = [
+    "Candidate",
+    "Harmonized",
+    "Job",
+    "Link",
+    "LinkScore",
+    "LinkSolution",
+    "Phase",
+    "Problem",
+    "RankedCandidate",
+    "Ranking",
+]
+
+_MIN_ITERATION_MS = 1 / TICKS_PER_MS
+_MAX_ITERATION_MS = MAX_TICKS / TICKS_PER_MS
+_MIN_CAPACITY_GBPS = 1 / KBPS_PER_GBPS
+_MAX_GBPS = MAX_RATE_KBPS / KBPS_PER_GBPS
+
+
+def _refusal(subject: str, place: str, expected: str, got: str) -> InputError:
+    reason = f"expected {expected}, got {got}"
+    what = f"{subject} {place}" if place else subject
+    return InputError(f"{what}: {reason}", place=place, reason=reason)
+
+
+def _number(value: Any, subject: str, place: str) -> float:
+    """A finite plain float from any real number, NumPy's too; bool is an int to Python but never a quantity."""
+    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
+        raise _refusal(subject, place, "a number", shown(value))
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _refusal(subject, place, "a finite number", shown(value))
+    # Adding zero makes -0.0 into 0.0, so that equal objects are also written equally.
+    return number + 0.0
+
+
+def _number_between(value: Any, least: float, most: float, subject: str, place: str) -> float:
+    number = _number(value, subject, place)
+    if not least <= number <= most:
+        raise _refusal(subject, place, f"{least!r} to {most!r}", shown(number))
+    return number
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether :func:`_identifier` has nothing to say or change; it need not be given a place then."""
+    return type(value) is str and value.isascii() and value != ""
+
+
+def _identifier(value: Any, subject: str, place: str) -> str:
+    """A non-empty plain str that can be written as UTF-8."""
+    if not isinstance(value, str) or not value:
+        raise _refusal(subject, place, "a non-empty string", shown(value))
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
+    # A subclass such as numpy.str_ becomes what it looks like; a plain str is returned as it is.
+    return value if type(value) is str else str.__str__(value)
+
+
+def _items(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
+    """The items of an iterable, each of which must be a ``kind``."""
+    # Strings and mappings are iterable, yet when one stands here something else was meant.
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise _refusal(subject, place, f"a list of {kind.__name__}", shown(value))
+    items = tuple(value)
+    for index, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise _refusal(subject, f"{place}[{index}]", f"a {kind.__name__}", shown(item))
+    return items
+
+
+def _first_repeated(ids: list[str]) -> int:
+    """Index of the first id that occurred before; one must."""
+    seen: set[str] = set()
+    for index, one in enumerate(ids):
+        if one in seen:
+            return index
+        seen.add(one)
+    raise ValueError("all ids differ")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """An Up interval of an iteration with a constant bandwidth demand.
+
+    Parameters
+    ----------
+    start_ms : float
+        Start within the iteration, ms, ``0 <= start_ms < iteration_ms``. The phase may wrap past the
+        end of the iteration.
+    duration_ms : float
+        ms, ``0 <= duration_ms <= iteration_ms``. A phase of zero length is allowed and has no effect.
+    gbps : float
+        Gbit/s, at least 0, at most 1.0995e6 (2**40 kbit/s).
+
+    Raises
+    ------
+    InputError
+        A field is not a finite number or out of its range.
+    """
+
+    start_ms: float
+    duration_ms: float
+    gbps: float
+
+    def __post_init__(self) -> None:
+        for name, most in (("start_ms", _MAX_ITERATION_MS), ("duration_ms", _MAX_ITERATION_MS), ("gbps", _MAX_GBPS)):
+            value = getattr(self, name)
+            # The usual case first: files hold millions of phases.
+            if type(value) is not float or not 0.0 < value <= most:
+                object.__setattr__(self, name, _number_between(value, 0.0, most, "phase", name))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A periodic training job: one iteration and the phases in which it uses the network.
+
+    Parameters
+    ----------
+    id : str
+        Non-empty.
+    iteration_ms : float
+        Iteration time ``T_j``, ms, from 1e-6 (one tick) to 2**40 ticks (about 1.1e6 ms).
+    phases : iterable of Phase
+        Phases may wrap past the end of the iteration; overlapping phases add up. May be empty.
+
+    Raises
+    ------
+    InputError
+        A field is wrong, or a phase does not fit its iteration.
+    """
+
+    id: str
+    iteration_ms: float
+    phases: tuple[Phase, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given is wider than what is kept
+
+        def __init__(self, id: str, iteration_ms: float, phases: Iterable[Phase] = ()) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", _identifier(self.id, "job", "id"))
+        subject = f"job {shown(self.id)}"
+        most = _number_between(self.iteration_ms, _MIN_ITERATION_MS, _MAX_ITERATION_MS, subject, "iteration_ms")
+        phases: tuple[Phase, ...] = _items(self.phases, Phase, subject, "phases")
+        for index, phase in enumerate(phases):
+            if phase.start_ms >= most:
+                place = f"phases[{index}].start_ms"
+                raise _refusal(subject, place, f"less than iteration_ms {most!r}", shown(phase.start_ms))
+            if phase.duration_ms > most:
+                place = f"phases[{index}].duration_ms"
+                raise _refusal(subject, place, f"at most iteration_ms {most!r}", shown(phase.duration_ms))
+        object.__setattr__(self, "iteration_ms", most)
+        object.__setattr__(self, "phases", phases)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A network link.
+
+    Parameters
+    ----------
+    id : str
+        Non-empty.
+    capacity_gbps : float
+        Capacity ``C``, Gbit/s, from 1e-6 (1 kbit/s) to 1.0995e6.
+
+    Raises
+    ------
+    InputError
+        A field is wrong.
+    """
+
+    id: str
+    capacity_gbps: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", _identifier(self.id, "link", "id"))
+        capacity = checked_capacity_gbps(self.capacity_gbps, f"link {shown(self.id)}", "capacity_gbps")
+        object.__setattr__(self, "capacity_gbps", capacity)
+
+
+def checked_capacity_gbps(value: Any, subject: str, place: str = "") -> float:
+    """A capacity as a float, Gbit/s, or an InputError that names the subject and the place in it."""
+    return _number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One placement of all jobs: for each placed job the links it crosses.
+
+    Parameters
+    ----------
+    id : str
+        Non-empty.
+    routes : mapping of str to (iterable of str, or mapping of str to float)
+        Job id to the ids of its links, or to ``{link id: multiplier}`` where the job crosses a link
+        with several flows: a multiplier is finite, above 0, and scales the job's demand. An empty
+        route means placed without network; a job that is absent is not placed. Kept as a read-only
+        mapping of read-only mappings from link id to multiplier, in the order given (a set: sorted).
+
+    Raises
+    ------
+    InputError
+        A link occurs twice in one route, or a multiplier is not a finite number above 0.
+
+    Notes
+    -----
+    Equal where all fields are; hashed by ``id`` alone, because mappings have no hash.
+    """
+
+    id: str
+    routes: Mapping[str, Mapping[str, float]] = field(hash=False)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, id: str, routes: Mapping[str, Iterable[str] | Mapping[str, float]]) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", _identifier(self.id, "candidate", "id"))
+        subject = f"candidate {shown(self.id)}"
+        if not isinstance(self.routes, Mapping):
+            raise _refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
+        routes: dict[str, Mapping[str, float]] = {}
+        for given, route in self.routes.items():
+            job = given if _is_plain(given) else _identifier(given, subject, "routes")
+            try:
+                checked = _checked_route(route)
+            except InputError as error:
+                place = f"routes[{shown(job)}]{error.place}"
+                raise InputError(f"{subject} {place}: {error.reason}", place=place, reason=error.reason) from None
+            # Most jobs of a large cluster stay inside one server; they share one empty route.
+            routes[job] = MappingProxyType(checked) if checked else _NO_LINKS
+        object.__setattr__(self, "routes", MappingProxyType(routes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # mappingproxy cannot be pickled; plain dictionaries can, and __post_init__ wraps them again.
+        return (Candidate, (self.id, {job: dict(route) for job, route in self.routes.items()}))
+
+
+_NO_LINKS: Mapping[str, float] = MappingProxyType({})
+
+
+def _checked_route(route: Any) -> dict[str, float]:
+    """One route as link id to multiplier. Runs for every route of every candidate, so places are named on failure."""
+    if type(route) is not list and isinstance(route, Mapping):
+        checked: dict[str, float] = {}
+        for given, multiplier in route.items():
+            link = given if _is_plain(given) else _identifier(given, "", "")
+            if type(multiplier) is not float or not 0 < multiplier < math.inf:
+                multiplier = _number(multiplier, "", f"[{shown(link)}]")
+                if multiplier <= 0:
+                    raise _refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
+            checked[link] = multiplier
+        return checked
+    if type(route) is not list and (isinstance(route, (str, bytes)) or not isinstance(route, Iterable)):
+        raise _refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
+    links: list[str] = []
+    for link in route:
+        links.append(link if _is_plain(link) else _identifier(link, "", f"[{len(links)}]"))
+    checked = dict.fromkeys(links, 1.0)
+    if len(checked) < len(links):
+        again = _first_repeated(links)
+        raise _refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
+    # The order of a set of strings changes from run to run.
+    return dict.fromkeys(sorted(links), 1.0) if isinstance(route, Set) else checked
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A scheduling round: jobs, links, and the candidate placements to rank.
+
+    Raises
+    ------
+    InputError
+        Duplicate ids, a route that names an unknown job or link, or a multiplier that takes a job's demand
+        beyond the largest bandwidth, 2**40 kbit/s.
+    """
+
+    jobs: tuple[Job, ...]
+    links: tuple[Link, ...]
+    candidates: tuple[Candidate, ...]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, jobs: Iterable[Job], links: Iterable[Link], candidates: Iterable[Candidate]) -> None: ...
+
+    def __post_init__(self) -> None:
+        for name, kind in (("jobs", Job), ("links", Link), ("candidates", Candidate)):
+            items = _items(getattr(self, name), kind, "problem", name)
+            ids = [item.id for item in items]
+            if len(set(ids)) < len(ids):
+                again = _first_repeated(ids)
+                raise _refusal("problem", f"{name}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
+            object.__setattr__(self, name, items)
+        peaks = {job.id: max((phase.gbps for phase in job.phases), default=0.0) for job in self.jobs}
+        links = {link.id for link in self.links}
+        for index, candidate in enumerate(self.candidates):
+            for job, route in candidate.routes.items():
+                peak = peaks.get(job, math.inf)
+                if not route and peak < math.inf:
+                    continue
+                # There can be millions of links: what is wrong is only looked for once something is.
+                if max(route.values(), default=1.0) * peak > _MAX_GBPS or not route.keys() <= links:
+                    _refuse_route(f"candidates[{index}].routes", job, route, peak, links)
+
+
+def _refuse_route(place: str, job: str, route: Mapping[str, float], peak: float, links: set[str]) -> None:
+    if peak == math.inf:
+        raise _refusal("problem", place, "ids of jobs of the problem", shown(job))
+    place = f"{place}[{shown(job)}]"
+    for link, multiplier in route.items():
+        if link not in links:
+            raise _refusal("problem", place, "ids of links of the problem", shown(link))
+        if multiplier * peak > _MAX_GBPS:
+            expected = f"a multiplier that keeps the demand within {_MAX_GBPS!r} Gbit/s"
+            raise _refusal("problem", f"{place}[{shown(link)}]", expected, shown(multiplier))
