@@ -50,15 +50,20 @@ double rate_at(const Circle& job, int64_t tick) {
 
 struct Turning {
   std::size_t job;
-  int64_t rotations;            // allowed: 0 .. rotations - 1
-  std::vector<double> sample;   // twice round, so that a rotation is an offset
+  int64_t rotations;           // allowed: 0 .. rotations - 1
+  std::vector<double> sample;  // twice round, so that a rotation is an offset
 };
 
 class AngleSearch {
  public:
   AngleSearch(std::vector<Turning> jobs, double capacity, std::size_t angles, Budget& budget)
-      : jobs_(std::move(jobs)), capacity_(capacity), angles_(angles), budget_(budget), rotation_(jobs_.size(), 0),
-        best_rotation_(jobs_.size(), 0), demand_(jobs_.size() + 1, std::vector<double>(angles, 0.0)) {}
+      : jobs_(std::move(jobs)),
+        capacity_(capacity),
+        angles_(angles),
+        budget_(budget),
+        rotation_(jobs_.size(), 0),
+        best_rotation_(jobs_.size(), 0),
+        demand_(jobs_.size() + 1, std::vector<double>(angles, 0.0)) {}
 
   void run() { place(0); }
 

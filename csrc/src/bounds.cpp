@@ -24,7 +24,8 @@ double best_matching(std::size_t n, const std::vector<double>& gain) {
       const std::size_t rest = set & ~(std::size_t{1} << first);
       best[set] = best[rest];
       for (std::size_t k = first + 1; k < n; ++k) {
-        if ((rest >> k) & 1U) best[set] = std::max(best[set], gain[first * n + k] + best[rest & ~(std::size_t{1} << k)]);
+        if ((rest >> k) & 1U)
+          best[set] = std::max(best[set], gain[first * n + k] + best[rest & ~(std::size_t{1} << k)]);
       }
     }
     return best.back();
@@ -33,9 +34,8 @@ double best_matching(std::size_t n, const std::vector<double>& gain) {
   for (std::size_t i = 0; i < n * n; ++i) {
     if (i / n < i % n && gain[i] > 0.0) order.push_back(i);
   }
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return gain[x] != gain[y] ? gain[x] > gain[y] : x < y;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return gain[x] != gain[y] ? gain[x] > gain[y] : x < y; });
   std::vector<uint8_t> used(n, 0);
   double sum = 0.0;
   for (const std::size_t i : order) {
@@ -92,14 +92,16 @@ std::vector<Atom> comonotone(const std::vector<Atom>& a, const std::vector<Atom>
     if (left_a <= 0.0 && ++i < a.size()) left_a += a[i].weight;
     if (left_b <= 0.0 && ++k < b.size()) left_b += b[k].weight;
   }
-  for (; i < a.size(); left_a = ++i < a.size() ? a[i].weight : 0.0) out.push_back({a[i].value + b.back().value, left_a});
-  for (; k < b.size(); left_b = ++k < b.size() ? b[k].weight : 0.0) out.push_back({a.back().value + b[k].value, left_b});
+  for (; i < a.size(); left_a = ++i < a.size() ? a[i].weight : 0.0)
+    out.push_back({a[i].value + b.back().value, left_a});
+  for (; k < b.size(); left_b = ++k < b.size() ? b[k].weight : 0.0)
+    out.push_back({a.back().value + b[k].value, left_b});
   return out;
 }
 
 // All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.
-Demand group_demand(const Link& link, std::span<const std::size_t> group, std::span<const int64_t> shift, bool with_base,
-                    Levels levels, int64_t* work) {
+Demand group_demand(const Link& link, std::span<const std::size_t> group, std::span<const int64_t> shift,
+                    bool with_base, Levels levels, int64_t* work) {
   const Link sub = link.only(group, with_base);
   // A group of jobs with few residues may keep many levels; one with many residues must keep few.
   int64_t turn = 1;
@@ -107,7 +109,8 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
   double intervals = 1.0;
   double peak = 0.0;
   for (std::size_t m = 0; m < sub.size(); ++m) {
-    intervals += static_cast<double>(sub.circle(m).edges.size()) * (static_cast<double>(turn) / static_cast<double>(sub.turn[m]));
+    intervals += static_cast<double>(sub.circle(m).edges.size()) *
+                 (static_cast<double>(turn) / static_cast<double>(sub.turn[m]));
   }
   for (const Circle& job : sub.jobs) peak += job.peak;
   const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 4.0 / intervals, 8.0, kBins);

@@ -204,7 +204,7 @@ Answer solve_exact(const Link& link, const cassini_options& options, Budget& bud
   if (link.within_limits) {
     try {
       Found found = search(link, budget);
-      if (link.size() > 2) centre(link, found.shift, options.slack_tolerance * link.capacity, budget);
+      centre(link, found.shift, options.slack_tolerance * link.capacity, budget);
       answer.movable = std::move(found.shift);
       answer.lower = found.lower;
       return answer;
@@ -294,12 +294,18 @@ const char* cassini_version(void) { return CASSINI_VERSION; }
 
 const char* cassini_strerror(int32_t status) {
   switch (status) {
-    case CASSINI_OK: return "ok";
-    case CASSINI_EINVAL: return "an argument is out of its range";
-    case CASSINI_ENOMEM: return "out of memory";
-    case CASSINI_EINTERNAL: return "internal error";
-    case CASSINI_ECANCELED: return "canceled";
-    default: return "unknown status";
+    case CASSINI_OK:
+      return "ok";
+    case CASSINI_EINVAL:
+      return "an argument is out of its range";
+    case CASSINI_ENOMEM:
+      return "out of memory";
+    case CASSINI_EINTERNAL:
+      return "internal error";
+    case CASSINI_ECANCELED:
+      return "canceled";
+    default:
+      return "unknown status";
   }
 }
 
@@ -347,8 +353,8 @@ int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64
 
 int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
                           const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
-                          int64_t capacity, const int64_t* shift, int64_t job, int64_t n_queries,
-                          const int64_t* query, const cassini_options* options, double* excess) {
+                          int64_t capacity, const int64_t* shift, int64_t job, int64_t n_queries, const int64_t* query,
+                          const cassini_options* options, double* excess) {
   return guarded([&] {
     require(shift != nullptr && n_queries >= 0 && job >= 0 && job < n_jobs);
     require(n_queries == 0 || (query != nullptr && excess != nullptr));
@@ -356,7 +362,8 @@ int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* 
     const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
     const auto [link, unit] = prepare(in, o);
     require(link.within_limits);
-    const auto at = static_cast<std::size_t>(std::find(link.movable.begin(), link.movable.end(), job) - link.movable.begin());
+    const auto at =
+        static_cast<std::size_t>(std::find(link.movable.begin(), link.movable.end(), job) - link.movable.begin());
     const std::vector<int64_t> movable = movable_shifts(link, {shift, static_cast<std::size_t>(n_jobs)});
     int64_t work = 0;
     try {
@@ -377,8 +384,7 @@ int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* 
 int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
                             const int64_t* phase_offset, const int64_t* phase_start, const int64_t* phase_length,
                             const int64_t* phase_rate, const int64_t* capacity, const cassini_options* options,
-                            int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result,
-                            int32_t* status) {
+                            int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result, int32_t* status) {
   int32_t stopped = CASSINI_OK;
   const int32_t rc = guarded([&] {
     require(n_links >= 0);
@@ -396,7 +402,8 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
         o.deadline_ns = std::max<int64_t>(0, given.deadline_ns - used);
       }
       const int64_t j = job_offset[i];
-      const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start, phase_length, phase_rate, capacity[i]};
+      const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
+                     phase_length,          phase_rate, capacity[i]};
       status[i] = guarded([&] { solve(in, o, shift + j, slack + j, is_free + j, result + i); });
       if (status[i] == CASSINI_ECANCELED) {
         stopped = CASSINI_ECANCELED;

@@ -71,7 +71,7 @@ Circle make_circle(int64_t period, std::span<const Phase> phases, int64_t unit) 
 Circle widen(const Circle& circle, int64_t reach) {
   if (circle.constant() || reach == 0) return circle;
   // Upper envelope by levels, highest first: position -> rate, from intervals [begin - reach, end + reach).
-  std::vector<std::pair<int64_t, int32_t>> opens;   // (position, level)
+  std::vector<std::pair<int64_t, int32_t>> opens;  // (position, level)
   std::vector<std::pair<int64_t, int32_t>> closes;
   const int64_t period = circle.period;
   for (const Segment& s : circle.segments) {

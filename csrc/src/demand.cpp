@@ -19,10 +19,9 @@ void close_interval(Demand& out, int64_t at, std::size_t first) {
   if (!out.begin.empty()) {
     const std::size_t before = out.offset[out.begin.size() - 1];
     const auto same = [](const Atom& x, const Atom& y) { return x.value == y.value && x.weight == y.weight; };
-    if (first - before == count &&
-        std::equal(out.atoms.begin() + static_cast<std::ptrdiff_t>(before),
-                   out.atoms.begin() + static_cast<std::ptrdiff_t>(first),
-                   out.atoms.begin() + static_cast<std::ptrdiff_t>(first), same)) {
+    if (first - before == count && std::equal(out.atoms.begin() + static_cast<std::ptrdiff_t>(before),
+                                              out.atoms.begin() + static_cast<std::ptrdiff_t>(first),
+                                              out.atoms.begin() + static_cast<std::ptrdiff_t>(first), same)) {
       out.atoms.resize(first);
       return;
     }
@@ -42,8 +41,9 @@ void clear(Demand& out, int64_t turn, double weight) {
 // Sorts the atoms from `first` on and joins equal values.
 void merge_equal(std::vector<Atom>& atoms, std::size_t first) {
   const auto from = atoms.begin() + static_cast<std::ptrdiff_t>(first);
-  std::sort(from, atoms.end(),
-            [](const Atom& x, const Atom& y) { return x.value < y.value || (x.value == y.value && x.weight < y.weight); });
+  std::sort(from, atoms.end(), [](const Atom& x, const Atom& y) {
+    return x.value < y.value || (x.value == y.value && x.weight < y.weight);
+  });
   std::size_t kept = first;
   for (std::size_t i = first; i < atoms.size(); ++i) {
     if (kept > first && atoms[kept - 1].value == atoms[i].value) {
@@ -120,7 +120,8 @@ Demand fold(const Circle& circle, int64_t turn, bool probability) {
   clear(out, turn, probability ? 1.0 : static_cast<double>(samples));
   std::size_t e = 0;
   for (int64_t at = 0; at < turn;) {
-    for (; e < events.size() && events[e].at == at; ++e) count[static_cast<std::size_t>(events[e].level)] += events[e].change;
+    for (; e < events.size() && events[e].at == at; ++e)
+      count[static_cast<std::size_t>(events[e].level)] += events[e].change;
     const std::size_t first = out.atoms.size();
     int64_t silent = samples;
     for (const int64_t c : count) silent -= c;
@@ -145,7 +146,8 @@ Demand spread(const Circle& circle, bool probability) {
   Demand out;
   clear(out, 1, probability ? 1.0 : static_cast<double>(circle.period));
   if (silent > 0) out.atoms.push_back({0.0, static_cast<double>(silent) * unit});
-  for (std::size_t l = 0; l < ticks.size(); ++l) out.atoms.push_back({circle.levels[l], static_cast<double>(ticks[l]) * unit});
+  for (std::size_t l = 0; l < ticks.size(); ++l)
+    out.atoms.push_back({circle.levels[l], static_cast<double>(ticks[l]) * unit});
   close_interval(out, 0, 0);
   return out;
 }
@@ -166,7 +168,8 @@ void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Lim
   int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
   // b's own coordinate at residue 0 is -shift.
   int64_t coordinate = wrap(-shift, b.turn);
-  std::size_t ib = static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
+  std::size_t ib =
+      static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
   int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
   for (int64_t at = 0; at < turn;) {
     const std::size_t first = out.atoms.size();
@@ -211,7 +214,8 @@ void coarsen(Demand& demand, Levels levels, double bin) {
   clear(out, demand.turn, demand.weight);
   for (std::size_t i = 0; i < demand.size(); ++i) {
     const std::size_t first = out.atoms.size();
-    out.atoms.insert(out.atoms.end(), demand.atoms.begin() + demand.offset[i], demand.atoms.begin() + demand.offset[i + 1]);
+    out.atoms.insert(out.atoms.end(), demand.atoms.begin() + demand.offset[i],
+                     demand.atoms.begin() + demand.offset[i + 1]);
     put_in_bins(out.atoms, first, levels, bin);
     close_interval(out, demand.begin[i], first);
   }

@@ -34,10 +34,10 @@ class Marginal {
   const Circle* job_ = nullptr;
   int64_t turn_ = 1;
   double scale_ = 0.0;
-  std::vector<int64_t> at_;    // breakpoints on [0, turn], first 0, last turn
-  std::vector<double> rate_;   // [level][interval] folded g_h
-  std::vector<double> sum_;    // [level][breakpoint] integral of rate from 0
-  std::vector<double> jump_;   // scratch of fold_events
+  std::vector<int64_t> at_;   // breakpoints on [0, turn], first 0, last turn
+  std::vector<double> rate_;  // [level][interval] folded g_h
+  std::vector<double> sum_;   // [level][breakpoint] integral of rate from 0
+  std::vector<double> jump_;  // scratch of fold_events
   std::vector<std::pair<int64_t, uint32_t>> event_;
 };
 

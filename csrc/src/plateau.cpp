@@ -23,9 +23,9 @@ bool one_side(const Marginal& marginal, std::span<const int64_t> kinks, int64_t 
   const int64_t turn = marginal.turn();
   const int64_t from = wrap(shift, turn);
   const std::size_t n = kinks.size();
-  const auto after = static_cast<std::size_t>(
-      direction > 0 ? std::upper_bound(kinks.begin(), kinks.end(), from) - kinks.begin()
-                    : std::lower_bound(kinks.begin(), kinks.end(), from) - kinks.begin());
+  const auto after =
+      static_cast<std::size_t>(direction > 0 ? std::upper_bound(kinks.begin(), kinks.end(), from) - kinks.begin()
+                                             : std::lower_bound(kinks.begin(), kinks.end(), from) - kinks.begin());
   int64_t done = 0;
   double value = marginal.at(from);
   for (std::size_t i = 0; i < n; ++i) {
@@ -189,6 +189,7 @@ Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tol
 
 void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget) {
   const std::size_t n = link.size();
+  if (n < 3) return;  // a pair stands in the middle already
   Slacks now;
   Slacks tried;
   movable_slack(link, shift, tolerance, &budget.work, now);

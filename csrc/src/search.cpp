@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBranching = 48;         // more movable jobs get local search only
 constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
 constexpr std::size_t kMaxEdgePairs = 1 << 22;
-constexpr double kPrune = 1e-11;               // of the capacity: a branch must promise more than this
+constexpr double kPrune = 1e-11;  // of the capacity: a branch must promise more than this
 
 // Meetings of opposite edges of job k with job i at shift 0: shifts of k modulo gcd(T_k, T_i), and all lifts of them.
 struct Meetings {
@@ -39,7 +39,8 @@ Meetings meetings(const Circle& k, const Circle& i, int64_t turn) {
   }
   std::sort(out.offset.begin(), out.offset.end());
   out.offset.erase(std::unique(out.offset.begin(), out.offset.end()), out.offset.end());
-  out.usable = static_cast<double>(out.offset.size()) * static_cast<double>(out.lifts) <= static_cast<double>(kMaxMeetings);
+  out.usable =
+      static_cast<double>(out.offset.size()) * static_cast<double>(out.lifts) <= static_cast<double>(kMaxMeetings);
   return out;
 }
 
@@ -188,7 +189,8 @@ class Search {
     // The first job in canonical order, the largest, stands at 0: a turn of all jobs changes nothing.
     Node& root = nodes_[0];
     placed_[0] = 1;
-    add(link_.base, link_.folded[0], 0, link_.capacity - link_.peak_left(placed_), link_.limits, root.demand, &budget_.work);
+    add(link_.base, link_.folded[0], 0, link_.capacity - link_.peak_left(placed_), link_.limits, root.demand,
+        &budget_.work);
     root.excess = mean_excess(root.demand, link_.capacity);
     root.candidates.assign(n_, {});
     if (!budget_.spend()) {
@@ -268,8 +270,8 @@ class Search {
     for (std::size_t k = job; k < n_ && (k == job || twin_[k] == k - 1); ++k) {
       if (placed_[k]) continue;
       std::vector<Candidate>& all = node.candidates[k];
-      const auto at = std::lower_bound(all.begin(), all.end(), shift,
-                                       [](const Candidate& c, int64_t s) { return c.shift < s; });
+      const auto at =
+          std::lower_bound(all.begin(), all.end(), shift, [](const Candidate& c, int64_t s) { return c.shift < s; });
       if (at != all.end() && at->shift == shift) at->live = false;
     }
   }
@@ -352,12 +354,12 @@ class Search {
   Found best_;
   double floor_ = 0.0;  // no shifts have less excess
   double noise_ = 0.0;
-  double open_ = 0.0;        // least bound among what was not explored
-  bool exhaustive_ = true;   // every meeting can be enumerated
-  bool cut_ = false;         // the budget ended the search
-  std::vector<Meetings> meet_;      // [k * n + i]
-  std::vector<std::size_t> twin_;   // the equal job just before, or n
-  std::vector<Node> nodes_;         // by depth
+  double open_ = 0.0;              // least bound among what was not explored
+  bool exhaustive_ = true;         // every meeting can be enumerated
+  bool cut_ = false;               // the budget ended the search
+  std::vector<Meetings> meet_;     // [k * n + i]
+  std::vector<std::size_t> twin_;  // the equal job just before, or n
+  std::vector<Node> nodes_;        // by depth
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;
   Demand scratch_;

@@ -15,6 +15,8 @@ class Options:
         slack_tolerance: float = 0.01,
         node_limit: int | None = None,
         deadline_ns: int | None = None,
+        max_events: int = 262_144,
+        max_levels: int = 65_536,
         cancel: npt.NDArray[np.int32] | None = None,
     ) -> None: ...
 

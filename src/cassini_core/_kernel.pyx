@@ -98,7 +98,8 @@ cdef class Options:
     cdef const int32_t[::1] cancel  # keeps the flag alive as long as the struct points to it
 
     def __init__(self, *, bint angles_method=False, int64_t angles=72, int64_t resolution=500_000,
-                 double slack_tolerance=0.01, node_limit=None, deadline_ns=None, cancel=None):
+                 double slack_tolerance=0.01, node_limit=None, deadline_ns=None, int64_t max_events=262_144,
+                 int64_t max_levels=65_536, cancel=None):
         cassini_default_options(&self.c)
         if angles_method:
             self.c.method = CASSINI_METHOD_ANGLES
@@ -107,6 +108,8 @@ cdef class Options:
         self.c.slack_tolerance = slack_tolerance
         self.c.node_limit = INT64_MAX if node_limit is None else node_limit
         self.c.deadline_ns = INT64_MAX if deadline_ns is None else deadline_ns
+        self.c.max_events = max_events
+        self.c.max_levels = max_levels
         if cancel is not None:
             self.cancel = cancel
             if self.cancel.shape[0] < 1:

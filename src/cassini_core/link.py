@@ -1,7 +1,7 @@
 """One link: the best shifts of the jobs that share it, and the score of given shifts.
 
-:func:`solve_link`, :func:`score_link` and :func:`score_bounds` speak milliseconds and Gbit/s. :class:`PreparedLink` is the
-same problem as the kernel takes it, for callers that solve many.
+:func:`solve_link`, :func:`score_link` and :func:`score_bounds` speak milliseconds and Gbit/s. :class:`PreparedLink` is
+the same problem as the kernel takes it, for callers that solve many.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from . import _kernel
 from .errors import InputError, KernelError, LimitError
 from .model import Job, LinkSolution, checked_capacity_gbps
-from .units import MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
+from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 __all__ = [
     "DEFAULT_NODE_LIMIT",
@@ -32,7 +32,7 @@ __all__ = [
     "solve_link",
 ]
 
-DEFAULT_NODE_LIMIT = 200_000
+DEFAULT_NODE_LIMIT = 50_000
 DEFAULT_RESOLUTION_MS = 0.5
 DEFAULT_SLACK_TOLERANCE = 0.01
 MAX_JOBS = 1024
@@ -162,13 +162,13 @@ class PreparedLink:
             for index, phase in enumerate(job.phases):
                 ticks = ticks_from_ms(phase.duration_ms)
                 gbps = phase.gbps * factor
-                # An overflow to infinity cannot be rounded; it is refused like any rate beyond the range.
-                kbps = kbps_from_gbps(gbps) if math.isfinite(gbps) else MAX_RATE_KBPS + 1
-                if kbps > MAX_RATE_KBPS:
+                # Compared before rounding: kbit/s beyond the range of a float cannot be rounded.
+                if gbps > MAX_RATE_KBPS / KBPS_PER_GBPS:
                     raise InputError(
                         f"job {job.id!r} phases[{index}] gbps: expected at most {MAX_RATE_KBPS / 1e6!r} "
                         f"after its multiplier, got {gbps!r}"
                     )
+                kbps = kbps_from_gbps(gbps)
                 if ticks > 0 and kbps > 0:
                     start.append(ticks_from_ms(phase.start_ms) % period)
                     length.append(ticks)
@@ -178,10 +178,18 @@ class PreparedLink:
             raise InputError(f"jobs: expected at most {MAX_PHASES} phases on one link, got {len(start)}")
         if sum(rate) > MAX_RATE_SUM_KBPS:
             raise InputError(
-                f"jobs: expected demands that sum to at most {MAX_RATE_SUM_KBPS / 1e6!r} Gbit/s, got {sum(rate) / 1e6!r}"
+                f"jobs: expected demands that sum to at most {MAX_RATE_SUM_KBPS / 1e6!r} Gbit/s, "
+                f"got {sum(rate) / 1e6!r}"
             )
-        arrays = (np.array(values, dtype=np.int64) for values in (periods, offset, start, length, rate))
-        return cls(tuple(job.id for job in jobs), *map(_read_only, arrays), capacity)
+        return cls(
+            job_ids=tuple(job.id for job in jobs),
+            period=_read_only(periods),
+            phase_offset=_read_only(offset),
+            phase_start=_read_only(start),
+            phase_length=_read_only(length),
+            phase_rate=_read_only(rate),
+            capacity=capacity,
+        )
 
     def __len__(self) -> int:
         return len(self.job_ids)
@@ -223,7 +231,17 @@ class PreparedLink:
             raise KernelError("solve_link: canceled")
         shift, slack, free, (lower, upper, bound, claimed, hold, nodes, optimal, stopped_by) = out
         return LinkAnswer(
-            shift, lower, upper, bound, optimal, claimed, free.view(np.bool_), slack, hold, nodes, _STOPPED_BY[stopped_by]
+            shift,
+            lower,
+            upper,
+            bound,
+            optimal,
+            claimed,
+            free.view(np.bool_),
+            slack,
+            hold,
+            nodes,
+            _STOPPED_BY[stopped_by],
         )
 
     def _solve_interruptibly(self, options: dict[str, Any], node_limit: int | None) -> LinkAnswer:
@@ -233,7 +251,7 @@ class PreparedLink:
         def work() -> None:
             try:
                 outcome.append(self._solve(options, node_limit, cancel))
-            except BaseException as error:  # noqa: BLE001 - handed to the calling thread
+            except BaseException as error:  # handed to the calling thread
                 outcome.append(error)
 
         worker = threading.Thread(target=work, name="cassini-solve", daemon=True)
@@ -291,8 +309,8 @@ def solve_link(
 ) -> LinkSolution:
     """Best time-shifts of the jobs on one link, how well they interleave, and the proof.
 
-    Minimises the mean of ``(sum_j b_j(t - s_j) - C)+`` over the unified circle (Table 1 of the paper), by default exactly
-    and in continuous time.
+    Minimises the mean of ``(sum_j b_j(t - s_j) - C)+`` over the unified circle (Table 1 of the paper), by default
+    exactly and in continuous time.
 
     Parameters
     ----------
@@ -305,8 +323,8 @@ def solve_link(
     angles : int
         ``|A|`` of ``"angles"``; 72 is the paper's 5 degrees.
     resolution_ms : float
-        How precisely a shift can be held, ms. A job whose demand on this link repeats within twice that is free: scored at
-        a random phase (F1b). 0 turns this off.
+        How precisely a shift can be held, ms. A job whose demand on this link repeats within twice that is free: scored
+        at a random phase (F1b). 0 turns this off.
     slack_tolerance : float
         How much the score may drop within ``slack_ms`` and ``hold_ms`` (F5).
     node_limit : int or None
@@ -435,9 +453,7 @@ def score_link(
     >>> score_link([a, b], 50, {"b": 0.0}), score_link([a, b], 50, {"b": 20.0})
     (0.5, 1.0)
     """
-    lower, upper = score_bounds(
-        jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms, multipliers=multipliers
-    )
+    lower, upper = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms, multipliers=multipliers)
     if lower != upper:
         raise LimitError(
             f"score_link: the exact score is beyond the limits of folding; it lies in [{lower!r}, {upper!r}]",
@@ -523,7 +539,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _read_only(array: Int64Array) -> Int64Array:
+def _read_only(values: list[int]) -> Int64Array:
+    array = np.array(values, dtype=np.int64)
     array.setflags(write=False)
     return array
 

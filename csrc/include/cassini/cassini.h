@@ -68,34 +68,34 @@ extern "C" {
 /* Options of every call. Fill with cassini_default_options, then change what you need: the size field lets the struct
  * grow without breaking callers that were compiled before. */
 typedef struct cassini_options {
-  int64_t size;            /* sizeof(cassini_options) at the caller; set by cassini_default_options */
-  int32_t method;          /* CASSINI_METHOD_*; default EXACT */
-  int32_t reserved;        /* 0 */
-  int64_t angles;          /* |A| of METHOD_ANGLES, 1 .. CASSINI_MAX_ANGLES; default 72 (5 degrees) */
-  int64_t resolution;      /* ticks; how precisely a shift can be held (F1b); 0 turns free jobs off; default 500000 */
-  double slack_tolerance;  /* score; how much a score may drop within slack and hold (F5); >= 0; default 0.01 */
-  int64_t node_limit;      /* >= 1; default CASSINI_DEFAULT_NODE_LIMIT; INT64_MAX means none. A node is one partial
-                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
-                              bounds time whatever the periods. */
-  int64_t deadline_ns;     /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
-  int64_t max_events;      /* limit on sum_j edges_j P'/R_j of a link; default 262144 */
-  int64_t max_levels;      /* limit on distinct partial sums of demand at one instant; default 65536 */
-  const int32_t* cancel;   /* read now and then while searching, may be null; non-zero stops with ECANCELED */
+  int64_t size;           /* sizeof(cassini_options) at the caller; set by cassini_default_options */
+  int32_t method;         /* CASSINI_METHOD_*; default EXACT */
+  int32_t reserved;       /* 0 */
+  int64_t angles;         /* |A| of METHOD_ANGLES, 1 .. CASSINI_MAX_ANGLES; default 72 (5 degrees) */
+  int64_t resolution;     /* ticks; how precisely a shift can be held (F1b); 0 turns free jobs off; default 500000 */
+  double slack_tolerance; /* score; how much a score may drop within slack and hold (F5); >= 0; default 0.01 */
+  int64_t node_limit;     /* >= 1; default CASSINI_DEFAULT_NODE_LIMIT; INT64_MAX means none. A node is one partial
+                             placement, plus one for every 1024 demand levels touched on the way, so that a limit
+                             bounds time whatever the periods. */
+  int64_t deadline_ns;    /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
+  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link; default 262144 */
+  int64_t max_levels;     /* limit on distinct partial sums of demand at one instant; default 65536 */
+  const int32_t* cancel;  /* read now and then while searching, may be null; non-zero stops with ECANCELED */
 } cassini_options;
 
-#define CASSINI_DEFAULT_NODE_LIMIT ((int64_t)200000)
+#define CASSINI_DEFAULT_NODE_LIMIT ((int64_t)50000)
 
 /* What is known of one answer. Scores are 1 - mean(excess)/capacity. */
 typedef struct cassini_result {
-  int64_t size;           /* sizeof(cassini_result) at the caller, set by the caller */
-  double score_lower;     /* certified bounds on what the returned shifts score; equal where the score is exact */
-  double score_upper;     /*   (within the limits of folding), else an interval */
-  double upper_bound;     /* no shifts score more, proven */
-  double claimed_score;   /* what the method itself says; differs from the score for METHOD_ANGLES only */
-  int64_t hold;           /* ticks; all jobs may move anywhere within +-hold at once (F5) */
-  int64_t nodes;          /* nodes counted */
-  int32_t optimal;        /* 1: score_lower >= upper_bound - 1e-9 */
-  int32_t stopped_by;     /* CASSINI_STOP_* */
+  int64_t size;         /* sizeof(cassini_result) at the caller, set by the caller */
+  double score_lower;   /* certified bounds on what the returned shifts score; equal where the score is exact */
+  double score_upper;   /*   (within the limits of folding), else an interval */
+  double upper_bound;   /* no shifts score more, proven */
+  double claimed_score; /* what the method itself says; differs from the score for METHOD_ANGLES only */
+  int64_t hold;         /* ticks; all jobs may move anywhere within +-hold at once (F5) */
+  int64_t nodes;        /* nodes counted */
+  int32_t optimal;      /* 1: score_lower >= upper_bound - 1e-9 */
+  int32_t stopped_by;   /* CASSINI_STOP_* */
 } cassini_result;
 
 /* The ABI this library was built with; compare with CASSINI_ABI_VERSION before any other call. */
@@ -172,9 +172,9 @@ CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, con
  * sense (null pointers, offsets); ECANCELED stops at the link reached. */
 CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
                                         const int64_t* phase_offset, const int64_t* phase_start,
-                                        const int64_t* phase_length, const int64_t* phase_rate,
-                                        const int64_t* capacity, const cassini_options* options, int64_t* shift,
-                                        int64_t* slack, uint8_t* is_free, cassini_result* result, int32_t* status);
+                                        const int64_t* phase_length, const int64_t* phase_rate, const int64_t* capacity,
+                                        const cassini_options* options, int64_t* shift, int64_t* slack,
+                                        uint8_t* is_free, cassini_result* result, int32_t* status);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,134 @@
+/* The header from C: it compiles as C99, the two-job example comes out right, and bad calls are refused with a status
+ * and nothing written. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cassini/cassini.h"
+
+static int failures = 0;
+
+#define CHECK(condition)                                             \
+  do {                                                               \
+    if (!(condition)) {                                              \
+      printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                    \
+    }                                                                \
+  } while (0)
+
+#define MS ((int64_t)1000000)
+#define GBPS ((int64_t)1000000)
+
+static const int64_t period[2] = {255 * MS, 255 * MS};
+static const int64_t offset[3] = {0, 1, 2};
+static const int64_t start[2] = {141 * MS, 141 * MS};
+static const int64_t length[2] = {114 * MS, 114 * MS};
+static const int64_t rate[2] = {45 * GBPS, 45 * GBPS};
+
+static void test_two_jobs(void) {
+  int64_t shift[2], slack[2];
+  uint8_t is_free[2];
+  cassini_result result;
+  result.size = (int64_t)sizeof result;
+  CHECK(cassini_solve_link(2, period, offset, start, length, rate, 50 * GBPS, NULL, shift, slack, is_free, &result) ==
+        CASSINI_OK);
+  CHECK(result.score_lower == 1.0 && result.score_upper == 1.0 && result.upper_bound == 1.0 && result.optimal == 1);
+  CHECK(shift[0] == 0 && shift[1] == 127500000);
+  CHECK(!is_free[0] && !is_free[1]);
+
+  double lower = 0, upper = 0;
+  int64_t hold = 0;
+  const int64_t in_phase[2] = {0, 0};
+  CHECK(cassini_evaluate_link(2, period, offset, start, length, rate, 50 * GBPS, in_phase, NULL, &lower, &upper, slack,
+                              &hold, is_free) == CASSINI_OK);
+  CHECK(lower == upper && fabs(lower - (1.0 - 40.0 * 114.0 / 255.0 / 50.0)) < 1e-12);
+
+  const int64_t query[3] = {0, 127500000, 255 * MS};
+  double excess[3];
+  CHECK(cassini_marginals(2, period, offset, start, length, rate, 50 * GBPS, in_phase, 1, 3, query, NULL, excess) ==
+        CASSINI_OK);
+  CHECK(fabs(excess[0] - 40e6 * 114.0 / 255.0) < 1e-3 && excess[1] == 0.0 && excess[2] == excess[0]);
+}
+
+static void test_batch(void) {
+  const int64_t job_offset[3] = {0, 2, 3};
+  const int64_t periods[3] = {255 * MS, 255 * MS, 100 * MS};
+  const int64_t offsets[4] = {0, 1, 2, 3};
+  const int64_t starts[3] = {141 * MS, 141 * MS, 0};
+  const int64_t lengths[3] = {114 * MS, 114 * MS, 50 * MS};
+  const int64_t rates[3] = {45 * GBPS, 45 * GBPS, 100 * GBPS};
+  const int64_t capacity[2] = {50 * GBPS, 50 * GBPS};
+  int64_t shift[3], slack[3];
+  uint8_t is_free[3];
+  int32_t status[2];
+  cassini_result result[2];
+  result[0].size = result[1].size = (int64_t)sizeof result[0];
+  CHECK(cassini_solve_links(2, job_offset, periods, offsets, starts, lengths, rates, capacity, NULL, shift, slack,
+                            is_free, result, status) == CASSINI_OK);
+  CHECK(status[0] == CASSINI_OK && status[1] == CASSINI_OK);
+  CHECK(result[0].score_lower == 1.0 && shift[1] == 127500000);
+  CHECK(result[1].score_lower == 0.5 && result[1].optimal == 1);
+  result[1].size = 1;
+  CHECK(cassini_solve_links(2, job_offset, periods, offsets, starts, lengths, rates, capacity, NULL, shift, slack,
+                            is_free, result, status) == CASSINI_OK);
+  CHECK(status[0] == CASSINI_OK && status[1] == CASSINI_EINVAL);
+}
+
+static void test_bad_calls(void) {
+  int64_t shift[2] = {-7, -7}, slack[2] = {-7, -7};
+  uint8_t is_free[2] = {9, 9};
+  cassini_result result;
+  cassini_options options;
+  int64_t bad[3];
+  memset(&result, 0, sizeof result);
+  result.size = (int64_t)sizeof result;
+#define SOLVE(n, p, o, s, l, r, c, opt) cassini_solve_link(n, p, o, s, l, r, c, opt, shift, slack, is_free, &result)
+  CHECK(SOLVE(0, period, offset, start, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(-1, period, offset, start, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(CASSINI_MAX_JOBS + 1, period, offset, start, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(2, NULL, offset, start, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(2, period, NULL, start, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(2, period, offset, NULL, length, rate, 1, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(2, period, offset, start, length, rate, 0, NULL) == CASSINI_EINVAL);
+  CHECK(SOLVE(2, period, offset, start, length, rate, CASSINI_MAX_RATE + 1, NULL) == CASSINI_EINVAL);
+  bad[0] = 0, bad[1] = 255 * MS;
+  CHECK(SOLVE(2, bad, offset, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
+  bad[0] = 255 * MS, bad[1] = 0;
+  CHECK(SOLVE(2, period, offset, bad, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL); /* start == period */
+  bad[0] = 255 * MS + 1;
+  CHECK(SOLVE(2, period, offset, start, bad, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
+  bad[0] = -1;
+  CHECK(SOLVE(2, period, offset, start, length, bad, 50 * GBPS, NULL) == CASSINI_EINVAL);
+  bad[0] = 0, bad[1] = 2, bad[2] = 1;
+  CHECK(SOLVE(2, period, bad, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
+  CHECK(cassini_default_options(&options) == CASSINI_OK);
+  options.size = 8;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
+  cassini_default_options(&options);
+  options.slack_tolerance = NAN;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
+  cassini_default_options(&options);
+  options.node_limit = 0;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
+  cassini_default_options(&options);
+  options.method = 7;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
+  result.size = 0;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
+  CHECK(cassini_solve_link(2, period, offset, start, length, rate, 1, NULL, NULL, slack, is_free, &result) ==
+        CASSINI_EINVAL);
+  CHECK(cassini_default_options(NULL) == CASSINI_EINVAL);
+  CHECK(shift[0] == -7 && slack[1] == -7 && is_free[0] == 9 && result.nodes == 0);
+}
+
+int main(void) {
+  int32_t status;
+  CHECK(cassini_abi_version() == CASSINI_ABI_VERSION);
+  CHECK(strlen(cassini_version()) >= 5);
+  for (status = -1; status < 10; ++status) CHECK(cassini_strerror(status) != NULL);
+  test_two_jobs();
+  test_batch();
+  test_bad_calls();
+  printf("%d failed checks\n", failures);
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "check.hpp"
+#include "plateau.hpp"
+#include "search.hpp"
+
+using namespace cassini;
+using namespace cassini::test;
+
+namespace {
+
+constexpr std::array<int64_t, 5> kPeriods{8, 12, 12, 16, 24};
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+Problem scaled(Problem p, int64_t factor) {
+  for (int64_t& t : p.period) t *= factor;
+  for (auto& phases : p.phases) {
+    for (Phase& phase : phases) {
+      phase.start *= factor;
+      phase.length *= factor;
+    }
+  }
+  return p;
+}
+
+}  // namespace
+
+TEST(slack_is_the_largest_move_that_keeps_the_excess) {
+  std::mt19937 rng(21);
+  for (int round = 0; round < 150; ++round) {
+    const Problem p = scaled(random_problem(rng, 2 + static_cast<std::size_t>(round) % 3, kPeriods, 2), 2);
+    const Link link =
+        make_link(p.circles(), std::vector<uint8_t>(p.period.size(), 0), static_cast<double>(p.capacity), {});
+    std::vector<int64_t> shift;
+    for (const int64_t t : p.period) shift.push_back(std::uniform_int_distribution<int64_t>(0, t - 1)(rng));
+    std::vector<int64_t> own;
+    for (std::size_t m = 0; m < link.size(); ++m) own.push_back(shift[link.movable[m]]);
+    const double tolerance = 0.05 * static_cast<double>(round % 3);
+    int64_t work = 0;
+    const Hold hold = slack_and_hold(link, own, tolerance, &work);
+    const double limit = excess_by_ticks(p, shift) + tolerance + 1e-9;
+    for (std::size_t j = 0; j < p.period.size(); ++j) {
+      int64_t reach = 0;
+      const auto fits = [&](int64_t move) {
+        auto moved = shift;
+        moved[j] += move;
+        return excess_by_ticks(p, moved) <= limit;
+      };
+      while (reach < p.period[j] / 2 && fits(reach + 1) && fits(-reach - 1)) ++reach;
+      CHECK(hold.slack[j] == reach);
+    }
+  }
+}
+
+TEST(hold_keeps_the_excess_at_every_corner) {
+  std::mt19937 rng(22);
+  for (int round = 0; round < 150; ++round) {
+    const Problem p = scaled(random_problem(rng, 3 + static_cast<std::size_t>(round) % 2, kPeriods, 1), 4);
+    const Link link =
+        make_link(p.circles(), std::vector<uint8_t>(p.period.size(), 0), static_cast<double>(p.capacity), {});
+    Budget budget(kNone, kNone, nullptr);
+    Found found = search(link, budget);
+    centre(link, found.shift, 0.0, budget);
+    std::vector<int64_t> shift(p.period.size(), 0);
+    for (std::size_t m = 0; m < link.size(); ++m) shift[link.movable[m]] = found.shift[m];
+    const int64_t hold = slack_and_hold(link, found.shift, 0.0, &budget.work).hold;
+    const double limit = excess_by_ticks(p, shift) + 1e-9;
+    for (std::size_t corner = 0; corner < (std::size_t{1} << p.period.size()); ++corner) {
+      auto moved = shift;
+      for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += ((corner >> j) & 1U) ? hold : -hold;
+      CHECK(excess_by_ticks(p, moved) <= limit);
+    }
+  }
+}
+
+TEST(a_pair_stands_in_the_middle_of_its_widest_plateau) {
+  const std::vector<Phase> a{{0, 30, 5}};
+  const std::vector<Phase> b{{0, 20, 5}, {50, 10, 5}};
+  std::vector<Circle> jobs{make_circle(100, a, 1), make_circle(100, b, 1)};
+  const Link link = make_link(std::move(jobs), {0, 0}, 5.0, {});
+  Budget budget(kNone, kNone, nullptr);
+  const Found found = search(link, budget);
+  // The first (larger mean, then content) job is b-like or a; what counts is the distance: b's gaps are 30 and 40 wide,
+  // the 30 of a fits the 40 with 10 to spare: 5 on each side.
+  const Hold hold = slack_and_hold(link, found.shift, 0.0, &budget.work);
+  CHECK(found.excess == 0.0);
+  CHECK(hold.slack[0] == 5);
+  CHECK(hold.slack[1] == 5);
+  CHECK(hold.hold == 2);
+}
+
+TEST(centring_never_costs_excess_nor_slack) {
+  std::mt19937 rng(23);
+  for (int round = 0; round < 100; ++round) {
+    const Problem p = scaled(random_problem(rng, 3, kPeriods, 2), 10);
+    const Link link =
+        make_link(p.circles(), std::vector<uint8_t>(p.period.size(), 0), static_cast<double>(p.capacity), {});
+    if (link.size() < 3) continue;
+    Budget budget(kNone, kNone, nullptr);
+    const Found found = search(link, budget);
+    std::vector<int64_t> centred = found.shift;
+    centre(link, centred, 0.0, budget);
+    int64_t work = 0;
+    CHECK(link.excess(centred, &work) <= found.excess + 1e-9);
+    const auto least = [&](const std::vector<int64_t>& shift) {
+      const Hold hold = slack_and_hold(link, shift, 0.0, &work);
+      return *std::min_element(hold.slack.begin(), hold.slack.end());
+    };
+    CHECK(least(centred) >= least(found.shift));
+  }
+}

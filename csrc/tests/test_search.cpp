@@ -1,0 +1,124 @@
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "angles.hpp"
+#include "bounds.hpp"
+#include "check.hpp"
+#include "search.hpp"
+
+using namespace cassini;
+using namespace cassini::test;
+
+namespace {
+
+constexpr std::array<int64_t, 5> kPeriods{4, 6, 8, 9, 12};
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+Link link_of(const Problem& p) {
+  return make_link(p.circles(), std::vector<uint8_t>(p.period.size(), 0), static_cast<double>(p.capacity), {});
+}
+
+}  // namespace
+
+TEST(search_finds_the_best_whole_shifts) {
+  std::mt19937 rng(31);
+  for (int round = 0; round < 300; ++round) {
+    const Problem p = random_problem(rng, 2 + static_cast<std::size_t>(round) % 3, kPeriods, 2);
+    const Link link = link_of(p);
+    Budget budget(kNone, kNone, nullptr);
+    const Found found = search(link, budget);
+    const double best = best_by_ticks(p);
+    CHECK(std::abs(found.excess - best) < 1e-9);
+    CHECK(std::abs(found.lower - best) < 1e-9);
+  }
+}
+
+TEST(bounds_hold_whatever_the_node_limit) {
+  std::mt19937 rng(32);
+  for (int round = 0; round < 200; ++round) {
+    const Problem p = random_problem(rng, 3 + static_cast<std::size_t>(round) % 2, kPeriods, 2);
+    const Link link = link_of(p);
+    const double best = best_by_ticks(p);
+    for (const int64_t limit : {int64_t{1}, int64_t{2}, int64_t{5}, int64_t{20}}) {
+      Budget budget(limit, kNone, nullptr);
+      const Found found = search(link, budget);
+      CHECK(found.lower <= best + 1e-9);
+      CHECK(found.excess >= best - 1e-9);
+    }
+    Budget budget(kNone, kNone, nullptr);
+    CHECK(static_bound(link, budget) <= best + 1e-9);
+  }
+}
+
+TEST(an_expired_deadline_still_gives_a_valid_answer) {
+  std::mt19937 rng(33);
+  const Problem p = random_problem(rng, 4, kPeriods, 2);
+  const Link link = link_of(p);
+  Budget budget(kNone, 0, nullptr);
+  const Found found = search(link, budget);
+  const double best = best_by_ticks(p);
+  CHECK(found.lower <= best + 1e-9);
+  CHECK(found.excess >= best - 1e-9);
+}
+
+TEST(a_set_cancel_flag_throws) {
+  std::mt19937 rng(34);
+  const std::array<int64_t, 1> periods{24};
+  const int32_t cancel = 1;
+  bool thrown = false;
+  for (int round = 0; round < 20 && !thrown; ++round) {
+    const Link link = link_of(random_problem(rng, 5, periods, 3));
+    Budget budget(kNone, kNone, &cancel);
+    try {
+      search(link, budget);
+    } catch (const Canceled&) {
+      thrown = true;
+    }
+  }
+  CHECK(thrown);
+}
+
+TEST(equal_jobs_are_searched_once_not_in_every_order) {
+  // Six equal jobs that do not fit: without symmetry the tree is 120 times as large.
+  const std::vector<Phase> phases{{0, 37, 5}, {60, 11, 3}};
+  std::vector<Circle> jobs(6, make_circle(100, phases, 1));
+  const Link link = make_link(std::move(jobs), std::vector<uint8_t>(6, 0), 9.0, {});
+  Budget budget(kNone, kNone, nullptr);
+  const Found found = search(link, budget);
+  CHECK(found.lower == found.excess);
+  CHECK(budget.nodes() < 20000);
+}
+
+TEST(angles_agree_with_plain_enumeration) {
+  std::mt19937 rng(35);
+  for (int round = 0; round < 100; ++round) {
+    const Problem p = random_problem(rng, 2, kPeriods, 2);
+    const std::vector<Circle> circles = p.circles();
+    int64_t perimeter = 1;
+    for (const int64_t t : p.period) perimeter = std::lcm(perimeter, t);
+    const int64_t angles = 1 + round % 13;
+    Budget budget(kNone, kNone, nullptr);
+    const Angles found = solve_angles(circles, static_cast<double>(p.capacity), angles, budget);
+    int64_t best = kNone;
+    const auto demand = [&](std::size_t j, int64_t index) {
+      const int64_t t = ((index % angles + angles) % angles) * perimeter / angles % p.period[j];
+      int64_t sum = 0;
+      for (const Phase& phase : p.phases[j]) sum += wrap(t - phase.start, p.period[j]) < phase.length ? phase.rate : 0;
+      return sum;
+    };
+    const auto rotations = [&](std::size_t j) { return (angles * p.period[j] + perimeter - 1) / perimeter; };
+    for (int64_t x = 0; x < rotations(0); ++x) {
+      for (int64_t y = 0; y < rotations(1); ++y) {
+        int64_t sum = 0;
+        for (int64_t a = 0; a < angles; ++a) {
+          sum += std::max<int64_t>(0, demand(0, a - x) + demand(1, a - y) - p.capacity);
+        }
+        best = std::min(best, sum);
+      }
+    }
+    CHECK(found.complete);
+    CHECK(std::abs(found.excess * static_cast<double>(angles) - static_cast<double>(best)) < 1e-9);
+  }
+}

@@ -1,0 +1,105 @@
+// The same calls from eight threads at once give the same bytes, and a cancel flag set by another thread ends a search.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cassini/cassini.h"
+
+namespace {
+
+constexpr int64_t kMs = 1000000;
+
+struct Input {
+  std::vector<int64_t> period, offset{0}, start, length, rate;
+  int64_t capacity = 50 * kMs;
+};
+
+Input random_input(unsigned seed, int64_t jobs, int64_t phases) {
+  std::mt19937 rng(seed);
+  const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
+  Input in;
+  for (int64_t j = 0; j < jobs; ++j) {
+    in.period.push_back(255 * kMs);
+    for (int64_t i = 0; i < phases; ++i) {
+      in.start.push_back(pick(0, 254 * kMs));
+      in.length.push_back(pick(1, 60 * kMs));
+      in.rate.push_back(pick(1, 50 * kMs));
+    }
+    in.offset.push_back(static_cast<int64_t>(in.start.size()));
+  }
+  return in;
+}
+
+struct Output {
+  std::vector<int64_t> shift, slack;
+  std::vector<uint8_t> is_free;
+  cassini_result result;
+  int32_t status;
+  explicit Output(std::size_t n) : shift(n), slack(n), is_free(n), result(), status(0) {
+    result.size = sizeof(cassini_result);
+  }
+  bool operator==(const Output& o) const {
+    return status == o.status && shift == o.shift && slack == o.slack && is_free == o.is_free &&
+           std::memcmp(&result, &o.result, sizeof result) == 0;
+  }
+};
+
+Output solve(const Input& in, const cassini_options* options) {
+  Output out(in.period.size());
+  out.status = cassini_solve_link(static_cast<int64_t>(in.period.size()), in.period.data(), in.offset.data(),
+                                  in.start.data(), in.length.data(), in.rate.data(), in.capacity, options,
+                                  out.shift.data(), out.slack.data(), out.is_free.data(), &out.result);
+  return out;
+}
+
+}  // namespace
+
+int main() {
+  int failures = 0;
+  std::vector<Input> inputs;
+  std::vector<Output> expected;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    inputs.push_back(random_input(seed, 2 + seed % 3, 1 + seed % 3));
+    expected.push_back(solve(inputs.back(), nullptr));
+    if (expected.back().status != CASSINI_OK) ++failures;
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const std::size_t k = (i + t) % inputs.size();
+        if (!(solve(inputs[k], nullptr) == expected[k])) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  failures += wrong;
+
+  const Input hard = random_input(99, 8, 3);
+  cassini_options options;
+  cassini_default_options(&options);
+  int32_t cancel = 0;
+  options.cancel = &cancel;
+  options.node_limit = std::numeric_limits<int64_t>::max();
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::atomic_ref<int32_t>(cancel).store(1);
+  });
+  const Output canceled = solve(hard, &options);
+  stopper.join();
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  if (canceled.status != CASSINI_ECANCELED || canceled.shift[0] != 0 || waited > std::chrono::seconds(5)) {
+    std::printf("cancel: status %d after %.3f s\n", canceled.status, std::chrono::duration<double>(waited).count());
+    ++failures;
+  }
+  std::printf("%d failures\n", failures);
+  return failures == 0 ? 0 : 1;
+}
