@@ -166,24 +166,21 @@ Optimum widest_minimum(const Marginal& marginal, std::span<const int64_t> kinks,
 Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work) {
   Hold out;
   out.slack.resize(link.jobs.size());
+  // Jobs whose shift does not matter have all the slack there is and limit the hold of nobody else.
   int64_t least = std::numeric_limits<int64_t>::max();
   for (std::size_t j = 0; j < link.jobs.size(); ++j) {
     out.slack[j] = link.jobs[j].period / 2;
     least = std::min(least, out.slack[j]);
   }
   if (link.size() < 2) {
-    out.hold = least;
+    out.hold = link.size() == 1 ? link.circle(0).period / 2 : least;
     return out;
   }
   Slacks slacks;
   movable_slack(link, shift, tolerance, work, slacks);
   for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];
-  if (link.size() == 2) {
-    // Two jobs matter only through their difference, which moves by at most twice the hold.
-    out.hold = std::min(slacks.least / 2, least);
-  } else {
-    out.hold = certified_hold(link, shift, tolerance, std::min(slacks.least, least), work);
-  }
+  // Two jobs matter only through their difference, which moves by at most twice the hold.
+  out.hold = link.size() == 2 ? slacks.least / 2 : certified_hold(link, shift, tolerance, slacks.least, work);
   return out;
 }
 
