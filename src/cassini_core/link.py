@@ -1,298 +1,29 @@
 """One link: the best shifts of the jobs that share it, and the score of given shifts.
 
-:func:`solve_link`, :func:`score_link` and :func:`score_bounds` speak milliseconds and Gbit/s. :class:`PreparedLink` is
-the same problem as the kernel takes it, for callers that solve many.
+Milliseconds and Gbit/s; :mod:`cassini_core.prepared_link` is the same in the kernel's units, for callers that solve many.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from . import _kernel
-from .errors import InputError, KernelError, LimitError
-from .model import Job, LinkSolution, checked_capacity_gbps
-from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
+from .answers import LinkSolution
+from .errors import InputError, LimitError
+from .model import Job
+from .prepared_link import (
+    DEFAULT_NODE_LIMIT,
+    DEFAULT_RESOLUTION_MS,
+    DEFAULT_SLACK_TOLERANCE,
+    Int64Array,
+    PreparedLink,
+    checked_jobs,
+)
+from .units import ms_from_ticks, ticks_from_ms
 
-__all__ = [
-    "DEFAULT_NODE_LIMIT",
-    "DEFAULT_RESOLUTION_MS",
-    "DEFAULT_SLACK_TOLERANCE",
-    "Evaluation",
-    "LinkAnswer",
-    "PreparedLink",
-    "score_bounds",
-    "score_link",
-    "solve_link",
-]
-
-DEFAULT_NODE_LIMIT = 50_000
-DEFAULT_RESOLUTION_MS = 0.5
-DEFAULT_SLACK_TOLERANCE = 0.01
-MAX_JOBS = 1024
-MAX_PHASES = 2**17
-MAX_RATE_SUM_KBPS = 2**53
-MAX_ANGLES = 2**20
-
-# Searches of up to this many nodes last milliseconds and run on the calling thread. Longer ones run on a thread of
-# their own, so that Ctrl-C, which Python delivers to the main thread between bytecodes, can stop them.
-_UNINTERRUPTED_NODES = 4_000
-_POLL_S = 0.05
-
-_STOPPED_BY = ("complete", "nodes", "deadline", "limits")
-
-Int64Array = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkAnswer:
-    """What the kernel found, in ticks. Arrays have one entry per job, in the order of the jobs.
-
-    Attributes
-    ----------
-    shift : int64 array, shape (n_jobs,)
-        Ticks, in ``[0, period)``; the first job whose shift matters stands at 0.
-    score_lower, score_upper : float
-        Certified bounds on the score of ``shift``; equal within the limits of folding.
-    upper_bound : float
-        No shifts score more.
-    optimal : bool
-        ``score_lower >= upper_bound - 1e-9``.
-    claimed_score : float
-        What the method itself says.
-    free : bool array, shape (n_jobs,)
-        Jobs whose shift does not matter (F1b).
-    slack : int64 array, shape (n_jobs,)
-        Ticks (F5).
-    hold : int
-        Ticks (F5).
-    nodes : int
-        Nodes counted.
-    stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
-    """
-
-    shift: Int64Array
-    score_lower: float
-    score_upper: float
-    upper_bound: float
-    optimal: bool
-    claimed_score: float
-    free: npt.NDArray[np.bool_]
-    slack: Int64Array
-    hold: int
-    nodes: int
-    stopped_by: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """Score, slack and hold of given shifts, in ticks; see :class:`LinkAnswer`."""
-
-    score_lower: float
-    score_upper: float
-    slack: Int64Array | None
-    hold: int
-    free: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedLink:
-    """A link problem as the kernel takes it: int64 ticks and kbit/s. Immutable; safe to share between threads.
-
-    Attributes
-    ----------
-    job_ids : tuple of str
-    period : int64 array, shape (n_jobs,)
-        Iteration times, ticks.
-    phase_offset : int64 array, shape (n_jobs + 1,)
-        Job ``j`` owns phases ``phase_offset[j]`` to ``phase_offset[j + 1] - 1``.
-    phase_start, phase_length : int64 array, shape (n_phases,)
-        Ticks.
-    phase_rate : int64 array, shape (n_phases,)
-        kbit/s.
-    capacity : int
-        kbit/s.
-    """
-
-    job_ids: tuple[str, ...]
-    period: Int64Array
-    phase_offset: Int64Array
-    phase_start: Int64Array
-    phase_length: Int64Array
-    phase_rate: Int64Array
-    capacity: int
-
-    @classmethod
-    def from_jobs(
-        cls, jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None = None
-    ) -> PreparedLink:
-        """Round to ticks and kbit/s, scale by multipliers, drop phases without effect.
-
-        Parameters
-        ----------
-        jobs : sequence of Job
-            At least one, ids unique.
-        capacity_gbps : float
-            Gbit/s, above 0.
-        multipliers : mapping of str to float, optional
-            Job id to the factor its demand is scaled by on this link; 1 where absent.
-
-        Raises
-        ------
-        InputError
-            No jobs, duplicate ids, too many jobs or phases, or a demand out of range.
-        """
-        jobs = _checked_jobs(jobs)
-        capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "capacity_gbps"))
-        factors = _checked_multipliers(multipliers or {}, jobs)
-        offset = [0]
-        start: list[int] = []
-        length: list[int] = []
-        rate: list[int] = []
-        periods = [ticks_from_ms(job.iteration_ms) for job in jobs]
-        for job, period in zip(jobs, periods, strict=True):
-            factor = factors.get(job.id, 1.0)
-            for index, phase in enumerate(job.phases):
-                ticks = ticks_from_ms(phase.duration_ms)
-                gbps = phase.gbps * factor
-                # Compared before rounding: kbit/s beyond the range of a float cannot be rounded.
-                if gbps > MAX_RATE_KBPS / KBPS_PER_GBPS:
-                    raise InputError(
-                        f"job {job.id!r} phases[{index}] gbps: expected at most {MAX_RATE_KBPS / 1e6!r} "
-                        f"after its multiplier, got {gbps!r}"
-                    )
-                kbps = kbps_from_gbps(gbps)
-                if ticks > 0 and kbps > 0:
-                    start.append(ticks_from_ms(phase.start_ms) % period)
-                    length.append(ticks)
-                    rate.append(kbps)
-            offset.append(len(start))
-        if len(start) > MAX_PHASES:
-            raise InputError(f"jobs: expected at most {MAX_PHASES} phases on one link, got {len(start)}")
-        if sum(rate) > MAX_RATE_SUM_KBPS:
-            raise InputError(
-                f"jobs: expected demands that sum to at most {MAX_RATE_SUM_KBPS / 1e6!r} Gbit/s, "
-                f"got {sum(rate) / 1e6!r}"
-            )
-        return cls(
-            job_ids=tuple(job.id for job in jobs),
-            period=_read_only(periods),
-            phase_offset=_read_only(offset),
-            phase_start=_read_only(start),
-            phase_length=_read_only(length),
-            phase_rate=_read_only(rate),
-            capacity=capacity,
-        )
-
-    def __len__(self) -> int:
-        return len(self.job_ids)
-
-    def solve(
-        self,
-        *,
-        method: str = "exact",
-        angles: int = 72,
-        resolution_ms: float = DEFAULT_RESOLUTION_MS,
-        slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
-        node_limit: int | None = DEFAULT_NODE_LIMIT,
-        deadline_s: float | None = None,
-        cancel: npt.NDArray[np.int32] | None = None,
-    ) -> LinkAnswer:
-        """Best shifts; see :func:`solve_link`. ``cancel[0] != 0`` stops the search.
-
-        Raises
-        ------
-        InputError
-            An option is out of range.
-        KernelError
-            Cancelled, out of memory, or a defect.
-        """
-        options = _options(method, angles, resolution_ms, slack_tolerance, node_limit, deadline_s)
-        if cancel is not None or threading.current_thread() is not threading.main_thread():
-            return self._solve(options, node_limit, cancel)
-        first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
-        answer = self._solve(options, first_limit, None)
-        if answer.stopped_by != "nodes" or first_limit == node_limit:
-            return answer
-        return self._solve_interruptibly(options, node_limit)
-
-    def _solve(
-        self, options: dict[str, Any], node_limit: int | None, cancel: npt.NDArray[np.int32] | None
-    ) -> LinkAnswer:
-        out = _kernel.solve_link(*self._arrays(), _kernel.Options(**options, node_limit=node_limit, cancel=cancel))
-        if out is None:
-            raise KernelError("solve_link: canceled")
-        shift, slack, free, (lower, upper, bound, claimed, hold, nodes, optimal, stopped_by) = out
-        return LinkAnswer(
-            shift,
-            lower,
-            upper,
-            bound,
-            optimal,
-            claimed,
-            free.view(np.bool_),
-            slack,
-            hold,
-            nodes,
-            _STOPPED_BY[stopped_by],
-        )
-
-    def _solve_interruptibly(self, options: dict[str, Any], node_limit: int | None) -> LinkAnswer:
-        cancel = np.zeros(1, dtype=np.int32)
-        outcome: list[LinkAnswer | BaseException] = []
-
-        def work() -> None:
-            try:
-                outcome.append(self._solve(options, node_limit, cancel))
-            except BaseException as error:  # handed to the calling thread
-                outcome.append(error)
-
-        worker = threading.Thread(target=work, name="cassini-solve", daemon=True)
-        worker.start()
-        try:
-            while worker.is_alive():
-                worker.join(_POLL_S)
-        finally:
-            # On an interrupt the search stops before the arrays it reads can go away.
-            cancel[0] = 1
-            worker.join()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
-
-    def evaluate(
-        self,
-        shift: Sequence[int] | Int64Array,
-        *,
-        resolution_ms: float = DEFAULT_RESOLUTION_MS,
-        slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
-        with_slack: bool = True,
-    ) -> Evaluation:
-        """Score, slack and hold of ``shift`` (ticks, shape (n_jobs,), taken modulo the period).
-
-        Raises
-        ------
-        InputError
-            Wrong shape, or an option out of range.
-        """
-        options = _options("exact", 72, resolution_ms, slack_tolerance, None, None)
-        ticks = np.ascontiguousarray(shift, dtype=np.int64)
-        if ticks.ndim != 1:
-            raise InputError(f"shift: expected shape ({len(self)},), got {ticks.shape}")
-        lower, upper, slack, hold, free = _kernel.evaluate_link(
-            *self._arrays(), ticks, _kernel.Options(**options), with_slack
-        )
-        return Evaluation(lower, upper, slack, hold, free.view(np.bool_))
-
-    def _arrays(self) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, int]:
-        return self.period, self.phase_offset, self.phase_start, self.phase_length, self.phase_rate, self.capacity
+__all__ = ["score_bounds", "score_link", "solve_link"]
 
 
 def solve_link(
@@ -358,7 +89,7 @@ def solve_link(
     >>> solution.score, solution.optimal, solution.shifts_ms["b"]
     (1.0, True, 20.0)
     """
-    jobs = _checked_jobs(jobs)
+    jobs = checked_jobs(jobs)
     problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
     answer = problem.solve(
         method=method,
@@ -400,7 +131,7 @@ def score_bounds(
     -------
     (lower, upper) : tuple of float
     """
-    jobs = _checked_jobs(jobs)
+    jobs = checked_jobs(jobs)
     problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
     shift = _checked_shifts(jobs, shifts_ms, problem)
     found = problem.evaluate(shift, resolution_ms=resolution_ms, with_slack=False)
@@ -463,33 +194,6 @@ def score_link(
     return lower
 
 
-def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    try:
-        checked = tuple(jobs)
-    except TypeError:
-        raise InputError(f"jobs: expected a sequence of jobs, got {type(jobs).__name__}") from None
-    if not 1 <= len(checked) <= MAX_JOBS:
-        raise InputError(f"jobs: expected 1 to {MAX_JOBS} jobs, got {len(checked)}")
-    seen = set()
-    for index, job in enumerate(checked):
-        if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
-        if job.id in seen:
-            raise InputError(f"jobs[{index}]: expected unique ids, got {job.id!r} twice")
-        seen.add(job.id)
-    return checked
-
-
-def _checked_multipliers(multipliers: Mapping[str, float], jobs: Sequence[Job]) -> Mapping[str, float]:
-    known = {job.id for job in jobs}
-    for job, factor in multipliers.items():
-        if job not in known:
-            raise InputError(f"multipliers: unknown job {job!r}")
-        if not isinstance(factor, (int, float)) or not math.isfinite(factor) or factor <= 0:
-            raise InputError(f"multipliers[{job!r}]: expected a finite number above 0, got {factor!r}")
-    return multipliers
-
-
 def _checked_shifts(jobs: Sequence[Job], shifts_ms: Mapping[str, float], problem: PreparedLink) -> Int64Array:
     for job in shifts_ms:
         if job not in problem.job_ids:
@@ -501,48 +205,6 @@ def _checked_shifts(jobs: Sequence[Job], shifts_ms: Mapping[str, float], problem
             raise InputError(f"shifts_ms[{job_id!r}]: expected a finite number of ms, got {value!r}")
         shift.append(ticks_from_ms(value) % period)
     return np.array(shift, dtype=np.int64)
-
-
-def _options(
-    method: str,
-    angles: int,
-    resolution_ms: float,
-    slack_tolerance: float,
-    node_limit: int | None,
-    deadline_s: float | None,
-) -> dict[str, Any]:
-    if method not in ("exact", "angles"):
-        raise InputError(f"method: expected 'exact' or 'angles', got {method!r}")
-    if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
-        raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {angles!r}")
-    if not _is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
-        raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {resolution_ms!r}")
-    if not _is_number(slack_tolerance) or slack_tolerance < 0:
-        raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {slack_tolerance!r}")
-    if node_limit is not None and (
-        not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63
-    ):
-        raise InputError(f"node_limit: expected None or a whole number, at least 1, got {node_limit!r}")
-    if deadline_s is not None and (not _is_number(deadline_s) or deadline_s < 0):
-        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
-    return {
-        "angles_method": method == "angles",
-        "angles": angles,
-        "resolution": ticks_from_ms(resolution_ms),
-        "slack_tolerance": float(slack_tolerance),
-        # Ten years stand for any longer deadline: the nanoseconds must fit.
-        "deadline_ns": None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
-    }
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _read_only(values: list[int]) -> Int64Array:
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array
 
 
 def _by_id(problem: PreparedLink, ticks: Int64Array) -> dict[str, float]:

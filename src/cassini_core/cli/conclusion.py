@@ -1,0 +1,171 @@
+"""One sentence that says why the best candidate wins, or how good a link's answer is.
+
+Every clause is computed from the answer; nothing is said that the numbers do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..model import LinkScore, LinkSolution, Problem, RankedCandidate, Ranking
+from .console import one_line
+
+__all__ = ["conclude_link", "conclude_ranking", "magnitude_text", "score_text"]
+
+TIE = 1e-9
+"""Scores closer than this are equal."""
+
+
+def score_text(score: float) -> str:
+    """A score with four decimals, more where four would show a score below 1 as 1."""
+    text = f"{score:.4f}"
+    for digits in (6, 9):
+        if float(text) < 1 or score >= 1 - TIE:
+            break
+        text = f"{score:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def magnitude_text(value: float) -> str:
+    """A difference or rate of any size with its leading digits: ``0.1200``, ``3.2e-07``."""
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
+
+
+def conclude_ranking(ranking: Ranking, problem: Problem, aggregate: str = "mean") -> str:
+    """Why the best candidate wins: its worst link, the difference to the runner-up, and the proof."""
+    if not ranking.candidates:
+        return "There are no candidates to rank."
+    best = ranking.best
+    if best is None:
+        return _none_solved(ranking.candidates)
+    others = [c for c in ranking.candidates if c.id != best.id]
+    clauses = (
+        _verdict(ranking, best, others, problem, aggregate),
+        _reason(best, others),
+        _proof(ranking, best, others),
+    )
+    return "; ".join(clauses) + "."
+
+
+def conclude_link(solution: LinkSolution, capacity_gbps: float) -> str:
+    """What the score of one link means, and whether it can be better."""
+    excess = (1 - solution.score) * capacity_gbps
+    if solution.score >= 1 - TIE:
+        meaning = "The jobs interleave completely: demand never exceeds the capacity"
+    elif solution.score_is_exact:
+        meaning = f"Demand above the capacity averages {magnitude_text(excess)} Gbit/s at these shifts"
+    else:
+        meaning = f"Demand above the capacity averages at most {magnitude_text(excess)} Gbit/s at these shifts"
+    if solution.optimal:
+        proof = "proven: no shifts score more"
+    else:
+        proof = f"not proven: other shifts might score up to {score_text(solution.upper_bound)}"
+    hint = ""
+    if len(solution.shifts_ms) > 1 and len(solution.free_jobs) == len(solution.shifts_ms):
+        hint = "; no shift matters, because the iteration times have no common step long enough to hold"
+    return f"{meaning}; {proof}{hint}."
+
+
+def _none_solved(candidates: Sequence[RankedCandidate]) -> str:
+    top = max(candidates, key=lambda c: c.upper_bound)
+    looped = all(c.status == "discarded" for c in candidates)
+    bound = f"{score_text(top.upper_bound)} ({_quoted(top.id)})"
+    if len(candidates) == 1:
+        cause = "its affinity graph has a loop" if looped else "only its bound is known"
+        return f"The only candidate was not solved, {cause}; the bound is {bound}."
+    cause = "their affinity graphs have loops" if looped else "only bounds are known"
+    return f"None of the {len(candidates)} candidates was solved, {cause}; the highest bound is {bound}."
+
+
+def _verdict(
+    ranking: Ranking, best: RankedCandidate, others: Sequence[RankedCandidate], problem: Problem, aggregate: str
+) -> str:
+    name, score = _quoted(best.id), _score_of(best)
+    solved = [c for c in others if c.score is not None]
+    points = f"{score_text(score)} ({_meaning(aggregate)})" if best.links else score_text(score)
+    if not others:
+        return f"{name} is the only candidate and scores {points}"
+    if not solved:
+        return f"{name} scores {points} and is the only one of {len(others) + 1} candidates that was solved"
+    tied = [c for c in solved if abs(_score_of(c) - score) <= TIE]
+    if tied:
+        company = _quoted(tied[0].id) if len(tied) == 1 else f"{len(tied)} other candidates"
+        return f"{name} and {company} tie at {points}{_tie_break(ranking, best, tied, problem)}"
+    second, verb = solved[0], "wins" if ranking.best_proven else "leads"
+    difference = magnitude_text(score - _score_of(second))
+    runner_up = f"{_quoted(second.id)} ({score_text(_score_of(second))})"
+    return f"{name} {verb} with {points}, {difference} above the runner-up {runner_up}"
+
+
+def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCandidate], problem: Problem) -> str:
+    """What sets the best apart from all that tie with it, if anything can be named."""
+    lead = f", and {_quoted(best.id)} comes first because it"
+    periods = {job.id: job.iteration_ms for job in problem.jobs} | dict(ranking.paces_ms)
+    slack = _least_slack(best, periods)
+    if all(slack > _least_slack(c, periods) + 1e-6 for c in tied):
+        return f"{lead} leaves the most slack for the iteration time"
+    if all(len(best.links) < len(c.links) for c in tied):
+        return f"{lead} shares the fewest links"
+    order = [c.id for c in problem.candidates]
+    if best.id in order and all(order.index(best.id) < order.index(c.id) for c in tied if c.id in order):
+        return f", and {_quoted(best.id)} comes first in the input"
+    return ""
+
+
+def _least_slack(candidate: RankedCandidate, periods: Mapping[str, float]) -> float:
+    """Least slack of a job over its iteration time; a candidate without shared links is held by nothing."""
+    return min((slack / periods[job] for job, slack in candidate.slack_ms.items() if job in periods), default=0.5)
+
+
+def _reason(best: RankedCandidate, others: Sequence[RankedCandidate]) -> str:
+    worst = _worst_link(best)
+    if worst is None:
+        reason = "it has no shared link, so no shift is needed"
+    elif (worst.score or 0.0) >= 1 - TIE:
+        whole = "its only shared link" if len(best.links) == 1 else f"all its {len(best.links)} shared links"
+        reason = f"demand stays within the capacity on {whole}"
+    else:
+        reason = f"its worst link {_quoted(worst.id)} scores {_link_text(worst)}"
+    solved = [c for c in others if c.score is not None]
+    theirs = _worst_link(solved[0]) if solved else None
+    if theirs is not None and _score_of(best) - _score_of(solved[0]) > TIE:
+        reason += f", the runner-up's worst {_quoted(theirs.id)} scores {_link_text(theirs)}"
+    return reason
+
+
+def _proof(ranking: Ranking, best: RankedCandidate, others: Sequence[RankedCandidate]) -> str:
+    own = "" if best.optimal else f"better shifts for it are not ruled out (bound {score_text(best.upper_bound)})"
+    if not others:
+        return own or "proven: no shifts score more"
+    if ranking.best_proven:
+        proof = "proven: no other candidate can score more"
+        return f"{proof}, though {own}" if own else proof
+    rival = max(others, key=lambda c: c.upper_bound)
+    proof = f"not proven: {_quoted(rival.id)} might score up to {score_text(rival.upper_bound)}"
+    return f"{proof}, and {own}" if own else proof
+
+
+def _meaning(aggregate: str) -> str:
+    words = {
+        "mean": "mean over its shared links",
+        "min": "its worst shared link",
+        "per_job": "mean over jobs of the job's worst link",
+    }
+    return words.get(aggregate, f"{one_line(aggregate)} over its shared links")
+
+
+def _worst_link(candidate: RankedCandidate) -> LinkScore | None:
+    named = [link for link in candidate.links if link.id == candidate.worst_link]
+    return named[0] if named else None
+
+
+def _link_text(link: LinkScore) -> str:
+    return "an unknown value" if link.score is None else score_text(link.score)
+
+
+def _score_of(candidate: RankedCandidate) -> float:
+    return float("-inf") if candidate.score is None else candidate.score
+
+
+def _quoted(name: str) -> str:
+    return f'"{one_line(name)}"'

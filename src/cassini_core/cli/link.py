@@ -1,0 +1,88 @@
+"""``cassini-core link``: the best shifts for the jobs of one link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ..link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from .console import Waiting, emit_bytes, emit_renderables
+from .inputs import load_input
+from .options import AngleCount, DeadlineS, JsonFlag, NodeLimit, ResolutionMs, SlackTolerance
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..model import Job, LinkSolution
+
+__all__ = ["link"]
+
+
+def link(
+    file: str,
+    /,
+    *,
+    json: JsonFlag = False,
+    method: Literal["exact", "angles"] = "exact",
+    angles: AngleCount = 72,
+    deadline_s: DeadlineS = None,
+    node_limit: NodeLimit = DEFAULT_NODE_LIMIT,
+    resolution_ms: ResolutionMs = DEFAULT_RESOLUTION_MS,
+    slack_tolerance: SlackTolerance = DEFAULT_SLACK_TOLERANCE,
+) -> None:
+    """Find the time-shifts at which the jobs of one link interleave best.
+
+    Iteration times are taken as they are; rank first makes periods that almost agree agree.
+
+    Parameters
+    ----------
+    file
+        Link file: {"capacity_gbps": 50, "jobs": [...]} with jobs as in a problem file; - for standard input.
+    method
+        exact: continuous time, with proof. angles: the paper's grid of rotation angles.
+    angles
+        Number of angles on the unified circle, for --method angles; 72 is the paper's 5 degrees.
+    """
+    from ..link import solve_link
+    from ..problem_file import link_solution_to_json, load_link
+
+    jobs, capacity_gbps = load_input(load_link, file)
+    with Waiting("searching shifts"):
+        solution = solve_link(
+            jobs,
+            capacity_gbps,
+            method=method,
+            angles=angles,
+            resolution_ms=resolution_ms,
+            slack_tolerance=slack_tolerance,
+            node_limit=node_limit,
+            deadline_s=deadline_s,
+        )
+    if json:
+        emit_bytes(link_solution_to_json(solution))
+    else:
+        emit_renderables(*_report(solution, jobs, capacity_gbps, method, slack_tolerance))
+
+
+def _report(
+    solution: LinkSolution, jobs: Sequence[Job], capacity_gbps: float, method: str, slack_tolerance: float
+) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from .conclusion import conclude_link, score_text
+    from .tables import link_table, ms_text_down, proof_text
+
+    yield link_table(solution, jobs)
+    least = "" if solution.score_is_exact else "at least "
+    yield Text(
+        f"Score {least}{score_text(solution.score)}, bound {score_text(solution.upper_bound)} "
+        f"({proof_text(solution.score, solution.upper_bound, solution.optimal)}); "
+        f"perimeter {solution.perimeter_ms:.15g} ms, {solution.nodes} search nodes."
+    )
+    if method == "angles":
+        yield Text(f"The grid of angles itself claims {score_text(solution.claimed_score)} for these shifts.")
+    yield Text(
+        f"All jobs may drift up to {ms_text_down(solution.hold_ms)} ms at once, each alone up to its slack, "
+        f"before the score drops by more than {slack_tolerance:g}."
+    )
+    yield Text(conclude_link(solution, capacity_gbps))

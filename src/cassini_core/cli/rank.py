@@ -1,0 +1,121 @@
+"""``cassini-core rank``: the candidate placements of a problem file, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from ..link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from .console import Waiting, emit_bytes, emit_renderables, one_line
+from .inputs import load_input
+from .options import (
+    AggregateName,
+    DeadlineS,
+    JsonFlag,
+    NodeLimit,
+    PositiveCount,
+    ResolutionMs,
+    SlackTolerance,
+    number_from,
+    whole_number_from,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..model import Problem, Ranking
+
+__all__ = ["rank"]
+
+
+def rank(
+    file: str,
+    /,
+    *,
+    json: JsonFlag = False,
+    top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
+    loops: Literal["discard", "merge"] = "merge",
+    aggregate: AggregateName = "mean",
+    period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
+    threads: PositiveCount = None,
+    deadline_s: DeadlineS = None,
+    node_limit: NodeLimit = DEFAULT_NODE_LIMIT,
+    resolution_ms: ResolutionMs = DEFAULT_RESOLUTION_MS,
+    slack_tolerance: SlackTolerance = DEFAULT_SLACK_TOLERANCE,
+) -> None:
+    """Rank the candidate placements of a problem file and compute each job's time-shift.
+
+    Prints the candidates, best first, each with its score, a proven upper bound of it, and how far all jobs
+    may drift at once (hold); then the shifts of the best one, and why it is the best.
+
+    Parameters
+    ----------
+    file
+        Problem file (format cassini-problem/1), or - for standard input.
+    top
+        How many candidates the table shows. JSON always has all.
+    loops
+        What to do with a placement whose affinity graph has a loop: merge links that pose the same problem
+        first and give a bound where a loop remains, or discard the placement as the paper does.
+    aggregate
+        How link scores become a candidate's score: mean, min, a percentile such as p10, or per_job.
+    period_tolerance
+        By what fraction an iteration time may be lengthened so that jobs get a common period; 0 changes none.
+    threads
+        Number of threads; the answer does not depend on it. Default: one per core.
+    """
+    from ..problem_file import load_problem, ranking_to_json
+    from ..ranking import rank as rank_problem
+
+    problem = load_input(load_problem, file)
+    with Waiting("ranking candidates") as waiting:
+        ranking = rank_problem(
+            problem,
+            loops=loops,
+            aggregate=aggregate,
+            period_tolerance=period_tolerance,
+            threads=threads,
+            deadline_s=deadline_s,
+            node_limit=node_limit,
+            resolution_ms=resolution_ms,
+            slack_tolerance=slack_tolerance,
+            progress=waiting.update,
+        )
+    if json:
+        emit_bytes(ranking_to_json(ranking))
+    else:
+        emit_renderables(*_report(ranking, problem, aggregate, top, slack_tolerance))
+
+
+def _report(
+    ranking: Ranking, problem: Problem, aggregate: str, top: int, slack_tolerance: float
+) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from .conclusion import conclude_ranking, magnitude_text
+    from .tables import ms_text_down, ranking_table, shift_table
+
+    sizes = ((problem.jobs, "job"), (problem.links, "link"), (problem.candidates, "candidate"))
+    yield Text(", ".join(f"{len(items)} {word}{'s' * (len(items) != 1)}" for items, word in sizes) + "\n")
+    if ranking.candidates:
+        yield ranking_table(ranking, top)
+    if len(ranking.candidates) > top:
+        yield Text(f"{len(ranking.candidates) - top} more candidates: --top {len(ranking.candidates)} shows them.\n")
+    best = ranking.best
+    if best is not None and best.links:
+        yield shift_table(best, problem.jobs, ranking.paces_ms)
+        if best.hold_ms is not None:
+            yield Text(
+                f"All jobs may drift up to {ms_text_down(best.hold_ms)} ms at once, each alone up to its slack, "
+                f"before a link's score drops by more than {slack_tolerance:g}."
+            )
+        if best.total_excess_gbps is not None:
+            links = "1 shared link" if len(best.links) == 1 else f"{len(best.links)} shared links"
+            yield Text(
+                f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}."
+            )
+    for warning in (*ranking.warnings, *(best.warnings if best is not None else ())):
+        yield Text(f"Warning: {one_line(warning)}")
+    yield Text(conclude_ranking(ranking, problem, aggregate))

@@ -1,0 +1,186 @@
+"""Tables for people: a ranking, the shifts of a candidate, one link, a profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from ..model import Job, LinkSolution, RankedCandidate, Ranking
+from .conclusion import magnitude_text, score_text
+from .console import one_line
+
+if TYPE_CHECKING:
+    from ..profiles.kineto import KinetoProfile
+
+__all__ = [
+    "Listing",
+    "collective_table",
+    "link_table",
+    "ms_text",
+    "ms_text_down",
+    "phase_table",
+    "proof_text",
+    "ranking_table",
+    "shift_table",
+]
+
+FREE = "shift does not matter"
+
+LEAST_WIDTH = 10
+"""Columns below which a folded text cannot be read any more."""
+
+GAP = 2
+"""Columns between two cells."""
+
+
+@dataclass
+class Listing:
+    """A table, or one paragraph per row where the terminal is too narrow for a table.
+
+    ``alignment`` has one letter per column: ``l`` left and folded (never cut) where space is short, ``r`` right and
+    ``c`` left, both never broken.
+    """
+
+    title: str
+    headers: tuple[str, ...]
+    alignment: str
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        """Append a row, whatever characters it holds."""
+        self.rows.append(tuple(one_line(cell) for cell in cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._as_table() if self._least_width() <= options.max_width else self._as_paragraphs()
+
+    def _least_width(self) -> int:
+        widths = [max(map(cell_len, column)) for column in zip(self.headers, *self.rows, strict=True)]
+        shrunk = (min(w, LEAST_WIDTH) if how == "l" else w for w, how in zip(widths, self.alignment, strict=True))
+        return sum(shrunk) + GAP * len(widths)
+
+    def _as_table(self) -> Table:
+        # A Text is never read as markup: an id such as "[red]" stays what it is.
+        table = Table(
+            title=Text(self.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        )
+        for header, how in zip(self.headers, self.alignment, strict=True):
+            table.add_column(
+                Text(header), justify="right" if how == "r" else "left", overflow="fold", no_wrap=how != "l"
+            )
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        return table
+
+    def _as_paragraphs(self) -> Text:
+        lines = [
+            ", ".join(f"{header} {cell}".strip() for header, cell in zip(self.headers, row, strict=True))
+            for row in self.rows
+        ]
+        return Text("\n".join([self.title, *lines, ""]), overflow="fold")
+
+
+def ms_text(value: float) -> str:
+    """Milliseconds to the microsecond."""
+    return f"{value:.3f}"
+
+
+def ms_text_down(value: float) -> str:
+    """Milliseconds to the microsecond, rounded down: what is promised must not grow by printing it."""
+    # Times are whole nanoseconds; half of one keeps 2.251, which no double holds exactly, from becoming 2.250.
+    return f"{math.floor(value * 1000 + 0.0005) / 1000:.3f}"
+
+
+def proof_text(score: float | None, upper_bound: float, optimal: bool) -> str:
+    """``proven``, or how far the bound is above the score."""
+    if score is None:
+        return "not solved"
+    return "proven" if optimal else f"gap {magnitude_text(max(upper_bound - score, 0.0))}"
+
+
+def ranking_table(ranking: Ranking, top: int | None = None) -> Listing:
+    """One row per candidate, best first, at most ``top``."""
+    headers = ("", "candidate", "score", "bound", "proof", "status", "hold ms", "worst link")
+    table = Listing("Candidates, best first", headers, "rlrrccrl")
+    for place, candidate in enumerate(ranking.candidates[:top], start=1):
+        table.add(
+            str(place),
+            candidate.id,
+            "-" if candidate.score is None else score_text(candidate.score),
+            score_text(candidate.upper_bound),
+            proof_text(candidate.score, candidate.upper_bound, candidate.optimal),
+            candidate.status.replace("_", " "),
+            "-" if candidate.hold_ms is None else ms_text_down(candidate.hold_ms),
+            _worst_text(candidate),
+        )
+    return table
+
+
+def shift_table(candidate: RankedCandidate, jobs: Sequence[Job], paces_ms: Mapping[str, float]) -> Listing:
+    """Shift, slack and pace of every job of a candidate that shares a link, in the order of ``jobs``."""
+    headers = ("job", "shift ms", "slack ms", "pace ms", "longer by")
+    table = Listing(f'Shifts of "{one_line(candidate.id)}"', headers, "lrrrr")
+    free = set(candidate.free_jobs)
+    for job in jobs:
+        if job.id not in candidate.shifts_ms and job.id not in free:
+            continue
+        pace = paces_ms.get(job.id, job.iteration_ms)
+        longer = pace / job.iteration_ms - 1
+        cells = _shift_cells(job.id, candidate.shifts_ms, candidate.slack_ms, free)
+        table.add(job.id, *cells, ms_text(pace), f"{100 * longer:.3f} %" if longer > 0 else "-")
+    return table
+
+
+def link_table(solution: LinkSolution, jobs: Sequence[Job]) -> Listing:
+    """Shift and slack of every job of one link."""
+    table = Listing("Shifts", ("job", "iteration ms", "shift ms", "slack ms"), "lrrr")
+    free = set(solution.free_jobs)
+    for job in jobs:
+        table.add(job.id, ms_text(job.iteration_ms), *_shift_cells(job.id, solution.shifts_ms, solution.slack_ms, free))
+    return table
+
+
+def phase_table(job: Job) -> Listing:
+    """The phases of a job in which it uses the network."""
+    table = Listing(f'Phases of "{one_line(job.id)}"', ("start ms", "duration ms", "Gbit/s"), "rrr")
+    for phase in job.phases:
+        table.add(ms_text(phase.start_ms), ms_text(phase.duration_ms), f"{phase.gbps:.3f}")
+    return table
+
+
+def collective_table(profile: KinetoProfile) -> Listing:
+    """The collectives of an iteration: what was measured, over the steps."""
+    headers = ("collective", "ranks", "MB on the wire", "start ms", "typical ms", "least", "most", "Gbit/s")
+    table = Listing("Collectives of one iteration", headers, "lrrrrrrr")
+    for one in profile.collectives:
+        table.add(
+            one.name,
+            "-" if one.group_size is None else str(one.group_size),
+            "not recorded" if one.wire_bytes is None else f"{one.wire_bytes / 1e6:.3f}",
+            ms_text(one.start_ms),
+            *(ms_text(time) for time in (one.duration_ms.typical, one.duration_ms.least, one.duration_ms.most)),
+            f"{one.gbps:.3f}" + (" given" if one.assumed else ""),
+        )
+    return table
+
+
+def _shift_cells(job: str, shifts: Mapping[str, float], slacks: Mapping[str, float], free: set[str]) -> tuple[str, str]:
+    if job in free:
+        return FREE, "any"
+    return ms_text(shifts[job]), ms_text_down(slacks[job]) if job in slacks else "-"
+
+
+def _worst_text(candidate: RankedCandidate) -> str:
+    if candidate.worst_link is None:
+        return "-"
+    scores = [link.score for link in candidate.links if link.id == candidate.worst_link]
+    if not scores or scores[0] is None:
+        return candidate.worst_link
+    return f"{candidate.worst_link} {score_text(scores[0])}"

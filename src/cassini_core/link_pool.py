@@ -1,0 +1,121 @@
+"""Solves the distinct link problems of a ranking in parallel.
+
+The kernel releases the GIL and keeps no state, so plain threads do. Every problem is solved by itself with a budget
+counted in nodes: the answers do not depend on the number of threads. Only a deadline reads a clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .link_catalog import LinkProblem
+from .prepared_link import LinkAnswer
+
+__all__ = ["Budget", "Deadline", "SolvedLink", "solve_problems"]
+
+
+class Deadline:
+    """A point in time, or none: ``seconds`` from now on the monotonic clock."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def remaining_s(self) -> float | None:
+        """Seconds left, at least 0; None without a deadline."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> bool:
+        """Whether nothing is left."""
+        return self.remaining_s() == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one link may cost and how finely it is judged; see ``solve_link`` for each."""
+
+    node_limit: int | None
+    resolution_ms: float
+    slack_tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedLink:
+    """The answer to a link problem, in the order of its jobs; ``answer`` is None if the deadline came first."""
+
+    answer: LinkAnswer | None
+    upper_bound: float
+
+
+def solve_problems(
+    problems: Sequence[LinkProblem],
+    budget: Budget,
+    *,
+    threads: int,
+    deadline: Deadline,
+    progress: Callable[[int], None],
+) -> list[SolvedLink]:
+    """Solve every problem once.
+
+    Parameters
+    ----------
+    problems : sequence of LinkProblem
+    budget : Budget
+        Of each problem.
+    threads : int
+        At least 1. The calling thread only waits, so that it can be interrupted.
+    deadline : Deadline
+        Each problem gets what is left when its turn comes; with nothing left it gets its area bound (F3).
+    progress : callable
+        Called in the calling thread with the number of problems done, after each.
+
+    Returns
+    -------
+    list of SolvedLink
+        In the order of ``problems``.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+    KeyboardInterrupt
+        Raised in the calling thread: searches under way are canceled first.
+    """
+    if not problems:
+        return []
+    cancel = np.zeros(1, dtype=np.int32)
+    with ThreadPoolExecutor(min(threads, len(problems)), thread_name_prefix="cassini-link") as pool:
+        try:
+            futures = [pool.submit(_solve, problem, budget, deadline, cancel) for problem in problems]
+            _wait(futures, progress)
+        except BaseException:
+            # The kernel looks at this now and then; leaving the pool then waits for its threads, not for their answers.
+            cancel[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
+
+
+def _wait(futures: Sequence[Future[SolvedLink]], progress: Callable[[int], None]) -> None:
+    for done, future in enumerate(as_completed(futures), start=1):
+        future.result()  # the first failure ends the ranking
+        progress(done)
+
+
+def _solve(problem: LinkProblem, budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> SolvedLink:
+    remaining_s = deadline.remaining_s()
+    if remaining_s == 0.0:
+        return SolvedLink(None, problem.area_bound)
+    answer = problem.prepared.solve(
+        node_limit=budget.node_limit,
+        resolution_ms=budget.resolution_ms,
+        slack_tolerance=budget.slack_tolerance,
+        deadline_s=remaining_s,
+        cancel=cancel,
+    )
+    return SolvedLink(answer, answer.upper_bound)

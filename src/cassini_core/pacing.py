@@ -1,0 +1,51 @@
+"""Iteration times for a whole problem, found once, before any candidate is looked at (F6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .link_pool import Deadline
+from .model import Job, Problem
+from .periods import BOUND_NODE_LIMIT, pace_problem
+from .prepared_link import PreparedLink
+
+__all__ = ["paced_problem"]
+
+
+class _DeadlinePassed(Exception):
+    """Raised through ``pace_problem``: what it has seen by then is not enough to choose by."""
+
+
+def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, deadline: Deadline) -> Problem | None:
+    """The problem with every job at the iteration time at which it is to be paced.
+
+    Parameters
+    ----------
+    problem : Problem
+    tolerance : float
+        Largest lengthening of an iteration time, relative.
+    resolution_ms : float
+        How precisely a shift can be held, ms: decides which jobs of a link are free (F1b).
+    deadline : Deadline
+
+    Returns
+    -------
+    Problem or None
+        None if the deadline came first.
+
+    Notes
+    -----
+    Iteration times are judged by upper bounds of single links, each within ``BOUND_NODE_LIMIT`` nodes. The paces thus
+    depend neither on how loops are treated nor on what the ranking may spend. Cost: see ``periods.pace_links``.
+    """
+
+    def bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+        if deadline.passed():
+            raise _DeadlinePassed
+        link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+        return link.solve(resolution_ms=resolution_ms, node_limit=BOUND_NODE_LIMIT).upper_bound
+
+    try:
+        return pace_problem(problem, tolerance, bound)
+    except _DeadlinePassed:
+        return None

@@ -1,0 +1,357 @@
+"""F6: iteration times that are nearly commensurate get a common base, by lengthening some of them a little.
+
+Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. Here
+assignments are judged and applied: for one link (:func:`harmonize`), or for all links of a problem at once
+(:func:`pace_problem`). Which there are, and which of them wins, is in ``assignments``.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .assignments import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
+from .errors import InputError
+from .model import Harmonized, Job, Phase, Problem, checked_capacity_gbps
+from .units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
+
+__all__ = ["harmonize", "lengthen", "pace_links", "pace_problem"]
+
+IntArray = npt.NDArray[np.int64]
+Bound = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
+"""Jobs on a link, its capacity in Gbit/s, multipliers by job id (None: all 1): a score that no shifts exceed."""
+
+MAX_SCORES_OF_MANY = 128
+"""Most assignments ``harmonize`` scores for more than ``FEW_JOBS`` jobs: each search takes tens of milliseconds."""
+
+SCORE_NODE_LIMIT = 2_000
+"""Search nodes per scored assignment of up to four jobs: proven, in a millisecond or two."""
+
+SCORE_NODE_LIMIT_OF_MANY = 200
+"""The same for more jobs, where a proof can take seconds: what a search finds later differs in the third digit."""
+
+MAX_LINKS = 1_000
+"""Most link problems a component is judged by. Beyond, an even sample: the mean of 1000 tells paces apart."""
+
+MAX_BOUNDS = 10_000
+"""Most bounds asked for in one problem, of 2 to 4 jobs mostly: about a second."""
+
+BOUND_NODE_LIMIT = 1_000
+"""Search nodes per bound: proves the two to four jobs that mostly share a link."""
+
+
+def harmonize(
+    jobs: Sequence[Job],
+    tolerance: float = 0.01,
+    *,
+    capacity_gbps: float | None = None,
+    score: Callable[[Sequence[Job]], float] | None = None,
+) -> Harmonized:
+    """Lengthen iteration times a little where that lets the jobs keep a stable relative phase (F6).
+
+    For each anchor job ``r`` and ``q = 1 .. 16`` the base is ``g = ceil(T_r / q)``: the anchor takes ``q g``, every
+    other job ``ceil(T_j / g) g``, each where that is at most ``(1 + tolerance) T_j``; else a job keeps its own time,
+    and an anchor is not tried. Also tried: leaving out any single job, and changing nothing. The best has the highest
+    ``score - mean_j(T'_j / T_j - 1)``; among equals (within 1e-9) fewer jobs changed, least maximum lengthening,
+    smallest ``q``, ids. The added time is Down at the end of the iteration; nothing is ever shortened.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        Unique ids. Jobs without demand take no part and stay as they are.
+    tolerance : float
+        Largest relative lengthening of a job, at least 0; compared exactly. 0 changes nothing.
+    capacity_gbps : float, optional
+        Gbit/s of the one link whose best score is ``score``. Default: the largest peak demand of any one job,
+        a link on which each job alone just fits.
+    score : callable, optional
+        Called with the jobs that have demand, ordered by id, some lengthened; returns at most 1, higher is better.
+        Default: the score ``solve_link`` reaches on a link of ``capacity_gbps`` within a node limit, which is the
+        exact best score for up to four jobs and a good one for more.
+
+    Returns
+    -------
+    Harmonized
+        Jobs in the given order, relative lengthening by id, and the score of the chosen iteration times.
+
+    Raises
+    ------
+    InputError
+        Duplicate ids, a tolerance that is not a finite number of at least 0, a wrong capacity, or both
+        ``capacity_gbps`` and ``score``.
+
+    Notes
+    -----
+    Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs at most ``MAX_SCORES_OF_MANY`` are: those
+    with the most pairs brought to a common base first, then the least lengthening. The same whatever the order of
+    ``jobs``.
+    """
+    jobs, tolerance = _checked_jobs(jobs), _checked_tolerance(tolerance)
+    if score is not None and capacity_gbps is not None:
+        raise InputError("harmonize: expected capacity_gbps or score, got both")
+    loud = sorted((job for job in jobs if kbps_from_gbps(_loudest_gbps(job)) > 0), key=lambda job: job.id)
+    score = score or _best_score_on_link(loud, capacity_gbps)
+    left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else MAX_SCORES_OF_MANY
+
+    def value(paces: IntArray) -> float:
+        nonlocal left
+        left -= 1
+        return float(score([lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]))
+
+    chosen, reached = choose(Times.of(_ticks(loud), tolerance), value, lambda _: 1.0 if left > 0 else -math.inf)
+    paces = dict(zip((job.id for job in loud), chosen.paces.tolist(), strict=True))
+    natural = dict(zip((job.id for job in jobs), _ticks(jobs), strict=True))
+    lengthening = {job_id: (paces.get(job_id, period) - period) / period for job_id, period in natural.items()}
+    return Harmonized(tuple(lengthen(job, paces.get(job.id, natural[job.id])) for job in jobs), lengthening, reached)
+
+
+def lengthen(job: Job, pace_ticks: int) -> Job:
+    """The job with an iteration time of ``pace_ticks``, the added time Down at the end.
+
+    The demand at every instant of the old iteration stays: a phase that wraps past the old end is split there.
+    Returns ``job`` itself if nothing changes. Raises InputError for a pace below the iteration time.
+    """
+    period = ticks_from_ms(job.iteration_ms)
+    if pace_ticks < period:
+        raise InputError(f"job {job.id!r}: expected a pace of at least {period} ticks, got {pace_ticks}")
+    if pace_ticks == period:
+        return job
+    phases: list[Phase] = []
+    for phase in job.phases:
+        # A start may round up to the end of the iteration, which is its beginning.
+        start, length = ticks_from_ms(phase.start_ms) % period, ticks_from_ms(phase.duration_ms)
+        before_end = min(length, period - start)
+        if length > before_end:
+            phases.append(Phase(0.0, ms_from_ticks(length - before_end), phase.gbps))
+        phases.append(Phase(ms_from_ticks(start), ms_from_ticks(before_end), phase.gbps))
+    return Job(job.id, ms_from_ticks(pace_ticks), tuple(phases))
+
+
+def pace_problem(problem: Problem, tolerance: float, bound: Bound | None = None) -> Problem:
+    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`."""
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    links: list[tuple[float, Mapping[str, float]]] = []
+    for candidate in problem.candidates:
+        users: dict[str, dict[str, float]] = {}
+        for job_id, route in candidate.routes.items():
+            for link, multiplier in route.items():
+                users.setdefault(link, {})[job_id] = multiplier
+        links += [(capacity[link], on_it) for link, on_it in users.items() if len(on_it) > 1]
+    paces = pace_links(problem.jobs, links, tolerance, bound)
+    jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
+    return problem if all(map(operator.is_, jobs, problem.jobs)) else replace(problem, jobs=jobs)
+
+
+def pace_links(
+    jobs: Sequence[Job],
+    links: Iterable[tuple[float, Mapping[str, float]]],
+    tolerance: float,
+    bound: Bound | None = None,
+    *,
+    max_bases: int | None = None,
+) -> dict[str, int]:
+    """Paces for jobs that meet on several links: those of all candidates together.
+
+    Jobs that share a link, directly or through others, form a component. Each is harmonised (F6) with the mean of
+    ``bound`` over its distinct link problems as the score, never by joint solves. One base serves one family of
+    iteration times, so F6 is applied again to the jobs the first base did not reach, the others held, until nothing
+    changes: two noisy copies of each of three models get three paces.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    links : iterable of (float, mapping of str to float)
+        Capacity, Gbit/s, and job id to multiplier: one link of one candidate. Repetitions count once.
+    tolerance : float
+        As for :func:`harmonize`.
+    bound : callable, optional
+        Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
+        kernel's upper bound within ``BOUND_NODE_LIMIT`` nodes, which is the optimum for a few jobs.
+    max_bases : int, optional
+        Most bases per component; 1 is F6 to the letter.
+
+    Returns
+    -------
+    dict of str to int
+        Every job's pace, ticks; its own iteration time where unchanged.
+
+    Raises
+    ------
+    InputError
+        As :func:`harmonize`.
+
+    Notes
+    -----
+    At most about ``MAX_BOUNDS`` calls of ``bound`` for the whole problem. Deterministic: all limits are counts.
+    """
+    jobs, tolerance = _checked_jobs(jobs), _checked_tolerance(tolerance)
+    paces = dict(zip((job.id for job in jobs), _ticks(jobs), strict=True))
+    if tolerance == 0 or len(set(paces.values())) < 2:
+        return paces
+    by_id = {job.id: job for job in jobs}
+    components = _components(by_id, links)
+    n_links = sum(map(len, components))
+    for component in components:
+        budget = max(200, MAX_BOUNDS * len(component) // n_links)
+        judge = _LinkMean(by_id, component, bound or _kernel_bound, budget)
+        times = Times.of(_ticks(judge.jobs), tolerance, judge.meet)
+        for _ in range(len(judge.jobs) if max_bases is None else max_bases):
+            chosen, _value = choose(times, judge.value, judge.ceiling)
+            if chosen.q == 0:
+                break
+            times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
+        paces.update(zip((job.id for job in judge.jobs), times.current.tolist(), strict=True))
+    return paces
+
+
+# What an assignment is worth to many links.
+
+_LinkProblem = tuple[float, tuple[tuple[str, float], ...]]  # capacity; (job id, multiplier) ordered by id
+
+
+class _LinkMean:
+    """Mean over links of the gain in a link's bound; a link is asked again only where a pace on it changed."""
+
+    def __init__(self, by_id: Mapping[str, Job], links: list[_LinkProblem], bound: Bound, budget: int) -> None:
+        self.jobs = [by_id[job_id] for job_id in sorted({job_id for _, on_it in links for job_id, _ in on_it})]
+        index = {job.id: k for k, job in enumerate(self.jobs)}
+        step = max(1.0, len(links) / MAX_LINKS)
+        self._links = [links[int(k * step)] for k in range(min(len(links), MAX_LINKS))]
+        self._members = [[index[job_id] for job_id, _ in on_it] for _, on_it in self._links]
+        self._links_of: list[list[int]] = [[] for _ in self.jobs]
+        self.meet = np.zeros((len(self.jobs), len(self.jobs)), dtype=np.bool_)
+        for link, members in enumerate(self._members):
+            self.meet[np.ix_(members, members)] = True
+            for job in members:
+                self._links_of[job].append(link)
+        np.fill_diagonal(self.meet, False)
+        self._natural = np.array(_ticks(self.jobs), dtype=np.int64)
+        self._bound = bound
+        self._left = budget
+        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+
+    def value(self, paces: IntArray) -> float:
+        gains = [self._ask(link, paces) - self._ask(link, self._natural) for link in self._touched(paces)]
+        return math.fsum(gains) / len(self._links)
+
+    def ceiling(self, paces: IntArray) -> float:
+        if self._left <= 0:
+            return -math.inf
+        return math.fsum(1.0 - self._ask(link, self._natural) for link in self._touched(paces)) / len(self._links)
+
+    def _touched(self, paces: IntArray) -> list[int]:
+        return sorted({link for job in np.flatnonzero(paces != self._natural).tolist() for link in self._links_of[job]})
+
+    def _ask(self, link: int, paces: IntArray) -> float:
+        members = self._members[link]
+        key = (link, tuple(paces[members].tolist()))
+        if key not in self._known:
+            capacity, on_it = self._links[link]
+            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, key[1], strict=True)]
+            multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
+            self._known[key] = float(self._bound(jobs, capacity, multipliers))
+            self._left -= 1
+        return self._known[key]
+
+
+def _components(
+    by_id: Mapping[str, Job], links: Iterable[tuple[float, Mapping[str, float]]]
+) -> list[list[_LinkProblem]]:
+    """Distinct link problems with several loud jobs, grouped by what hangs together, in the order of ids."""
+    loudest = {job_id: _loudest_gbps(job) for job_id, job in by_id.items()}
+    distinct: set[_LinkProblem] = set()
+    for capacity_gbps, on_it in links:
+        loud = [item for item in on_it.items() if kbps_from_gbps(loudest[item[0]] * item[1]) > 0]
+        if len(loud) > 1:
+            distinct.add((capacity_gbps, tuple(sorted(loud))))
+    parent = {job_id: job_id for job_id in by_id}
+
+    def root(job_id: str) -> str:
+        while parent[job_id] != job_id:
+            parent[job_id] = job_id = parent[parent[job_id]]
+        return job_id
+
+    for _, members in distinct:
+        for job_id, _ in members[1:]:
+            parent[root(job_id)] = root(members[0][0])
+    groups: dict[str, list[_LinkProblem]] = {}
+    for link in sorted(distinct, key=lambda link: (link[1], link[0])):
+        groups.setdefault(root(link[1][0][0]), []).append(link)
+    return list(groups.values())
+
+
+# Checks and small things.
+
+
+def _ticks(jobs: Sequence[Job]) -> list[int]:
+    return [ticks_from_ms(job.iteration_ms) for job in jobs]
+
+
+def _loudest_gbps(job: Job) -> float:
+    """Largest rate of a phase that lasts; 0 if there is none."""
+    return max((phase.gbps for phase in job.phases if ticks_from_ms(phase.duration_ms) > 0), default=0.0)
+
+
+def _peak_gbps(job: Job) -> float:
+    """Largest total demand of a job at any instant; where phases overlap, their sum."""
+    period = ticks_from_ms(job.iteration_ms)
+    level = 0  # just before time 0: phases that end at the end of the iteration, or wrap
+    changes: list[tuple[int, int]] = []
+    for phase in job.phases:
+        start, length = ticks_from_ms(phase.start_ms) % period, ticks_from_ms(phase.duration_ms)
+        rate = kbps_from_gbps(phase.gbps)
+        level += rate if start + length >= period and length > 0 else 0
+        changes += [(start, rate), ((start + length) % period, -rate)] if length < period else []
+    peak = level
+    for _, change in sorted(changes):  # ends before beginnings
+        level += change
+        peak = max(peak, level)
+    return peak / KBPS_PER_GBPS
+
+
+def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Callable[[Sequence[Job]], float]:
+    if capacity_gbps is not None:
+        capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
+    else:
+        capacity = max(map(_peak_gbps, loud), default=1.0)
+
+    def score(jobs: Sequence[Job]) -> float:
+        from .link import solve_link  # the kernel is needed only here
+
+        node_limit = SCORE_NODE_LIMIT if len(jobs) <= 4 else SCORE_NODE_LIMIT_OF_MANY
+        return solve_link(jobs, capacity, node_limit=node_limit).score if jobs else 1.0
+
+    return score
+
+
+def _kernel_bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+    from .prepared_link import PreparedLink
+
+    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=BOUND_NODE_LIMIT).upper_bound
+
+
+def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    jobs = tuple(jobs)
+    for index, job in enumerate(jobs):
+        if not isinstance(job, Job):
+            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
+    repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
+    if repeated:
+        raise InputError(f"jobs: expected unique ids, got {repeated[0]!r} twice")
+    return jobs
+
+
+def _checked_tolerance(tolerance: float) -> float:
+    try:
+        number = math.nan if isinstance(tolerance, (bool, str)) else float(tolerance)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise InputError(f"tolerance: expected a finite number of at least 0, got {tolerance!r}")
+    return number

@@ -1,0 +1,328 @@
+"""Reading PyTorch profiler (Kineto, Chrome format) traces: only what a communication profile needs of them.
+
+A trace of a gigabyte holds millions of events of which some hundreds matter. The file is split into events
+without decoding them, then each is decoded alone with only the fields named here, so that memory stays near
+the size of the file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+
+__all__ = ["Communication", "Kernel", "RankTrace", "Step", "read_trace"]
+
+_STEP = re.compile(r"ProfilerStep#(\d+)")
+# ncclKernel_, ncclDevKernel_ and the symmetric-memory kernels of newer releases; RCCL uses the same names.
+_NCCL_KERNEL = re.compile(r"nccl\w*kernel", re.IGNORECASE)
+_STEP_CATEGORIES = ("user_annotation", "cpu_op", "operator", "gpu_user_annotation")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One annotated profiler step; ms since the first step of the trace."""
+
+    number: int
+    start_ms: float
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Communication:
+    """What was recorded about one collective: which, how many elements, of what type, among how many ranks."""
+
+    collective: str
+    in_elements: int
+    out_elements: int
+    dtype: str
+    group_size: int
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One NCCL kernel; ms since the first step. ``launch_ms`` is when the CPU launched it, where that is known."""
+
+    name: str
+    start_ms: float
+    duration_ms: float
+    launch_ms: float | None
+    communication: Communication | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankTrace:
+    """What one rank's trace says.
+
+    Attributes
+    ----------
+    path : str
+    steps : tuple of Step
+        By number; each number once.
+    kernels : tuple of Kernel
+        NCCL kernels by start.
+    rank, world_size : int or None
+        Where the trace says so.
+    unreadable : int
+        Events left out because they, or the time of a step or NCCL kernel, could not be read.
+    """
+
+    path: str
+    steps: tuple[Step, ...]
+    kernels: tuple[Kernel, ...]
+    rank: int | None
+    world_size: int | None
+    unreadable: int
+
+
+class _Args(msgspec.Struct, gc=False):
+    external: Any = msgspec.field(name="External id", default=None)
+    external_old: Any = msgspec.field(name="external id", default=None)
+    correlation: Any = None
+    collective: Any = msgspec.field(name="Collective name", default=None)
+    in_elements: Any = msgspec.field(name="In msg nelems", default=None)
+    out_elements: Any = msgspec.field(name="Out msg nelems", default=None)
+    dtype: Any = None
+    group_size: Any = msgspec.field(name="Group size", default=None)
+    group_ranks: Any = msgspec.field(name="Process Group Ranks", default=None)
+    group_name: Any = msgspec.field(name="Process Group Name", default=None)
+
+
+class _Event(msgspec.Struct, gc=False):
+    # Any: a field of the wrong type must not hide the event, it is judged where it is used.
+    name: Any = None
+    cat: Any = None
+    ts: Any = None
+    dur: Any = None
+
+
+class _EventWithArgs(msgspec.Struct, gc=False):
+    args: _Args = msgspec.field(default_factory=_Args)
+
+
+class _Trace(msgspec.Struct):
+    traceEvents: list[msgspec.Raw] | msgspec.UnsetType = msgspec.UNSET
+    distributedInfo: Any = None
+
+
+def read_trace(path: str | Path) -> RankTrace:
+    """Steps and NCCL kernels of one trace file (``.json`` or gzipped; Chrome's object or array form).
+
+    Cost: one pass over the file and one over its events; memory is the unpacked file plus about 100 bytes an event.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is not a trace, or has no step annotation or no NCCL kernel.
+    """
+    raws, info = _split(_read(Path(path)), str(path))
+    return _Scan(str(path)).run(raws, info)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the file: {error.strerror or error}") from None
+    # By content, not by name: traces get renamed.
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except EOFError:
+            raise InputError(f"{path}: the gzip file ends early; is it a complete copy?") from None
+        except (OSError, zlib.error) as error:
+            raise InputError(f"{path}: not a valid gzip file: {error}") from None
+    elif path.suffix == ".gz":
+        raise InputError(f"{path}: expected gzip data because of the name, got something else")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _split(data: bytes, path: str) -> tuple[list[msgspec.Raw], Any]:
+    """The undecoded events and the trace's ``distributedInfo``."""
+    first = data[:4096].lstrip()[:1]
+    if first not in (b"{", b"["):
+        shown = "an empty file" if not data.strip() else f"{data[:20]!r}"
+        raise InputError(f"{path}: expected a JSON trace (an object with traceEvents, or a list), got {shown}")
+    try:
+        if first == b"[":
+            return msgspec.json.decode(data, type=list[msgspec.Raw]), None
+        trace = msgspec.json.decode(data, type=_Trace)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: traceEvents: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid JSON: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: not a trace: nested too deeply") from None
+    if isinstance(trace.traceEvents, msgspec.UnsetType):
+        raise InputError(f"{path}: expected a list under 'traceEvents', got an object without it")
+    return trace.traceEvents, trace.distributedInfo
+
+
+class _Scan:
+    """One pass over the events of one trace; collects what is needed to link kernels, launches and records."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.categories: Counter[str] = Counter()
+        self.steps: dict[str, list[tuple[int, float, float]]] = {}
+        self.kernels: list[tuple[str, float, float, _Args]] = []
+        self.records: dict[int, tuple[float, float, _Args]] = {}
+        self.launches: dict[int, float] = {}
+        self.unreadable = 0
+
+    def run(self, raws: list[msgspec.Raw], info: Any) -> RankTrace:
+        decoder = msgspec.json.Decoder(_Event)
+        with_args = msgspec.json.Decoder(_EventWithArgs)
+        for index, raw in enumerate(raws):
+            try:
+                event = decoder.decode(raw)
+            except (ValueError, RecursionError):
+                # One broken event (bad UTF-8 in an operator's name, say) says nothing about the others.
+                if bytes(raw).lstrip()[:1] != b"{":
+                    raise InputError(f"{self.path}: traceEvents[{index}]: expected an object") from None
+                self.unreadable += 1
+                continue
+            self._take(event, raw, with_args)
+        return self._result(info)
+
+    def _take(self, event: _Event, raw: msgspec.Raw, with_args: msgspec.json.Decoder[_EventWithArgs]) -> None:
+        if not isinstance(event.name, str):
+            return
+        category = event.cat.lower() if isinstance(event.cat, str) else ""
+        self.categories[category or "no category"] += 1
+        match category:
+            case "kernel" if _NCCL_KERNEL.search(event.name):
+                kind = "kernel"
+            case "cuda_runtime" | "cuda_driver" | "runtime" if "launch" in event.name.lower():
+                kind = "launch"
+            case _ if event.name == "record_param_comms":
+                kind = "record"
+            case _ if _STEP.fullmatch(event.name):
+                kind = "step"
+            case _:
+                return
+        start, duration = _number(event.ts), _number(event.dur)
+        if start is None or duration is None or duration < 0:
+            self.unreadable += kind in ("kernel", "step")
+            return
+        self._keep(kind, category, event.name, start, duration, _args(raw, with_args))
+
+    def _keep(self, kind: str, category: str, name: str, start: float, duration: float, args: _Args) -> None:
+        external = _whole(args.external if args.external is not None else args.external_old)
+        if kind == "kernel":
+            self.kernels.append((name, start, duration, args))
+        elif kind == "step":
+            number = int(name.partition("#")[2])
+            self.steps.setdefault(category, []).append((number, start, duration))
+        elif kind == "record" and external is not None:
+            self.records[external] = (start, duration, args)
+        elif kind == "launch" and (correlation := _whole(args.correlation)) is not None:
+            self.launches[correlation] = start
+
+    def _result(self, info: Any) -> RankTrace:
+        steps = self._steps()
+        if not self.kernels:
+            raise InputError(
+                f"{self.path}: no NCCL kernels found (looked for events of category 'kernel' named ncclKernel_* or "
+                f"ncclDevKernel_*); {self._found()}"
+            )
+        origin = steps[0][1]
+        kernels = sorted(
+            (self._kernel(*kernel, origin=origin) for kernel in self.kernels), key=lambda k: (k.start_ms, k.name)
+        )
+        info = info if isinstance(info, dict) else {}
+        return RankTrace(
+            path=self.path,
+            steps=tuple(Step(number, (start - origin) / 1e3, length / 1e3) for number, start, length in steps),
+            kernels=tuple(kernels),
+            rank=_whole(info.get("rank")),
+            world_size=_whole(info.get("world_size")),
+            unreadable=self.unreadable,
+        )
+
+    def _steps(self) -> list[tuple[int, float, float]]:
+        """Steps of the best category, by number. The CPU's come first: launches are compared with them."""
+        for category in (*_STEP_CATEGORIES, *sorted(self.steps)):
+            if category in self.steps:
+                by_number: dict[int, tuple[int, float, float]] = {}
+                for step in sorted(self.steps[category], key=lambda s: (s[1], -s[2])):
+                    by_number.setdefault(step[0], step)
+                return [by_number[number] for number in sorted(by_number)]
+        raise InputError(
+            f"{self.path}: no steps found (looked for annotations named ProfilerStep#N, which torch.profiler writes "
+            f"when the training loop calls step() on it); {self._found()}"
+        )
+
+    def _found(self) -> str:
+        if not self.categories:
+            return "the trace has no named events"
+        most = ", ".join(f"{count} {category}" for category, count in self.categories.most_common(6))
+        return f"found {most}"
+
+    def _kernel(self, name: str, start: float, duration: float, args: _Args, *, origin: float) -> Kernel:
+        correlation = _whole(args.correlation)
+        launch = None if correlation is None else self.launches.get(correlation)
+        external = _whole(args.external if args.external is not None else args.external_old)
+        record = None if external is None else self.records.get(external)
+        # Old traces repeat the correlation as the external id, which may then hit a stranger: the launch decides.
+        if record is not None and launch is not None and not record[0] <= launch <= record[0] + record[1]:
+            record = None
+        if launch is None and record is not None:
+            launch = record[0]
+        communication = _communication(args) or (None if record is None else _communication(record[2]))
+        return Kernel(
+            name=name,
+            start_ms=(start - origin) / 1e3,
+            duration_ms=duration / 1e3,
+            launch_ms=None if launch is None else (launch - origin) / 1e3,
+            communication=communication,
+        )
+
+
+def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> _Args:
+    try:
+        return decoder.decode(raw).args
+    except (ValueError, RecursionError):
+        return _Args()
+
+
+def _number(value: Any) -> float | None:
+    """A finite float; Chrome's format allows numbers as strings."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def _communication(args: _Args) -> Communication | None:
+    """The record of a collective, or None where its name, a size or its group is missing."""
+    inside, outside, group_size = (_whole(v) for v in (args.in_elements, args.out_elements, args.group_size))
+    if not isinstance(args.collective, str) or group_size is None or group_size < 1:
+        return None
+    if inside is None and outside is None:
+        return None
+    sizes = (inside or 0, outside or 0)
+    if min(sizes) < 0 or not isinstance(args.dtype, str):
+        return None
+    group = args.group_ranks if args.group_ranks not in (None, "", []) else args.group_name
+    return Communication(args.collective, *sizes, args.dtype, group_size, "" if group is None else str(group))

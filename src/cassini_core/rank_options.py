@@ -1,0 +1,121 @@
+"""The arguments of ``rank``, checked."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from .aggregate import Aggregate, aggregate_named
+from .errors import InputError, shown
+from .link_pool import Budget
+from .model import Problem
+from .shifts import STRATEGIES, Strategy
+from .units import MAX_TICKS, TICKS_PER_MS
+
+__all__ = ["Progress", "RankOptions", "checked_options"]
+
+_INT64_END = 2**63
+
+Progress = Callable[[int, int], None]
+"""``progress(done, total)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankOptions:
+    """What ``rank`` works with once every argument was looked at."""
+
+    strategy: Strategy
+    aggregate: Aggregate
+    period_tolerance: float
+    threads: int
+    deadline_s: float | None
+    budget: Budget
+    progress: Progress
+
+
+def checked_options(
+    problem: Any,
+    *,
+    loops: Any,
+    aggregate: Any,
+    period_tolerance: Any,
+    threads: Any,
+    deadline_s: Any,
+    node_limit: Any,
+    resolution_ms: Any,
+    slack_tolerance: Any,
+    progress: Any,
+) -> RankOptions:
+    """The arguments of ``rank`` as options; see there for each.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong: which, what was expected, what came.
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem: expected a Problem, got {shown(problem)}")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress: expected None or a callable, got {shown(progress)}")
+    return RankOptions(
+        strategy=_strategy(loops),
+        aggregate=aggregate_named(aggregate),
+        period_tolerance=_at_least_zero(period_tolerance, "period_tolerance"),
+        threads=_usable_cpus() if threads is None else _count(threads, "threads"),
+        deadline_s=None if deadline_s is None else _at_least_zero(deadline_s, "deadline_s", none="None or "),
+        budget=Budget(
+            node_limit=None if node_limit is None else _count(node_limit, "node_limit"),
+            resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
+            slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
+        ),
+        progress=_silent if progress is None else progress,
+    )
+
+
+def _strategy(loops: Any) -> Strategy:
+    expected = " or ".join(repr(name) for name in STRATEGIES)
+    if isinstance(loops, str):
+        if loops in STRATEGIES:
+            return STRATEGIES[loops]
+        if loops == "joint":
+            raise InputError(f"loops: 'joint' is not available yet; expected {expected}")
+    raise InputError(f"loops: expected {expected}, got {shown(loops)}")
+
+
+def _at_least_zero(value: Any, what: str, *, most: float | None = None, none: str = "") -> float:
+    if not isinstance(value, bool) and isinstance(value, (float, int, Real)):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number) and 0 <= number <= (math.inf if most is None else most):
+            return number
+    expected = "a finite number of at least 0" if most is None else f"a number from 0 to {most!r}"
+    raise InputError(f"{what}: expected {none}{expected}, got {shown(value)}")
+
+
+def _count(value: Any, what: str) -> int:
+    try:
+        # Whatever can index a list is a whole number, NumPy's too; so is a bool, but it counts nothing.
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if 1 <= number < _INT64_END:
+        return number
+    raise InputError(f"{what}: expected None or a whole number of at least 1, got {shown(value)}")
+
+
+def _usable_cpus() -> int:
+    # Containers and batch systems often lend fewer CPUs than the machine has.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _silent(done: int, total: int) -> None:
+    """Tells nobody."""

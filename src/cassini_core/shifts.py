@@ -1,0 +1,262 @@
+"""One candidate: from the answers of its links to one time-shift per job, checked on every link.
+
+Links are solved one by one elsewhere. Here their time-shifts are composed (Algorithm 1), and whatever came out is
+scored again on every shared link: a reported score is always that of the reported shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .affinity import affinity_graph, bfs_time_shifts, has_loop, surely_has_loop
+from .link_catalog import Placement, SharedLink
+from .link_pool import Budget, SolvedLink
+from .prepared_link import Evaluation
+
+__all__ = [
+    "STRATEGIES",
+    "TOLERANCE",
+    "Composition",
+    "MergedLink",
+    "PlacementAnswer",
+    "Round",
+    "Strategy",
+    "answer_placement",
+    "merge_links",
+]
+
+TOLERANCE = 1e-9
+"""Scores are exact to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What all candidates of a ranking have in common.
+
+    ``solved[i]`` answers problem ``i`` of the catalog; ``period`` is the iteration time of each job, ticks.
+    """
+
+    period: Mapping[str, int]
+    solved: Sequence[SolvedLink]
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class MergedLink:
+    """Links of one candidate that pose the same problem to the same jobs; ``ids`` are sorted, the first names all."""
+
+    ids: tuple[str, ...]
+    link: SharedLink
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A status and, where there is one, a shift for every job that shares a link, ticks."""
+
+    status: str
+    shift: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementAnswer:
+    """The answer for one placement; times in ticks.
+
+    ``scores`` and ``bounds`` follow ``placement.shared``; ``scores`` and ``hold`` are None where nothing was solved.
+    """
+
+    placement: Placement
+    status: str
+    bounds: tuple[float, ...]
+    scores: tuple[float, ...] | None = None
+    shift: Mapping[str, int] = field(default_factory=dict)
+    slack: Mapping[str, int] = field(default_factory=dict)
+    hold: int | None = None
+    free_jobs: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def merge_links(shared: Sequence[SharedLink]) -> list[MergedLink]:
+    """Links that pose the same problem to the same jobs, as one each, in the order of their first ids; O(links).
+
+    The same jobs at the same places of the same problem: demands divided by capacity are then equal, exactly.
+    """
+    groups: dict[tuple[tuple[str, ...], int], list[SharedLink]] = {}
+    for link in shared:
+        groups.setdefault((link.jobs, link.problem.index), []).append(link)
+    return [MergedLink(tuple(link.id for link in group), group[0]) for group in groups.values()]
+
+
+Strategy = Callable[[Placement, Round], Composition]
+"""How the answers of links become one shift per job. Every link of the placement has an answer."""
+
+
+def discard_loops(placement: Placement, context: Round) -> Composition:
+    """The paper (Algorithm 2, lines 15-18): a placement whose affinity graph has a loop is given up."""
+    time_shifts = _time_shifts(placement.shared, context, keep_free=True)
+    if surely_has_loop(time_shifts):
+        return Composition("discarded")
+    graph = affinity_graph(time_shifts, placement.sharing_jobs())
+    if has_loop(graph):
+        return Composition("discarded")
+    return Composition("tree", bfs_time_shifts(graph, context.period))
+
+
+def merge_then_discard(placement: Placement, context: Round) -> Composition:
+    """Give up only what still has a loop once equal links are one, and free jobs are let go where they are free.
+
+    Where a loop is left, the shifts of Algorithm 1 along a spanning tree may still reach the bound of every link: then
+    the loop costs nothing and they are optimal ("consistent").
+    """
+    merged = [group.link for group in merge_links(placement.shared)]
+    time_shifts = _time_shifts(merged, context, keep_free=False)
+    all_proven = all(_proven(context.solved[link.problem.index]) for link in merged)
+    if not all_proven and surely_has_loop(time_shifts):
+        return Composition("discarded")
+    graph = affinity_graph(time_shifts, placement.sharing_jobs())
+    if not has_loop(graph):
+        return Composition("tree", bfs_time_shifts(graph, context.period))
+    if all_proven:
+        shift = bfs_time_shifts(graph, context.period)
+        if all(_reaches_bound(link, shift, context) for link in merged):
+            return Composition("consistent", shift)
+    return Composition("discarded")
+
+
+STRATEGIES: Mapping[str, Strategy] = {"discard": discard_loops, "merge": merge_then_discard}
+"""The values of ``loops``. Solving cyclic blocks jointly is one more entry."""
+
+
+def answer_placement(placement: Placement, context: Round, strategy: Strategy | None) -> PlacementAnswer:
+    """Shifts, scores and bounds of one placement.
+
+    Parameters
+    ----------
+    placement : Placement
+    context : Round
+    strategy : callable or None
+        One of :data:`STRATEGIES`; None if no time is left for shifts.
+
+    Returns
+    -------
+    PlacementAnswer
+        ``alone`` without a shared link; ``bound_only`` without a strategy, or if a shared link has no answer; else as
+        the strategy says.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+
+    Notes
+    -----
+    One evaluation per distinct link of the placement: O(events log events) per job each.
+    """
+    solved = [context.solved[link.problem.index] for link in placement.shared]
+    bounds = tuple(one.upper_bound for one in solved)
+    warnings = (*placement.warnings, *_search_warnings(placement, solved))
+    if not placement.shared:
+        return PlacementAnswer(placement, "alone", bounds, scores=(), warnings=warnings)
+    if strategy is None:
+        warnings = (*warnings, "no time-shifts: the deadline came first")
+    if strategy is None or any(one.answer is None for one in solved):
+        return PlacementAnswer(placement, "bound_only", bounds, warnings=warnings)
+    composition = strategy(placement, context)
+    if composition.shift is None:
+        return PlacementAnswer(placement, composition.status, bounds, warnings=warnings)
+    return _verified(placement, context, composition, bounds, warnings)
+
+
+def _time_shifts(links: Sequence[SharedLink], context: Round, *, keep_free: bool) -> dict[str, dict[str, int]]:
+    """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
+
+    The score of a link does not depend on its free jobs (F1b), so their edges hold nothing together.
+    """
+    time_shifts = {}
+    for link in links:
+        answer = context.solved[link.problem.index].answer
+        assert answer is not None  # a strategy is only asked about placements whose links have one
+        own = zip(link.jobs, answer.shift.tolist(), answer.free.tolist(), strict=True)
+        held = {job: ticks for job, ticks, is_free in own if keep_free or not is_free}
+        if len(held) >= 2:
+            time_shifts[link.id] = held
+    return time_shifts
+
+
+def _proven(solved: SolvedLink) -> bool:
+    return solved.answer is not None and solved.answer.optimal
+
+
+def _reaches_bound(link: SharedLink, shift: Mapping[str, int], context: Round) -> bool:
+    reached = _evaluate(link, shift, context, with_slack=False).score_lower
+    return reached >= context.solved[link.problem.index].upper_bound - TOLERANCE
+
+
+def _evaluate(link: SharedLink, shift: Mapping[str, int], context: Round, *, with_slack: bool) -> Evaluation:
+    return link.problem.prepared.evaluate(
+        [shift[job] for job in link.jobs],
+        resolution_ms=context.budget.resolution_ms,
+        slack_tolerance=context.budget.slack_tolerance,
+        with_slack=with_slack,
+    )
+
+
+def _verified(
+    placement: Placement,
+    context: Round,
+    composition: Composition,
+    bounds: tuple[float, ...],
+    warnings: tuple[str, ...],
+) -> PlacementAnswer:
+    """Scores every link again at the shifts that were found, and reads slack and hold off there (F5)."""
+    shift = composition.shift or {}
+    slack = {job: context.period[job] // 2 for job in placement.sharing_jobs()}
+    holds: list[int] = []
+    scores: dict[str, float] = {}
+    held: set[str] = set()
+    intervals: list[str] = []
+    for group in merge_links(placement.shared):
+        seen = _evaluate(group.link, shift, context, with_slack=True)
+        scores.update(dict.fromkeys(group.ids, seen.score_lower))
+        if seen.score_upper > seen.score_lower:
+            intervals += [_interval_warning(one, seen) for one in group.ids]
+        holds.append(int(seen.hold))
+        held.update(job for job, is_free in zip(group.link.jobs, seen.free.tolist(), strict=True) if not is_free)
+        assert seen.slack is not None  # asked for
+        for job, ticks in zip(group.link.jobs, seen.slack.tolist(), strict=True):
+            slack[job] = min(slack[job], ticks)
+    return PlacementAnswer(
+        placement,
+        composition.status,
+        bounds,
+        scores=tuple(scores[link.id] for link in placement.shared),
+        shift={job: shift[job] for job in slack},
+        slack=slack,
+        hold=min(holds),
+        free_jobs=tuple(job for job in slack if job not in held),
+        warnings=(*warnings, *sorted(intervals)),
+    )
+
+
+_CUT_SHORT = {
+    "nodes": "the node limit stopped the search",
+    "deadline": "the deadline stopped the search",
+    "limits": "exact scoring is beyond the limits of folding",
+}
+
+
+def _search_warnings(placement: Placement, solved: Sequence[SolvedLink]) -> list[str]:
+    """One line for each link whose own optimum is not known, with the gap."""
+    lines = []
+    for link, one in zip(placement.shared, solved, strict=True):
+        if one.answer is None:
+            lines.append(f"link {link.id!r}: not reached before the deadline")
+        elif not one.answer.optimal:
+            why = _CUT_SHORT.get(one.answer.stopped_by, "the search was not finished")
+            gap = f"best found {one.answer.score_lower:.6g}, bound {one.upper_bound:.6g}"
+            lines.append(f"link {link.id!r}: {why}: {gap}")
+    return lines
+
+
+def _interval_warning(link_id: str, seen: Evaluation) -> str:
+    return f"link {link_id!r}: its score is only known to lie in [{seen.score_lower:.9g}, {seen.score_upper:.9g}]"

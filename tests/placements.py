@@ -1,0 +1,98 @@
+"""Random placements, and an independent look at what a ranking says about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from strategies import capacities, job_lists
+
+from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
+
+
+@st.composite
+def trees(draw: st.DrawFn, *, max_links: int = 5, max_jobs_on_link: int = 3) -> dict[str, list[str]]:
+    """Link id to the ids of its jobs: a loop-free affinity graph of one or more components, ids in random order.
+
+    A new link hangs on at most one job of each component that is already there, so it never closes a loop.
+    """
+    n_links = draw(st.integers(1, max_links))
+    names = iter(draw(st.permutations([f"j{i}" for i in range(n_links * max_jobs_on_link)])))
+    component_of: dict[str, int] = {}
+    tree: dict[str, list[str]] = {}
+    for link in draw(st.permutations([f"l{i}" for i in range(n_links)])):
+        size = draw(st.integers(2, max_jobs_on_link))
+        members: list[str] = []
+        if component_of and draw(st.booleans()):
+            components = draw(st.lists(st.sampled_from(sorted(set(component_of.values()))), unique=True, max_size=size))
+            for one in components:
+                members.append(draw(st.sampled_from(sorted(job for job, c in component_of.items() if c == one))))
+        members += [next(names) for _ in range(size - len(members))]
+        joined = {component_of[job] for job in members if job in component_of}
+        for job, old in list(component_of.items()):
+            if old in joined:
+                component_of[job] = len(tree)
+        component_of.update(dict.fromkeys(members, len(tree)))
+        tree[link] = members
+    return tree
+
+
+@st.composite
+def rounds(draw: st.DrawFn, *, max_jobs: int = 4, max_links: int = 4, max_candidates: int = 4) -> Problem:
+    """A scheduling round: candidates over the same links, loops or not, absent jobs, empty routes, multipliers."""
+    some = draw(job_lists(1, max_jobs, max_phases=2))
+    links = [Link(f"l{i}", draw(capacities())) for i in range(draw(st.integers(1, max_links)))]
+    multipliers = st.sampled_from((0.5, 1.0, 1.0, 2.0))
+    route = st.dictionaries(st.sampled_from([link.id for link in links]), multipliers, max_size=3)
+    routes = st.dictionaries(st.sampled_from([job.id for job in some]), route)
+    candidates = [Candidate(f"c{i}", draw(routes)) for i in range(draw(st.integers(1, max_candidates)))]
+    return Problem(tuple(some), tuple(links), tuple(candidates))
+
+
+def paced_jobs(problem: Problem, paces_ms: Mapping[str, float]) -> dict[str, Job]:
+    """The jobs at their paces. The added time is Down, at the end: a wrapping phase wraps where it did."""
+    paced = {}
+    for job in problem.jobs:
+        phases = []
+        for phase in job.phases:
+            over = phase.start_ms + phase.duration_ms - job.iteration_ms
+            phases.append(Phase(phase.start_ms, phase.duration_ms - max(0.0, over), phase.gbps))
+            if over > 0:
+                phases.append(Phase(0.0, over, phase.gbps))
+        paced[job.id] = Job(job.id, paces_ms[job.id], phases)
+    return paced
+
+
+def shared_links(problem: Problem, candidate: Candidate) -> dict[str, dict[str, float]]:
+    """Link id to job id to multiplier, for links that two or more jobs with demand cross."""
+    phases = {job.id: [phase for phase in job.phases if round(phase.duration_ms * 1e6) > 0] for job in problem.jobs}
+    carried: dict[str, dict[str, float]] = {}
+    for job, route in candidate.routes.items():
+        for link, multiplier in route.items():
+            if any(round(phase.gbps * multiplier * 1e6) > 0 for phase in phases[job]):
+                carried.setdefault(link, {})[job] = multiplier
+    return {link: members for link, members in carried.items() if len(members) >= 2}
+
+
+def rescored(problem: Problem, ranking: Mapping[str, Any], candidate: Mapping[str, Any]) -> dict[str, float]:
+    """Score of each shared link at the shifts and paces that stand in the JSON of a ranking, by the reference."""
+    paced = paced_jobs(problem, ranking["paces_ms"])
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    asked = next(one for one in problem.candidates if one.id == candidate["id"])
+    return {
+        link: _reference.score([paced[job] for job in members], capacity[link], candidate["shifts_ms"], 0.5, members)
+        for link, members in shared_links(problem, asked).items()
+    }
+
+
+def mean(scores: Mapping[str, float]) -> float:
+    """The paper's aggregate."""
+    return math.fsum(scores.values()) / len(scores) if scores else 1.0
+
+
+def per_job(scores: Mapping[str, float], on_link: Mapping[str, Any], placed: Any) -> float:
+    """Mean over all placed jobs of the score of the job's worst shared link, 1 if it shares none."""
+    worst = [min([1.0, *(score for link, score in scores.items() if job in on_link[link])]) for job in placed]
+    return math.fsum(worst) / len(worst) if worst else 1.0
