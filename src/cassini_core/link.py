@@ -1,6 +1,7 @@
 """One link: the best shifts of the jobs that share it, and the score of given shifts.
 
-Milliseconds and Gbit/s; :mod:`cassini_core.prepared_link` is the same in the kernel's units, for callers that solve many.
+Milliseconds and Gbit/s. :mod:`cassini_core.prepared_link` is the same in the kernel's units, for callers that solve
+many.
 """
 
 from __future__ import annotations
