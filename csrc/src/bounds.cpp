@@ -46,7 +46,7 @@ double best_matching(std::size_t n, const std::vector<double>& gain) {
   return sum;
 }
 
-double least_marginal(const Marginal& marginal, std::vector<int64_t>& kinks) {
+double least_marginal(const Marginal& marginal, Kinks& kinks) {
   marginal.kinks(kinks);
   double least = std::numeric_limits<double>::infinity();
   for (const int64_t s : kinks) least = std::min(least, marginal.at(s));
@@ -151,7 +151,7 @@ double static_bound(const Link& link, Budget& budget) {
   std::vector<double> gain(n * n, 0.0);
   Marginal marginal;
   Demand placed;
-  std::vector<int64_t> kinks;
+  Kinks kinks;
   double singles = 0.0;
   for (std::size_t m = 0; m < n; ++m) {
     marginal.build(link.base, link.circle(m), link.capacity, &budget.work);

@@ -7,28 +7,34 @@
 namespace cassini {
 namespace {
 
-// Closes a list of (position, rate from here on) into segments, levels and edges.
-Circle from_steps(int64_t period, const std::vector<std::pair<int64_t, double>>& steps) {
+// Closes a list of steps into segments, levels and edges.
+struct Step {
+  int64_t at;
+  double rate;  // from here on
+};
+using Steps = SmallVector<Step, 16>;
+
+Circle from_steps(int64_t period, const Steps& steps) {
   Circle circle;
   circle.period = period;
-  std::vector<double>& levels = circle.levels;
-  for (const auto& [at, rate] : steps) {
-    if (rate > 0.0) levels.push_back(rate);
+  auto& levels = circle.levels;
+  for (const Step& step : steps) {
+    if (step.rate > 0.0) levels.push_back(step.rate);
   }
   std::sort(levels.begin(), levels.end());
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  levels.erase_from(std::unique(levels.begin(), levels.end()));
   const std::size_t n = steps.size();
   for (std::size_t i = 0; i < n; ++i) {
-    const int64_t begin = steps[i].first;
-    const int64_t end = i + 1 < n ? steps[i + 1].first : period;
-    const double rate = steps[i].second;
+    const int64_t begin = steps[i].at;
+    const int64_t end = i + 1 < n ? steps[i + 1].at : period;
+    const double rate = steps[i].rate;
     if (rate > 0.0) {
       const auto level = std::lower_bound(levels.begin(), levels.end(), rate) - levels.begin();
       circle.segments.push_back({begin, end, static_cast<int32_t>(level)});
       circle.area += rate * static_cast<double>(end - begin);
       circle.peak = std::max(circle.peak, rate);
     }
-    const double before = steps[i == 0 ? n - 1 : i - 1].second;
+    const double before = steps[i == 0 ? n - 1 : i - 1].rate;
     if (rate != before) circle.edges.push_back({begin, rate > before});
   }
   return circle;
@@ -37,32 +43,36 @@ Circle from_steps(int64_t period, const std::vector<std::pair<int64_t, double>>&
 }  // namespace
 
 Circle make_circle(int64_t period, std::span<const Phase> phases, int64_t unit) {
-  std::vector<std::pair<int64_t, int64_t>> jumps;  // (position, change of rate in units)
+  struct Jump {
+    int64_t at;
+    int64_t change;  // of rate, in units
+  };
+  SmallVector<Jump, 24> jumps;
   for (const Phase& phase : phases) {
     if (phase.length == 0 || phase.rate == 0) continue;
     const int64_t rate = phase.rate / unit;
     const int64_t end = phase.start + phase.length;
-    jumps.emplace_back(phase.start, rate);
+    jumps.push_back({phase.start, rate});
     if (end <= period) {
-      jumps.emplace_back(end, -rate);
+      jumps.push_back({end, -rate});
     } else {
-      jumps.emplace_back(period, -rate);
-      jumps.emplace_back(0, rate);
-      jumps.emplace_back(end - period, -rate);
+      jumps.push_back({period, -rate});
+      jumps.push_back({0, rate});
+      jumps.push_back({end - period, -rate});
     }
   }
-  std::sort(jumps.begin(), jumps.end());
-  std::vector<std::pair<int64_t, double>> steps{{0, 0.0}};
+  std::sort(jumps.begin(), jumps.end(), [](const Jump& x, const Jump& y) { return x.at < y.at; });
+  Steps steps{{0, 0.0}};
   int64_t rate = 0;
   for (std::size_t i = 0; i < jumps.size();) {
-    const int64_t at = jumps[i].first;
+    const int64_t at = jumps[i].at;
     const int64_t before = rate;
-    for (; i < jumps.size() && jumps[i].first == at; ++i) rate += jumps[i].second;
+    for (; i < jumps.size() && jumps[i].at == at; ++i) rate += jumps[i].change;
     if (at >= period || rate == before) continue;
     if (at == 0) {
-      steps[0].second = static_cast<double>(rate);
+      steps[0].rate = static_cast<double>(rate);
     } else {
-      steps.emplace_back(at, static_cast<double>(rate));
+      steps.push_back({at, static_cast<double>(rate)});
     }
   }
   return from_steps(period, steps);
@@ -71,36 +81,42 @@ Circle make_circle(int64_t period, std::span<const Phase> phases, int64_t unit) 
 Circle widen(const Circle& circle, int64_t reach) {
   if (circle.constant() || reach == 0) return circle;
   // Upper envelope by levels, highest first: position -> rate, from intervals [begin - reach, end + reach).
-  std::vector<std::pair<int64_t, int32_t>> opens;  // (position, level)
-  std::vector<std::pair<int64_t, int32_t>> closes;
+  struct Mark {
+    int64_t at;
+    int32_t level;
+  };
+  SmallVector<Mark, 12> opens;
+  SmallVector<Mark, 12> closes;
   const int64_t period = circle.period;
   for (const Segment& s : circle.segments) {
     if (s.end - s.begin + 2 * reach >= period) {
-      opens.emplace_back(0, s.level);
-      closes.emplace_back(period, s.level);
+      opens.push_back({0, s.level});
+      closes.push_back({period, s.level});
       continue;
     }
     const int64_t begin = wrap(s.begin - reach, period);
     const int64_t end = begin + (s.end - s.begin) + 2 * reach;
-    opens.emplace_back(begin, s.level);
+    opens.push_back({begin, s.level});
     if (end <= period) {
-      closes.emplace_back(end, s.level);
+      closes.push_back({end, s.level});
     } else {
-      closes.emplace_back(period, s.level);
-      opens.emplace_back(0, s.level);
-      closes.emplace_back(end - period, s.level);
+      closes.push_back({period, s.level});
+      opens.push_back({0, s.level});
+      closes.push_back({end - period, s.level});
     }
   }
-  std::sort(opens.begin(), opens.end());
-  std::sort(closes.begin(), closes.end());
-  std::vector<int32_t> active(circle.levels.size(), 0);
-  std::vector<std::pair<int64_t, double>> steps;
+  const auto by_place = [](const Mark& x, const Mark& y) { return x.at < y.at; };
+  std::sort(opens.begin(), opens.end(), by_place);
+  std::sort(closes.begin(), closes.end(), by_place);
+  SmallVector<int32_t, 4> active;
+  active.assign(circle.levels.size(), 0);
+  Steps steps;
   std::size_t o = 0;
   std::size_t c = 0;
   int64_t at = 0;
   while (at < period) {
-    while (o < opens.size() && opens[o].first == at) ++active[static_cast<std::size_t>(opens[o++].second)];
-    while (c < closes.size() && closes[c].first == at) --active[static_cast<std::size_t>(closes[c++].second)];
+    while (o < opens.size() && opens[o].at == at) ++active[static_cast<std::size_t>(opens[o++].level)];
+    while (c < closes.size() && closes[c].at == at) --active[static_cast<std::size_t>(closes[c++].level)];
     double rate = 0.0;
     for (std::size_t l = active.size(); l-- > 0;) {
       if (active[l] > 0) {
@@ -108,10 +124,10 @@ Circle widen(const Circle& circle, int64_t reach) {
         break;
       }
     }
-    if (steps.empty() || steps.back().second != rate) steps.emplace_back(at, rate);
+    if (steps.empty() || steps.back().rate != rate) steps.push_back({at, rate});
     int64_t next = period;
-    if (o < opens.size()) next = std::min(next, opens[o].first);
-    if (c < closes.size()) next = std::min(next, closes[c].first);
+    if (o < opens.size()) next = std::min(next, opens[o].at);
+    if (c < closes.size()) next = std::min(next, closes[c].at);
     at = next;
   }
   return from_steps(period, steps);
@@ -121,7 +137,8 @@ bool operator==(const Circle& a, const Circle& b) {
   const auto same = [](const Segment& x, const Segment& y) {
     return x.begin == y.begin && x.end == y.end && x.level == y.level;
   };
-  return a.period == b.period && a.levels == b.levels && a.segments.size() == b.segments.size() &&
+  return a.period == b.period && std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end()) &&
+         a.segments.size() == b.segments.size() &&
          std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), same);
 }
 

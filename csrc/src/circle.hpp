@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "small_vector.hpp"
+
 namespace cassini {
 
 // Demand `rate` during [begin, end); rates are whole multiples of Problem::unit and held as doubles.
@@ -21,11 +23,11 @@ struct Edge {
 
 struct Circle {
   int64_t period = 1;
-  std::vector<Segment> segments;  // non-zero demand; in order, disjoint, within [0, period)
-  std::vector<double> levels;     // the distinct non-zero rates, ascending
-  std::vector<Edge> edges;        // where the job's own demand jumps, around the circle; empty if it is constant
-  double peak = 0.0;              // largest rate
-  double area = 0.0;              // rate x ticks over one iteration
+  SmallVector<Segment, 8> segments;  // non-zero demand; in order, disjoint, within [0, period)
+  SmallVector<double, 4> levels;     // the distinct non-zero rates, ascending
+  SmallVector<Edge, 12> edges;       // where the job's own demand jumps, around the circle; empty if it is constant
+  double peak = 0.0;                 // largest rate
+  double area = 0.0;                 // rate x ticks over one iteration
 
   double mean() const { return area / static_cast<double>(period); }
   bool silent() const { return segments.empty(); }

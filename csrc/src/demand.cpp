@@ -19,9 +19,8 @@ void close_interval(Demand& out, int64_t at, std::size_t first) {
   if (!out.begin.empty()) {
     const std::size_t before = out.offset[out.begin.size() - 1];
     const auto same = [](const Atom& x, const Atom& y) { return x.value == y.value && x.weight == y.weight; };
-    if (first - before == count && std::equal(out.atoms.begin() + static_cast<std::ptrdiff_t>(before),
-                                              out.atoms.begin() + static_cast<std::ptrdiff_t>(first),
-                                              out.atoms.begin() + static_cast<std::ptrdiff_t>(first), same)) {
+    if (first - before == count &&
+        std::equal(out.atoms.begin() + before, out.atoms.begin() + first, out.atoms.begin() + first, same)) {
       out.atoms.resize(first);
       return;
     }
@@ -39,8 +38,8 @@ void clear(Demand& out, int64_t turn, double weight) {
 }
 
 // Sorts the atoms from `first` on and joins equal values.
-void merge_equal(std::vector<Atom>& atoms, std::size_t first) {
-  const auto from = atoms.begin() + static_cast<std::ptrdiff_t>(first);
+void merge_equal(AtomList& atoms, std::size_t first) {
+  const auto from = atoms.begin() + first;
   std::sort(from, atoms.end(), [](const Atom& x, const Atom& y) {
     return x.value < y.value || (x.value == y.value && x.weight < y.weight);
   });
@@ -56,7 +55,7 @@ void merge_equal(std::vector<Atom>& atoms, std::size_t first) {
 }
 
 // Each atom moves to the ends of its bin, mean kept: a mean-preserving spread.
-void spread_over_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
+void spread_over_bins(AtomList& atoms, std::size_t first, double bin) {
   const std::size_t n = atoms.size();
   for (std::size_t i = first; i < n; ++i) {
     const Atom atom = atoms[i];
@@ -69,7 +68,7 @@ void spread_over_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
 }
 
 // The atoms of one bin become one at their mean: a mean-preserving contraction.
-void merge_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
+void merge_bins(AtomList& atoms, std::size_t first, double bin) {
   std::size_t kept = first;
   for (std::size_t i = first; i < atoms.size();) {
     const double index = std::floor(atoms[i].value / bin);
@@ -84,7 +83,7 @@ void merge_bins(std::vector<Atom>& atoms, std::size_t first, double bin) {
   atoms.resize(kept);
 }
 
-void put_in_bins(std::vector<Atom>& atoms, std::size_t first, Levels levels, double bin) {
+void put_in_bins(AtomList& atoms, std::size_t first, Levels levels, double bin) {
   if (levels == Levels::outer) spread_over_bins(atoms, first, bin);
   if (levels == Levels::inner) merge_bins(atoms, first, bin);
 }
@@ -95,9 +94,9 @@ constexpr std::size_t kUnmerged = std::size_t{1} << 16;  // atoms of one interva
 
 Demand fold(const Circle& circle, int64_t turn, bool probability) {
   const int64_t samples = circle.period / turn;
-  std::vector<int64_t> count(circle.levels.size(), 0);
-  std::vector<Event> events;
-  events.reserve(2 * circle.segments.size());
+  SmallVector<int64_t, 4> count;
+  count.assign(circle.levels.size(), 0);
+  SmallVector<Event, 16> events;
   for (const Segment& s : circle.segments) {
     const int64_t length = s.end - s.begin;
     count[static_cast<std::size_t>(s.level)] += length / turn;
@@ -136,7 +135,8 @@ Demand fold(const Circle& circle, int64_t turn, bool probability) {
 }
 
 Demand spread(const Circle& circle, bool probability) {
-  std::vector<int64_t> ticks(circle.levels.size(), 0);
+  SmallVector<int64_t, 4> ticks;
+  ticks.assign(circle.levels.size(), 0);
   int64_t silent = circle.period;
   for (const Segment& s : circle.segments) {
     ticks[static_cast<std::size_t>(s.level)] += s.end - s.begin;
@@ -214,8 +214,7 @@ void coarsen(Demand& demand, Levels levels, double bin) {
   clear(out, demand.turn, demand.weight);
   for (std::size_t i = 0; i < demand.size(); ++i) {
     const std::size_t first = out.atoms.size();
-    out.atoms.insert(out.atoms.end(), demand.atoms.begin() + demand.offset[i],
-                     demand.atoms.begin() + demand.offset[i + 1]);
+    out.atoms.append(demand.atoms.begin() + demand.offset[i], demand.atoms.begin() + demand.offset[i + 1]);
     put_in_bins(out.atoms, first, levels, bin);
     close_interval(out, demand.begin[i], first);
   }

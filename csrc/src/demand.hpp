@@ -15,15 +15,17 @@ struct Atom {
   double weight;
 };
 
+using AtomList = SmallVector<Atom, 24>;
+
 // At residues [begin[i], begin[i+1]) of a circle of `turn` ticks the demand is distributed as atoms
 // [offset[i], offset[i+1]), in ascending order of value, of total weight `weight`. Atoms that can never reach the
 // capacity may be missing.
 struct Demand {
   int64_t turn = 1;
   double weight = 1.0;
-  std::vector<int64_t> begin{0};
-  std::vector<uint32_t> offset{0, 1};
-  std::vector<Atom> atoms{{0.0, 1.0}};
+  SmallVector<int64_t, 24> begin{0};
+  SmallVector<uint32_t, 25> offset{0, 1};
+  AtomList atoms{{0.0, 1.0}};
 
   std::size_t size() const { return begin.size(); }
   int64_t end_of(std::size_t i) const { return i + 1 < begin.size() ? begin[i + 1] : turn; }

@@ -10,7 +10,9 @@ namespace {
 bool before(const Circle& a, const Circle& b) {
   if (a.mean() != b.mean()) return a.mean() > b.mean();
   if (a.period != b.period) return a.period < b.period;
-  if (a.levels != b.levels) return a.levels < b.levels;
+  if (!std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end())) {
+    return std::lexicographical_compare(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end());
+  }
   const auto key_less = [](const Segment& x, const Segment& y) {
     if (x.begin != y.begin) return x.begin < y.begin;
     if (x.end != y.end) return x.end < y.end;

@@ -27,7 +27,7 @@ void Marginal::build(const Demand& demand, const Circle& job, double capacity, i
   *work += static_cast<int64_t>(demand.atoms.size() * n_levels + demand.size());
   at_.clear();
   if (turn_ == demand.turn) {
-    at_.assign(demand.begin.begin(), demand.begin.end());
+    at_.append(demand.begin.begin(), demand.begin.end());
     at_.push_back(turn_);
     rate_.resize(n_levels * demand.size());
     for (std::size_t l = 0; l < n_levels; ++l) {
@@ -56,8 +56,10 @@ void Marginal::fold_events(const Demand& demand, double capacity) {
   const std::size_t n_levels = job_->levels.size();
   event_.clear();
   jump_.clear();
-  std::vector<double> whole(n_levels, 0.0);
-  std::vector<double> gains(n_levels);
+  SmallVector<double, 8> whole;
+  SmallVector<double, 8> gains;
+  whole.assign(n_levels, 0.0);
+  gains.resize(n_levels);
   for (std::size_t i = 0; i < demand.size(); ++i) {
     bool any = false;
     for (std::size_t l = 0; l < n_levels; ++l) {
@@ -74,7 +76,7 @@ void Marginal::fold_events(const Demand& demand, double capacity) {
     if (rest == 0) continue;
     const int64_t from = demand.begin[i] % turn_;
     const auto push = [&](int64_t at, double sign) {
-      event_.emplace_back(at, static_cast<uint32_t>(event_.size()));
+      event_.push_back({at, static_cast<uint32_t>(event_.size())});
       for (std::size_t l = 0; l < n_levels; ++l) jump_.push_back(sign * gains[l]);
     };
     push(from, 1.0);
@@ -85,10 +87,11 @@ void Marginal::fold_events(const Demand& demand, double capacity) {
       push(from + rest - turn_, -1.0);
     }
   }
-  std::sort(event_.begin(), event_.end());
+  std::sort(event_.begin(), event_.end(),
+            [](const Event& x, const Event& y) { return x.at != y.at ? x.at < y.at : x.index < y.index; });
   at_.push_back(0);
-  for (const auto& event : event_) {
-    if (event.first != at_.back()) at_.push_back(event.first);
+  for (const Event& event : event_) {
+    if (event.at != at_.back()) at_.push_back(event.at);
   }
   at_.push_back(turn_);
   const std::size_t n = at_.size() - 1;
@@ -97,33 +100,60 @@ void Marginal::fold_events(const Demand& demand, double capacity) {
     double rate = whole[l];
     std::size_t e = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      for (; e < event_.size() && event_[e].first == at_[i]; ++e) rate += jump_[event_[e].second * n_levels + l];
+      for (; e < event_.size() && event_[e].at == at_[i]; ++e) rate += jump_[event_[e].index * n_levels + l];
       // Cancelling events leave rounding noise at worst; a gain is never negative.
       rate_[l * n + i] = rate > 0.0 ? rate : 0.0;
     }
   }
 }
 
-double Marginal::integral_to(std::size_t level, int64_t x) const {
-  const std::size_t n = at_.size() - 1;
-  const double* sum = &sum_[level * (n + 1)];
-  const int64_t turns = x / turn_;
-  const int64_t rest = x - turns * turn_;
-  const std::size_t i = static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end() - 1, rest) - at_.begin()) - 1;
-  return static_cast<double>(turns) * sum[n] + sum[i] + rate_[level * n + i] * static_cast<double>(rest - at_[i]);
+std::size_t Marginal::interval_of(int64_t x) const {
+  return static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end() - 1, x) - at_.begin()) - 1;
 }
 
 double Marginal::at(int64_t shift) const {
-  const int64_t s = wrap(shift, turn_);
-  double total = 0.0;
-  for (const Segment& segment : job_->segments) {
-    const auto level = static_cast<std::size_t>(segment.level);
-    total += integral_to(level, segment.end + s) - integral_to(level, segment.begin + s);
-  }
-  return total * scale_;
+  double out = 0.0;
+  at_all({&shift, 1}, &out);
+  return out;
 }
 
-void Marginal::kinks(std::vector<int64_t>& out) const {
+void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
+  const std::size_t n = at_.size() - 1;
+  const int64_t* at = at_.data();
+  std::fill(out, out + shifts.size(), 0.0);
+  if (shifts.empty()) return;
+  // One pass per segment: the integral of its level from where it begins to where it ends, both advancing together.
+  for (const Segment& segment : job_->segments) {
+    const double* sum = sum_.data() + static_cast<std::size_t>(segment.level) * (n + 1);
+    const double* rate = rate_.data() + static_cast<std::size_t>(segment.level) * n;
+    const int64_t length = segment.end - segment.begin;
+    const int64_t turns = length / turn_;
+    const int64_t rest = length - turns * turn_;
+    const double whole = static_cast<double>(turns) * sum[n];
+    const int64_t start = segment.begin % turn_;
+    int64_t x = wrap(start + shifts[0], turn_);
+    int64_t y = x + rest < turn_ ? x + rest : x + rest - turn_;
+    std::size_t i = interval_of(x);
+    std::size_t k = interval_of(y);
+    for (std::size_t c = 0;;) {
+      double value = whole + (sum[k] + rate[k] * static_cast<double>(y - at[k])) -
+                     (sum[i] + rate[i] * static_cast<double>(x - at[i]));
+      if (x + rest >= turn_) value += sum[n];
+      out[c] += value;
+      if (++c == shifts.size()) break;
+      const int64_t step = shifts[c] - shifts[c - 1];
+      x = step >= 0 && step <= turn_ - x - 1 ? x + step : wrap(start + shifts[c], turn_);
+      y = x + rest < turn_ ? x + rest : x + rest - turn_;
+      if (x < at[i]) i = 0;
+      while (x >= at[i + 1]) ++i;
+      if (y < at[k]) k = 0;
+      while (y >= at[k + 1]) ++k;
+    }
+  }
+  for (std::size_t c = 0; c < shifts.size(); ++c) out[c] *= scale_;
+}
+
+void Marginal::kinks(Kinks& out) const {
   // Reading the marginal at every kink costs this much.
   const double steps = static_cast<double>(at_.size()) * static_cast<double>(job_->edges.size()) *
                        static_cast<double>(job_->segments.size());
@@ -134,7 +164,7 @@ void Marginal::kinks(std::vector<int64_t>& out) const {
     for (const Edge& edge : job_->edges) out.push_back(wrap(at_[i] - edge.at, turn_));
   }
   std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  out.erase_from(std::unique(out.begin(), out.end()));
 }
 
 }  // namespace cassini

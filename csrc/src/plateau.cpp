@@ -8,6 +8,8 @@
 namespace cassini {
 namespace {
 
+constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+
 // Largest whole x in [0, span] with value(x) <= limit, where value is linear from `v0` (<= limit) to `v1` (> limit).
 template <class Value>
 int64_t crossing(double v0, double v1, int64_t span, double limit, const Value& value) {
@@ -46,7 +48,8 @@ bool one_side(const Marginal& marginal, std::span<const int64_t> kinks, int64_t 
 
 struct Slacks {
   std::vector<int64_t> movable;  // [movable] min(early, late), at most period / 2
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t least = kAll;
+  std::size_t tightest = 0;  // who has the least
 };
 
 // Slack of every movable job. prefix/suffix sums keep this linear in the number of jobs.
@@ -63,10 +66,10 @@ void movable_slack(const Link& link, std::span<const int64_t> shift, double tole
   Demand scratch;
   Demand others;
   Marginal marginal;
-  std::vector<int64_t> kinks;
+  Kinks kinks;
   std::fill(in.begin(), in.end(), uint8_t{0});
   out.movable.assign(n, 0);
-  out.least = std::numeric_limits<int64_t>::max();
+  out.least = kAll;
   for (std::size_t m = 0; m < n; ++m) {
     add(prefix, suffix[m + 1], 0, link.capacity - link.circle(m).peak, link.limits, others, work);
     marginal.build(others, link.circle(m), link.capacity, work);
@@ -76,11 +79,28 @@ void movable_slack(const Link& link, std::span<const int64_t> shift, double tole
     const Reach r = reach(marginal, kinks, shift[m], limit);
     const int64_t half = link.circle(m).period / 2;
     out.movable[m] = r.everywhere ? half : std::min({r.early, r.late, half});
-    out.least = std::min(out.least, out.movable[m]);
+    if (out.movable[m] < out.least) {
+      out.least = out.movable[m];
+      out.tightest = m;
+    }
     in[m] = 1;
     add(prefix, link.folded[m], shift[m], link.capacity - link.peak_left(in), link.limits, scratch, work);
     std::swap(prefix, scratch);
   }
+}
+
+// Slack of one movable job, at most `most`.
+int64_t slack_of(const Link& link, std::span<const int64_t> shift, std::size_t m, double tolerance, int64_t* work,
+                 int64_t most) {
+  Demand others;
+  Marginal marginal;
+  Kinks kinks;
+  link.total(shift, m, others, work);
+  marginal.build(others, link.circle(m), link.capacity, work);
+  marginal.kinks(kinks);
+  *work += static_cast<int64_t>(kinks.size());
+  const Reach r = reach(marginal, kinks, shift[m], marginal.at(shift[m]) + tolerance + kNoise * link.capacity);
+  return r.everywhere ? most : std::min({r.early, r.late, most});
 }
 
 // Mean excess when every movable job may stand anywhere within +-radius at every instant: more than any move costs.
@@ -101,13 +121,32 @@ double envelope_excess(const Link& link, std::span<const int64_t> shift, int64_t
 
 int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t least_slack,
                        int64_t* work) {
-  const double limit = link.excess(shift, work) + tolerance;
+  // The envelope's excess grows with the radius, piecewise linearly: false position on the radius, with the Illinois
+  // rule against an end that stays. A thousandth is precise enough for a bound that is certified at any radius found.
+  const double start = link.excess(shift, work);
+  const double limit = start + tolerance;
   int64_t low = 0;
   int64_t high = least_slack;
-  if (envelope_excess(link, shift, high, work) <= limit) return high;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (envelope_excess(link, shift, middle, work) <= limit ? low : high) = middle;
+  double below = start - limit;
+  double above = envelope_excess(link, shift, high, work) - limit;
+  if (above <= 0.0) return high;
+  int side = 0;
+  while (high - low > std::max<int64_t>(1, high >> 10)) {
+    const double part = below / (below - above);
+    const int64_t radius =
+        std::clamp(low + static_cast<int64_t>(part * static_cast<double>(high - low)), low + 1, high - 1);
+    const double value = envelope_excess(link, shift, radius, work) - limit;
+    if (value <= 0.0) {
+      low = radius;
+      below = value;
+      if (side == -1) above /= 2.0;
+      side = -1;
+    } else {
+      high = radius;
+      above = value;
+      if (side == 1) below /= 2.0;
+      side = 1;
+    }
   }
   return low;
 }
@@ -134,12 +173,10 @@ Reach reach(const Marginal& marginal, std::span<const int64_t> kinks, int64_t sh
 Optimum widest_minimum(const Marginal& marginal, std::span<const int64_t> kinks, double noise) {
   const std::size_t n = kinks.size();
   const int64_t turn = marginal.turn();
-  std::vector<double> value(n);
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < n; ++i) {
-    value[i] = marginal.at(kinks[i]);
-    least = std::min(least, value[i]);
-  }
+  SmallVector<double, 32> value;
+  value.resize(n);
+  marginal.at_all(kinks, value.data());
+  const double least = *std::min_element(value.begin(), value.end());
   const auto flat = [&](std::size_t i) { return value[i % n] <= least + noise; };
   std::size_t wall = 0;
   while (wall < n && flat(wall)) ++wall;
@@ -167,7 +204,7 @@ Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tol
   Hold out;
   out.slack.resize(link.jobs.size());
   // Jobs whose shift does not matter have all the slack there is and limit the hold of nobody else.
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t least = kAll;
   for (std::size_t j = 0; j < link.jobs.size(); ++j) {
     out.slack[j] = link.jobs[j].period / 2;
     least = std::min(least, out.slack[j]);
@@ -176,11 +213,20 @@ Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tol
     out.hold = link.size() == 1 ? link.circle(0).period / 2 : least;
     return out;
   }
+  if (link.size() == 2) {
+    // Two jobs matter only through their difference: one reach serves both, and both moving takes twice the hold.
+    const int64_t reach = slack_of(link, shift, 1, tolerance, work, kAll);
+    for (std::size_t m = 0; m < 2; ++m) {
+      int64_t& slack = out.slack[link.movable[m]];
+      slack = std::min(slack, reach);
+    }
+    out.hold = std::min(out.slack[link.movable[0]], out.slack[link.movable[1]]) / 2;
+    return out;
+  }
   Slacks slacks;
   movable_slack(link, shift, tolerance, work, slacks);
   for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];
-  // Two jobs matter only through their difference, which moves by at most twice the hold.
-  out.hold = link.size() == 2 ? slacks.least / 2 : certified_hold(link, shift, tolerance, slacks.least, work);
+  out.hold = certified_hold(link, shift, tolerance, slacks.least, work);
   return out;
 }
 
@@ -192,7 +238,7 @@ void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Bud
   movable_slack(link, shift, tolerance, &budget.work, now);
   Demand others;
   Marginal marginal;
-  std::vector<int64_t> kinks;
+  Kinks kinks;
   // Slack of all jobs is evaluated at most this often: enough for convergence with a few jobs, bounded with many.
   int64_t tries = std::max<int64_t>(40, 600 / static_cast<int64_t>(n));
   const double excess = link.excess(shift, &budget.work);
@@ -215,8 +261,13 @@ void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Bud
         if (tries-- <= 0 || !budget.left()) return;
         const int64_t kept = shift[m];
         shift[m] = to;
-        movable_slack(link, shift, tolerance, &budget.work, tried);
-        if (tried.least > now.least) {
+        // Most moves leave the tightest job as tight as it was: ask it first.
+        bool better = slack_of(link, shift, now.tightest, tolerance, &budget.work, kAll) > now.least;
+        if (better) {
+          movable_slack(link, shift, tolerance, &budget.work, tried);
+          better = tried.least > now.least;
+        }
+        if (better) {
           std::swap(now, tried);
           moved = true;
         } else {

@@ -44,26 +44,36 @@ Meetings meetings(const Circle& k, const Circle& i, int64_t turn) {
   return out;
 }
 
-struct Candidate {
-  int64_t shift;
-  double marginal;
-  bool live;
+// Shifts of one job worth branching on, ascending.
+struct Candidates {
+  std::vector<int64_t> shift;
+  std::vector<double> marginal;
+  std::vector<uint8_t> live;  // 0: explored, or known to promise nothing
+
+  std::size_t size() const { return shift.size(); }
+  void clear() {
+    shift.clear();
+    live.clear();
+  }
+  void push_back(int64_t s, uint8_t is_live) {
+    shift.push_back(s);
+    live.push_back(is_live);
+  }
 };
 
 struct Pick {
   double bound;
   std::size_t job;
   int64_t shift;
-  double marginal;
 };
 
 // One partial placement; kept per depth so that memory is reused.
 struct Node {
   Demand demand;
   double excess = 0.0;
-  std::vector<std::vector<Candidate>> candidates;  // [movable], ascending shifts; empty where placed
-  std::vector<double> least;                       // [movable] bound on the marginal
-  std::vector<std::size_t> argleast;               // [movable]
+  std::vector<Candidates> candidates;  // [movable], ascending shifts; empty where placed
+  std::vector<double> least;           // [movable] bound on the marginal
+  std::vector<std::size_t> argleast;   // [movable]
   std::vector<Pick> picks;
 };
 
@@ -72,14 +82,14 @@ class Search {
   Search(const Link& link, Budget& budget) : link_(link), budget_(budget), n_(link.size()) {}
 
   Found run() {
-    floor_ = static_bound(link_, budget_);
     noise_ = kPrune * link_.capacity;
     best_.shift.assign(n_, 0);
-    best_.excess = link_.excess(best_.shift, &budget_.work);
     if (n_ == 2) {
       solve_pair();
       return best_;
     }
+    floor_ = static_bound(link_, budget_);
+    best_.excess = link_.excess(best_.shift, &budget_.work);
     start();
     bool proven = done();
     if (!proven && n_ <= kBranching) {
@@ -103,8 +113,9 @@ class Search {
     add(link_.base, link_.folded[0], 0, link_.capacity - link_.circle(1).peak, link_.limits, scratch_, &budget_.work);
     marginal_.build(scratch_, link_.circle(1), link_.capacity, &budget_.work);
     marginal_.kinks(kinks_);
-    best_.shift[1] = widest_minimum(marginal_, kinks_, kNoise * link_.capacity).shift;
-    best_.excess = link_.excess(best_.shift, &budget_.work);
+    const Optimum best = widest_minimum(marginal_, kinks_, kNoise * link_.capacity);
+    best_.shift[1] = best.shift;
+    best_.excess = mean_excess(scratch_, link_.capacity) + best.excess;
     best_.lower = best_.excess;
   }
 
@@ -153,12 +164,10 @@ class Search {
   Optimum least_kink() {
     marginal_.kinks(kinks_);
     budget_.work += static_cast<int64_t>(kinks_.size());
-    Optimum best{0, std::numeric_limits<double>::infinity()};
-    for (const int64_t s : kinks_) {
-      const double value = marginal_.at(s);
-      if (value < best.excess) best = {s, value};
-    }
-    return best;
+    values_.resize(kinks_.size());
+    marginal_.at_all(kinks_, values_.data());
+    const auto least = static_cast<std::size_t>(std::min_element(values_.begin(), values_.end()) - values_.begin());
+    return {kinks_[least], values_[least]};
   }
 
   void offer(const std::vector<int64_t>& shift, double excess) {
@@ -198,35 +207,43 @@ class Search {
       open_ = floor_;
       return;
     }
-    for (std::size_t k = 1; k < n_; ++k) meet(root, k, 0);
+    const Candidates none;
+    for (std::size_t k = 1; k < n_; ++k) {
+      gather(k, 0);
+      merge(none, root.candidates[k]);
+    }
     const double bound = evaluate(root);
     floor_ = std::max(floor_, std::min(bound, best_.excess));
     expand(0);
   }
 
-  // Adds the meetings of job k with the placed job i as live candidates, except those already known.
-  void meet(Node& node, std::size_t k, std::size_t i) {
+  // All meetings of job k with the placed job i, into fresh_, ascending.
+  void gather(std::size_t k, std::size_t i) {
     const Meetings& m = meet_[k * n_ + i];
-    if (!m.usable) return;
     fresh_.clear();
+    if (!m.usable) return;
     for (int64_t lift = 0; lift < m.lifts; ++lift) {
       for (const int64_t offset : m.offset) fresh_.push_back(wrap(shift_[i] + offset + lift * m.step, link_.turn[k]));
     }
-    std::sort(fresh_.begin(), fresh_.end());
-    std::vector<Candidate>& known = node.candidates[k];
-    merged_.clear();
+    // Ascending but for one turn: rotate instead of sorting.
+    std::rotate(fresh_.begin(), std::is_sorted_until(fresh_.begin(), fresh_.end()), fresh_.end());
+  }
+
+  // out = known and fresh_ together; what is new is live.
+  void merge(const Candidates& known, Candidates& out) {
+    out.clear();
     std::size_t a = 0;
     std::size_t b = 0;
     while (a < known.size() || b < fresh_.size()) {
-      if (b == fresh_.size() || (a < known.size() && known[a].shift <= fresh_[b])) {
-        if (b < fresh_.size() && known[a].shift == fresh_[b]) ++b;
-        merged_.push_back(known[a++]);
+      if (b == fresh_.size() || (a < known.size() && known.shift[a] <= fresh_[b])) {
+        if (b < fresh_.size() && known.shift[a] == fresh_[b]) ++b;
+        out.push_back(known.shift[a], known.live[a]);
+        ++a;
       } else {
-        merged_.push_back({fresh_[b++], 0.0, true});
+        out.push_back(fresh_[b++], 1);
       }
     }
-    known.swap(merged_);
-    budget_.work += static_cast<int64_t>(known.size());
+    budget_.work += static_cast<int64_t>(out.size());
   }
 
   // Marginals of all candidates; returns the lower bound of the node.
@@ -236,18 +253,15 @@ class Search {
     double bound = node.excess;
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k]) continue;
-      std::vector<Candidate>& candidates = node.candidates[k];
+      Candidates& candidates = node.candidates[k];
       // Without enumerable meetings any shift may serve; it stays a candidate so that the search goes on.
-      if (candidates.empty()) candidates.push_back({0, 0.0, true});
+      if (candidates.size() == 0) candidates.push_back(0, 1);
       marginal_.build(node.demand, link_.circle(k), link_.capacity, &budget_.work);
-      double least = std::numeric_limits<double>::infinity();
-      for (std::size_t c = 0; c < candidates.size(); ++c) {
-        candidates[c].marginal = marginal_.at(candidates[c].shift);
-        if (candidates[c].marginal < least) {
-          least = candidates[c].marginal;
-          node.argleast[k] = c;
-        }
-      }
+      candidates.marginal.resize(candidates.size());
+      marginal_.at_all(candidates.shift, candidates.marginal.data());
+      const auto first = candidates.marginal.begin();
+      node.argleast[k] = static_cast<std::size_t>(std::min_element(first, candidates.marginal.end()) - first);
+      const double least = candidates.marginal[node.argleast[k]];
       budget_.work += static_cast<int64_t>(candidates.size());
       node.least[k] = all_meetings_known(k) ? least : 0.0;
       bound += node.least[k];
@@ -269,10 +283,10 @@ class Search {
   void kill(Node& node, std::size_t job, int64_t shift) {
     for (std::size_t k = job; k < n_ && (k == job || twin_[k] == k - 1); ++k) {
       if (placed_[k]) continue;
-      std::vector<Candidate>& all = node.candidates[k];
+      Candidates& all = node.candidates[k];
       const auto at =
-          std::lower_bound(all.begin(), all.end(), shift, [](const Candidate& c, int64_t s) { return c.shift < s; });
-      if (at != all.end() && at->shift == shift) at->live = false;
+          static_cast<std::size_t>(std::lower_bound(all.shift.begin(), all.shift.end(), shift) - all.shift.begin());
+      if (at < all.size() && all.shift[at] == shift) all.live[at] = 0;
     }
   }
 
@@ -280,10 +294,10 @@ class Search {
     node.picks.clear();
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k] || has_unplaced_twin(k)) continue;
-      for (const Candidate& c : node.candidates[k]) {
-        if (!c.live) continue;
-        const double bound = sum_least + (c.marginal - node.least[k]);
-        if (bound < best_.excess - noise_) node.picks.push_back({bound, k, c.shift, c.marginal});
+      const Candidates& all = node.candidates[k];
+      for (std::size_t c = 0; c < all.size(); ++c) {
+        const double bound = sum_least + (all.marginal[c] - node.least[k]);
+        if (all.live[c] && bound < best_.excess - noise_) node.picks.push_back({bound, k, all.shift[c]});
       }
     }
     std::sort(node.picks.begin(), node.picks.end(), [](const Pick& x, const Pick& y) {
@@ -304,11 +318,11 @@ class Search {
       ++left;
     }
     if (left == 1) {  // the last job needs no branching
-      const Candidate& c = node.candidates[last][node.argleast[last]];
-      const double excess = node.excess + c.marginal;
+      const Candidates& all = node.candidates[last];
+      const double excess = node.excess + all.marginal[node.argleast[last]];
       if (excess < best_.excess - noise_) {
         best_.shift = shift_;
-        best_.shift[last] = c.shift;
+        best_.shift[last] = all.shift[node.argleast[last]];
         best_.excess = excess;
       }
       return;
@@ -341,8 +355,8 @@ class Search {
         child.candidates[k].clear();
         continue;
       }
-      child.candidates[k] = node.candidates[k];
-      meet(child, k, pick.job);
+      gather(k, pick.job);
+      merge(node.candidates[k], child.candidates[k]);
     }
     if (evaluate(child) < best_.excess - noise_) expand(depth + 1);
     placed_[pick.job] = 0;
@@ -364,26 +378,22 @@ class Search {
   std::vector<int64_t> shift_;
   Demand scratch_;
   Marginal marginal_;
-  std::vector<int64_t> kinks_;
+  Kinks kinks_;
   std::vector<int64_t> fresh_;
-  std::vector<Candidate> merged_;
+  std::vector<double> values_;
 };
 
 }  // namespace
 
 Found search(const Link& link, Budget& budget) {
-  Found found;
   if (link.size() < 2) {
+    Found found;
     found.shift.assign(link.size(), 0);
     found.excess = link.excess(found.shift, &budget.work);
     found.lower = found.excess;
     return found;
   }
-  found = Search(link, budget).run();
-  // Marginals were added up on the way; the excess of the answer is computed once from the answer alone.
-  found.excess = link.excess(found.shift, &budget.work);
-  found.lower = std::min(found.lower, found.excess);
-  return found;
+  return Search(link, budget).run();
 }
 
 }  // namespace cassini
