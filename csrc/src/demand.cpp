@@ -19,7 +19,7 @@ void close_interval(Demand& out, int64_t at, std::size_t first) {
   if (!out.begin.empty()) {
     const std::size_t before = out.offset[out.begin.size() - 1];
     const auto same = [](const Atom& x, const Atom& y) { return x.value == y.value && x.weight == y.weight; };
-    if (first - before == count &&
+    if (first - before == count && (count == 0 || out.atoms[before].value == out.atoms[first].value) &&
         std::equal(out.atoms.begin() + before, out.atoms.begin() + first, out.atoms.begin() + first, same)) {
       out.atoms.resize(first);
       return;
@@ -89,6 +89,25 @@ void put_in_bins(AtomList& atoms, std::size_t first, Levels levels, double bin) 
 }
 
 constexpr std::size_t kUnmerged = std::size_t{1} << 16;  // atoms of one interval before they are put in bins
+
+// All sums of an atom of a in [a0, a1) and one of b in [b0, b1), from out.atoms[first] on.
+void sum_levels(const Demand& a, std::size_t a0, std::size_t a1, const Demand& b, std::size_t b0, std::size_t b1,
+                double drop, const Limits& limits, Levels levels, double bin, Demand& out, std::size_t first) {
+  for (std::size_t i = a0; i < a1; ++i) {
+    for (std::size_t k = b0; k < b1; ++k) {
+      const double value = a.atoms[i].value + b.atoms[k].value;
+      if (value > drop) out.atoms.push_back({value, a.atoms[i].weight * b.atoms[k].weight});
+    }
+    if (levels != Levels::exact && out.atoms.size() - first > kUnmerged) {
+      merge_equal(out.atoms, first);
+      put_in_bins(out.atoms, first, levels, bin);
+    }
+    if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
+  }
+  if (a1 - a0 > 1 && b1 - b0 > 1) merge_equal(out.atoms, first);
+  put_in_bins(out.atoms, first, levels, bin);
+  if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
+}
 
 }  // namespace
 
@@ -175,22 +194,12 @@ void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Lim
     const std::size_t first = out.atoms.size();
     const std::size_t a0 = a.offset[ia], a1 = a.offset[ia + 1];
     const std::size_t b0 = b.offset[ib], b1 = b.offset[ib + 1];
-    for (std::size_t i = a0; i < a1; ++i) {
-      for (std::size_t k = b0; k < b1; ++k) {
-        const double value = a.atoms[i].value + b.atoms[k].value;
-        if (value > drop) out.atoms.push_back({value, a.atoms[i].weight * b.atoms[k].weight});
-      }
-      if (levels != Levels::exact && out.atoms.size() - first > kUnmerged) {
-        merge_equal(out.atoms, first);
-        put_in_bins(out.atoms, first, levels, bin);
-      }
-      if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
-    }
-    if (a1 - a0 > 1 || b1 - b0 > 1) {
+    if (a1 - a0 == 1 && b1 - b0 == 1) {  // certain demands: by far the most common
+      const double value = a.atoms[a0].value + b.atoms[b0].value;
+      if (value > drop) out.atoms.push_back({value, a.atoms[a0].weight * b.atoms[b0].weight});
+    } else {
+      sum_levels(a, a0, a1, b, b0, b1, drop, limits, levels, bin, out, first);
       *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
-      if (a1 - a0 > 1 && b1 - b0 > 1) merge_equal(out.atoms, first);
-      put_in_bins(out.atoms, first, levels, bin);
-      if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
     }
     close_interval(out, at, first);
     if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};

@@ -119,14 +119,19 @@ double Link::peak_left(std::span<const uint8_t> placed) const {
 void Link::total(std::span<const int64_t> shift, std::size_t without, Demand& out, int64_t* work) const {
   double left = 0.0;
   for (std::size_t m = 0; m < size(); ++m) left += circle(m).peak;
-  Demand scratch = base;
+  // Two buffers in turn; the last sum must land in `out`.
+  Demand other;
+  const std::size_t sums = size() - (without < size() ? 1 : 0);
+  const Demand* sum = &base;
+  std::size_t done = 0;
   for (std::size_t m = 0; m < size(); ++m) {
     if (m == without) continue;
     left -= circle(m).peak;
-    add(scratch, folded[m], shift[m], capacity - left, limits, out, work);
-    std::swap(scratch, out);
+    Demand& next = (sums - ++done) % 2 == 0 ? out : other;
+    add(*sum, folded[m], shift[m], capacity - left, limits, next, work);
+    sum = &next;
   }
-  std::swap(scratch, out);
+  if (sums == 0) out = base;
 }
 
 double Link::excess(std::span<const int64_t> shift, int64_t* work) const {

@@ -23,6 +23,15 @@ double gain(const Demand& demand, std::size_t interval, double level, double cap
 void Marginal::build(const Demand& demand, const Circle& job, double capacity, int64_t* work) {
   job_ = &job;
   turn_ = std::gcd(demand.turn, job.period);
+  arc_.clear();
+  for (const Segment& s : job.segments) {
+    const int64_t length = s.end - s.begin;
+    // On its own circle a segment needs no division.
+    const bool whole = turn_ == job.period && length < turn_;
+    const int64_t turns = whole ? 0 : length / turn_;
+    arc_.push_back({whole ? s.begin : s.begin % turn_, length - turns * turn_, static_cast<double>(turns),
+                    static_cast<std::size_t>(s.level)});
+  }
   const std::size_t n_levels = job.levels.size();
   *work += static_cast<int64_t>(demand.atoms.size() * n_levels + demand.size());
   at_.clear();
@@ -123,15 +132,13 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
   std::fill(out, out + shifts.size(), 0.0);
   if (shifts.empty()) return;
   // One pass per segment: the integral of its level from where it begins to where it ends, both advancing together.
-  for (const Segment& segment : job_->segments) {
-    const double* sum = sum_.data() + static_cast<std::size_t>(segment.level) * (n + 1);
-    const double* rate = rate_.data() + static_cast<std::size_t>(segment.level) * n;
-    const int64_t length = segment.end - segment.begin;
-    const int64_t turns = length / turn_;
-    const int64_t rest = length - turns * turn_;
-    const double whole = static_cast<double>(turns) * sum[n];
-    const int64_t start = segment.begin % turn_;
-    int64_t x = wrap(start + shifts[0], turn_);
+  const int64_t first = wrap(shifts[0], turn_);
+  for (const Arc& arc : arc_) {
+    const double* sum = sum_.data() + arc.level * (n + 1);
+    const double* rate = rate_.data() + arc.level * n;
+    const int64_t rest = arc.rest;
+    const double whole = arc.turns * sum[n];
+    int64_t x = arc.start + first < turn_ ? arc.start + first : arc.start + first - turn_;
     int64_t y = x + rest < turn_ ? x + rest : x + rest - turn_;
     std::size_t i = interval_of(x);
     std::size_t k = interval_of(y);
@@ -142,7 +149,7 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
       out[c] += value;
       if (++c == shifts.size()) break;
       const int64_t step = shifts[c] - shifts[c - 1];
-      x = step >= 0 && step <= turn_ - x - 1 ? x + step : wrap(start + shifts[c], turn_);
+      x = step >= 0 && step <= turn_ - x - 1 ? x + step : wrap(arc.start + shifts[c], turn_);
       y = x + rest < turn_ ? x + rest : x + rest - turn_;
       if (x < at[i]) i = 0;
       while (x >= at[i + 1]) ++i;

@@ -44,6 +44,14 @@ class Marginal {
     int64_t at;
     uint32_t index;
   };
+  // A segment of the job on the folded circle: whole turns, and an arc of `rest` ticks from `start`.
+  struct Arc {
+    int64_t start;
+    int64_t rest;
+    double turns;
+    std::size_t level;
+  };
+  SmallVector<Arc, 8> arc_;
   SmallVector<int64_t, 32> at_;   // breakpoints on [0, turn], first 0, last turn
   SmallVector<double, 48> rate_;  // [level][interval] folded g_h
   SmallVector<double, 48> sum_;   // [level][breakpoint] integral of rate from 0

@@ -270,9 +270,9 @@ void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Bud
         if (better) {
           std::swap(now, tried);
           moved = true;
-        } else {
-          shift[m] = kept;
+          break;
         }
+        shift[m] = kept;
       }
     }
   }

@@ -123,7 +123,8 @@ class Search {
   void start() {
     std::vector<std::size_t> order(n_);
     std::vector<int64_t> shift(n_);
-    const std::size_t starts = std::min<std::size_t>(n_, 6);
+    // The tree of up to four jobs is small: one good answer to prune with is enough.
+    const std::size_t starts = n_ <= 4 ? 1 : std::min<std::size_t>(n_, 6);
     for (std::size_t first = 0; first < starts && !done() && (first == 0 || budget_.left()); ++first) {
       for (std::size_t m = 0; m < n_; ++m) order[m] = (first + m) % n_;
       greedy(order, shift);
