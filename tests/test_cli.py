@@ -6,9 +6,12 @@ import io
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -317,6 +320,19 @@ def test_failures_are_one_line(
     if status != 130:
         monkeypatch.setenv("CASSINI_DEBUG", "1")
         assert "Traceback" in run("rank", problem).err
+
+
+def test_ctrl_c_ends_a_long_search_with_one_line(run: Run, tmp_path: Path) -> None:
+    phases = [{"start_ms": 60 * at, "duration_ms": 23, "gbps": 17 + 5 * at} for at in range(4)]
+    jobs = [{"id": f"j{at}", "iteration_ms": 240 + 60 * (at % 3), "phases": phases} for at in range(9)]
+    file = written(tmp_path, {"capacity_gbps": 50, "jobs": jobs})
+    run("link", file, "--node-limit", "1")  # everything is loaded now
+    interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    started = time.monotonic()
+    interrupt.start()
+    answer = run("link", file, "--node-limit", "none")
+    assert time.monotonic() - started < 5
+    assert answer == (130, "", "cassini-core: interrupted\n")
 
 
 # --- where the text goes ----------------------------------------------------------------------------------------------

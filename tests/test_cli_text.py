@@ -251,7 +251,7 @@ def test_a_free_job_has_words_instead_of_a_number() -> None:
     table = shift_table(ranked("x", [0.9], free=["b"]), JOBS, {"a": 100.0, "b": 100.5})
     assert table.rows == [
         ("a", "0.000", "5.000", "100.000", "-"),
-        ("b", "shift does not matter", "any", "100.500", "0.500 %"),
+        ("b", "shift does not matter", "any", "100.500", "0.5000 %"),
     ]
 
 

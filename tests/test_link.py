@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import TICK_MS, LinkCase
 
-from cassini_core import Job, Phase, _reference, score_bounds, score_link, solve_link
+from cassini_core import Job, Phase, _kernel, _reference, score_bounds, score_link, solve_link
 from cassini_core.prepared_link import PreparedLink
 from cassini_core.units import kbps_from_gbps, ticks_from_ms
 
@@ -188,21 +188,19 @@ def test_interval_beyond_the_limits_holds_the_score(
 ) -> None:
     """With limits far too small for the instance the interval still contains what the reference says."""
     (jobs, capacity), shifts = placed
-    from cassini_core import _kernel
-
     problem = PreparedLink.from_jobs(jobs, capacity)
     options = _kernel.Options(max_events=max_events, max_levels=max_levels)
     ticks = np.array([ticks_from_ms(shifts[job.id]) for job in jobs], dtype=np.int64)
-    lower, upper, *_ = _kernel.evaluate_link(*problem._arrays(), ticks, options, False)
+    found = problem._evaluate(ticks, options, False)
     exact = _reference.score(jobs, capacity, shifts)
-    assert lower - CLOSE <= exact <= upper + CLOSE
-    found = _kernel.solve_link(*problem._arrays(), options)
-    assert found is not None
-    solved, _, _, (score_lower, score_upper, bound, *_rest) = found
+    assert found.score_lower - CLOSE <= exact <= found.score_upper + CLOSE
+    solved = problem._solve(options)
+    assert solved is not None
     best = solve_link(jobs, capacity, node_limit=None).score
-    assert bound >= best - CLOSE
-    own = _reference.score(jobs, capacity, {job.id: at / 1e6 for job, at in zip(jobs, solved.tolist(), strict=True)})
-    assert score_lower - CLOSE <= own <= score_upper + CLOSE
+    assert solved.upper_bound >= best - CLOSE
+    at = {job.id: ticks / 1e6 for job, ticks in zip(jobs, solved.shift.tolist(), strict=True)}
+    own = _reference.score(jobs, capacity, at)
+    assert solved.score_lower - CLOSE <= own <= solved.score_upper + CLOSE
 
 
 def test_bounds_equal_the_score_within_the_limits() -> None:

@@ -115,7 +115,7 @@ def test_the_kernel_refuses_wrong_arrays(name: str, spoil: Any) -> None:
     }
     arrays[name] = spoil(arrays[name])
     with pytest.raises((InputError, TypeError, ValueError)):
-        _kernel.solve_link(*arrays.values(), problem.capacity, _kernel.Options())
+        _kernel.Link(*arrays.values(), problem.capacity)._solve(_kernel.Options())
 
 
 def test_jobs_without_demand_change_nothing() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -150,7 +151,7 @@ def test_never_shortens_and_never_beyond_tolerance(jobs: list[Job], tolerance: f
     for before, after in zip(jobs, found, strict=True):
         old, new = ticks_from_ms(before.iteration_ms), ticks_from_ms(after.iteration_ms)
         assert old <= new <= (1 + Fraction(tolerance)) * old
-        assert found.lengthening[before.id] == new / old - 1 or found.lengthening[before.id] == (new - old) / old
+        assert found.lengthening[before.id] == pytest.approx(new / old - 1, abs=1e-15)
         assert after is before or new > old
 
 
@@ -258,7 +259,7 @@ def test_many_jobs_are_scored_a_bounded_number_of_times() -> None:
         return agreement(of)
 
     found = harmonize(jobs, 0.01, score=score)
-    assert 10 < len(asked) <= periods.MAX_SCORES_OF_MANY
+    assert 10 < len(asked) <= max(16, periods.SCORES_OF_MANY // 40**2)
     # The first looked at after nothing brings the most pairs together: all that reach the 8th longest.
     assert len(set(ticks(found.jobs).values())) < 35
     assert found.score > agreement(jobs) + 0.01
@@ -322,7 +323,7 @@ def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
 # All links of a problem together.
 
 
-def best_bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: object) -> float:
+def link_agreement(jobs: Sequence[Job], capacity_gbps: float, multipliers: object) -> float:
     assert [job.id for job in jobs] == sorted(job.id for job in jobs)
     return agreement(jobs)
 
@@ -331,7 +332,8 @@ def best_bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: object) -
 def test_one_link_is_harmonised_like_that_link(jobs: list[Job], tolerance: float) -> None:
     links = [(50.0, {job.id: 1.0 for job in jobs})] * 3
     expected = ticks(harmonize(jobs, tolerance, score=agreement).jobs)
-    assert pace_links(jobs, links, tolerance, best_bound, max_bases=1) == expected
+    with mock.patch.multiple(periods, MAX_TURNS=10**30, MAX_WORK=10**40):
+        assert pace_links(jobs, links, tolerance, link_agreement, max_bases=1) == expected
 
 
 @given(loop_problems(max_candidates=3), st.integers(0, 150), st.randoms(use_true_random=False))
@@ -341,7 +343,7 @@ def test_paces_of_a_problem(problem: Problem, short: int, random: object) -> Non
         for k, job in enumerate(problem.jobs)
     )
     problem = replace(problem, jobs=jobs)
-    paced = pace_problem(problem, 0.01, best_bound)
+    paced = pace_problem(problem, 0.01, link_agreement)
     assert [job.id for job in paced.jobs] == [job.id for job in jobs]
     for before, after in zip(jobs, paced.jobs, strict=True):
         old, new = ticks([before])[before.id], ticks([after])[after.id]
@@ -351,9 +353,9 @@ def test_paces_of_a_problem(problem: Problem, short: int, random: object) -> Non
     shuffled = [list(part) for part in (problem.jobs, problem.links, problem.candidates)]
     for part in shuffled:
         random.shuffle(part)  # type: ignore[attr-defined]
-    again = pace_problem(Problem(*map(tuple, shuffled)), 0.01, best_bound)  # type: ignore[arg-type]
-    assert ticks(again.jobs) == ticks(paced.jobs) | {}
-    assert pace_problem(problem, 0.0, best_bound) is problem
+    again = pace_problem(Problem(*map(tuple, shuffled)), 0.01, link_agreement)  # type: ignore[arg-type]
+    assert ticks(again.jobs) == ticks(paced.jobs)
+    assert pace_problem(problem, 0.0, link_agreement) is problem
 
 
 def placed(*routes: dict[str, list[str]], jobs: Sequence[Job]) -> Problem:
@@ -370,6 +372,8 @@ def test_only_jobs_that_meet_somewhere_get_a_common_pace() -> None:
     )
     paced = pace_problem(problem, 0.01)
     assert [job.iteration_ms for job in paced.jobs] == [100, 100, 99.9, 99.8]
+    assert paced == Problem(paced.jobs, problem.links, problem.candidates)
+    assert [job.iteration_ms for job in problem.jobs] == [99.5, 100, 99.9, 99.8]
 
 
 def test_every_family_of_iteration_times_gets_its_pace() -> None:
@@ -394,14 +398,19 @@ def test_a_multiplier_counts() -> None:
 def test_hundreds_of_jobs_take_bounded_work() -> None:
     n = 300
     jobs = [half_up(f"j{k:03}", 90 + 10 * (k % 7) + 0.0137 * (k * k % 61)) for k in range(n)]
-    links = [(50.0, {f"j{k:03}": 1.0, f"j{(k * step + 1) % n:03}": 1.0}) for k in range(n) for step in range(1, 30)]
+    links = [
+        (50.0, {f"j{other % n:03}": 1.0 for other in (k, k * step + 1, k + 7 * step, k + 5)[: 2 + step % 3]})
+        for k in range(n)
+        for step in range(1, 30)
+    ]
     asked = 0
 
-    def bound(of: Sequence[Job], capacity_gbps: float, multipliers: object) -> float:
+    def link_score(of: Sequence[Job], capacity_gbps: float, multipliers: object) -> float:
         nonlocal asked
         asked += 1
+        assert periods._turns(list(ticks(of).values())) <= periods.MAX_TURNS
         return agreement(of)
 
-    paces = pace_links(jobs, links, 0.01, bound)
-    assert asked <= periods.MAX_BOUNDS + 2 * periods.MAX_LINKS
+    paces = pace_links(jobs, links, 0.01, link_score)
+    assert asked <= periods.MAX_WORK / 2 + 2 * periods.MAX_LINKS
     assert len(set(paces.values())) < len(set(ticks(jobs).values())) - 50

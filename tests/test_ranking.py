@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, Ranking, _reference
+from cassini_core.link_pool import Deadline
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking import rank
 
@@ -334,12 +335,21 @@ def test_ties_go_to_more_slack_then_fewer_links_then_input_order() -> None:
 
 
 def test_scores_within_a_billionth_are_a_tie() -> None:
-    # 49 bit/s out of 50 Gbit/s too much for half of the time: less than 1e-9 of score, not enough to lose for.
-    jobs = [up("a", 100, 0, 50, 40), up("b", 100, 0, 100, 10.000001), up("c", 100, 0, 20, 40)]
-    routes = {"worse": {"b": {"x": 1.0}, "a": {"x": 1.0}}, "better": {"b": {"y": 1.0}, "c": {"y": 1.0}}}
-    ranking = rank(problem_of(jobs, {"x": 100000, "y": 100000}, **routes))
-    assert ranking.best is not None
-    assert ranking.best.score == pytest.approx(1.0)
+    # b is always on and leaves a 1 kbit/s too little, a fifth of the time: 2e-10 of score, but all slack there is.
+    jobs = [up("a", 100, 0, 20, 40), up("b", 100, 0, 100, 960.000001), up("c", 100, 0, 50, 1000)]
+    routes = {"exact": {"c": {"x": 1.0}, "d": {"x": 1.0}}, "loose": {"a": {"x": 1.0}, "b": {"x": 1.0}}}
+    ranking = rank(problem_of([*jobs, up("d", 100, 0, 50, 1000)], {"x": 1000}, **routes))
+    assert [one.id for one in ranking.candidates] == ["loose", "exact"]
+    assert [one.score for one in ranking.candidates] == pytest.approx([1 - 2e-10, 1.0], abs=1e-12)
+    assert ranking.best_proven
+
+
+def test_slack_counts_in_parts_of_the_iteration() -> None:
+    jobs = [up("a", 100, 0, 30, 50), up("b", 100, 0, 30, 50), up("c", 400, 0, 160, 50), up("d", 400, 0, 160, 50)]
+    slow_and_fast = {"slow": {"c": ["x"], "d": ["x"]}, "fast": {"a": ["x"], "b": ["x"]}}
+    fast, slow = rank(problem_of(jobs, {"x": 50}, **slow_and_fast), slack_tolerance=0.0).candidates
+    assert (fast.id, slow.id) == ("fast", "slow")
+    assert (fast.slack_ms["a"], slow.slack_ms["c"]) == (20.0, 40.0)
 
 
 def test_best_proven_needs_every_other_bound() -> None:
@@ -405,6 +415,45 @@ def test_deadline_zero_gives_certified_bounds_only(problem: Problem, aggregate: 
         assert len([line for line in one.warnings if "deadline" in line]) == len(one.links)
     if any(one.links for one in late.candidates):
         assert any("deadline" in line for line in late.warnings)
+
+
+def test_iteration_times_stay_where_the_deadline_comes_before_they_are_harmonised() -> None:
+    jobs = [Job("b", 254.7, [Phase(200, 100, 50)]), Job("a", 255.2, [Phase(0, 100, 50)])]
+    ranking = rank(problem_of(jobs, {"x": 50}, c={"a": ["x"], "b": ["x"]}), deadline_s=0.0)
+    assert ranking.paces_ms == {"a": 255.2, "b": 254.7}
+    assert any("not harmonised" in line for line in ranking.warnings)
+
+
+def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Deadline):
+        """All links are solved in time; then time is up."""
+
+        def remaining_s(self) -> float:
+            return 1e6
+
+        def passed(self) -> bool:
+            return True
+
+    monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
+    jobs = [*PAIR, up("on", 100, 0, 100, 25)]
+    problem = problem_of(
+        jobs,
+        {"x": 50},
+        third={"a": ["x"], "on": ["x"]},
+        first={"a": ["x"], "b": ["x"]},
+        second={"b": ["x"], "c": ["x"]},
+        alone={"b": ["x"]},
+    )
+    ranking = rank(problem, deadline_s=1.0, period_tolerance=0.0)
+    assert [(one.id, one.status) for one in ranking.candidates] == [
+        ("alone", "alone"),
+        ("first", "tree"),
+        ("second", "bound_only"),
+        ("third", "bound_only"),
+    ]
+    assert [one.upper_bound for one in ranking.candidates] == pytest.approx([1.0, 1.0, 1.0, 0.75])
+    assert any("deadline" in line for line in ranking.candidates[2].warnings)
+    assert any("bound only" in line for line in ranking.warnings)
 
 
 @given(placements.rounds())

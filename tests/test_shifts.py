@@ -120,6 +120,18 @@ def test_slack_and_hold_are_true_at_the_returned_shifts(problem: Problem, seed: 
         assert least[job] - 2 <= ticks <= least[job] + Fraction(1, 1000), job
 
 
+def test_hold_is_the_least_of_all_links_and_slack_that_of_the_job() -> None:
+    # Of 100 ms, a and b leave 60 empty, b and c 20: between them there is 30 and 10 ms on either side.
+    jobs = [up("a", 100, 0, 20, 50), up("b", 100, 0, 20, 50), up("c", 100, 0, 60, 50)]
+    problem = one_candidate(jobs, [Link("x", 50), Link("y", 50)], {"a": ["x"], "b": ["x", "y"], "c": ["y"]})
+    context = looked_at(problem)[1]
+    exact = dataclasses.replace(context, budget=dataclasses.replace(context.budget, slack_tolerance=0.0))
+    answer = answer_placement(looked_at(problem)[0][0], exact, STRATEGIES["merge"])
+    assert {job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()} == {"a": 30.0, "b": 10.0, "c": 10.0}
+    assert answer.hold is not None
+    assert ms_from_ticks(answer.hold) == 5.0
+
+
 def _job(problem: Problem, job_id: str) -> Job:
     return next(job for job in problem.jobs if job.id == job_id)
 

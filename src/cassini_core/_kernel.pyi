@@ -1,9 +1,12 @@
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 _Int64 = npt.NDArray[np.int64]
 
 library_version: str
+result_dtype: np.dtype[np.void]
 
 class Options:
     def __init__(
@@ -17,38 +20,80 @@ class Options:
         deadline_ns: int | None = None,
         max_events: int = 262_144,
         max_levels: int = 65_536,
-        cancel: npt.NDArray[np.int32] | None = None,
     ) -> None: ...
 
-def solve_link(
+class LinkAnswer:
+    @property
+    def shift(self) -> _Int64: ...
+    @property
+    def slack(self) -> _Int64: ...
+    @property
+    def free(self) -> npt.NDArray[np.bool_]: ...
+    @property
+    def score_lower(self) -> float: ...
+    @property
+    def score_upper(self) -> float: ...
+    @property
+    def upper_bound(self) -> float: ...
+    @property
+    def claimed_score(self) -> float: ...
+    @property
+    def hold(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def optimal(self) -> bool: ...
+    @property
+    def stopped_by(self) -> str: ...
+
+class Evaluation:
+    @property
+    def score_lower(self) -> float: ...
+    @property
+    def score_upper(self) -> float: ...
+    @property
+    def slack(self) -> _Int64 | None: ...
+    @property
+    def hold(self) -> int: ...
+    @property
+    def free(self) -> npt.NDArray[np.bool_]: ...
+
+class Link:
+    def __init__(
+        self,
+        period: _Int64,
+        phase_offset: _Int64,
+        phase_start: _Int64,
+        phase_length: _Int64,
+        phase_rate: _Int64,
+        capacity: int,
+    ) -> None: ...
+    @property
+    def period(self) -> _Int64: ...
+    @property
+    def phase_offset(self) -> _Int64: ...
+    @property
+    def phase_start(self) -> _Int64: ...
+    @property
+    def phase_length(self) -> _Int64: ...
+    @property
+    def phase_rate(self) -> _Int64: ...
+    @property
+    def capacity(self) -> int: ...
+    def _solve(
+        self, options: Options, node_limit: int | None = None, cancel: npt.NDArray[np.int32] | None = None
+    ) -> LinkAnswer | None: ...
+    def _evaluate(self, shift: _Int64, options: Options, with_slack: bool = True) -> Evaluation: ...
+    def _marginals(self, shift: _Int64, job: int, query: _Int64, options: Options) -> npt.NDArray[np.float64]: ...
+
+def solve_links(
+    job_offset: _Int64,
     period: _Int64,
     phase_offset: _Int64,
     phase_start: _Int64,
     phase_length: _Int64,
     phase_rate: _Int64,
-    capacity: int,
+    capacity: _Int64,
     options: Options,
-) -> tuple[_Int64, _Int64, npt.NDArray[np.uint8], tuple[float, float, float, float, int, int, bool, int]] | None: ...
-def evaluate_link(
-    period: _Int64,
-    phase_offset: _Int64,
-    phase_start: _Int64,
-    phase_length: _Int64,
-    phase_rate: _Int64,
-    capacity: int,
-    shift: _Int64,
-    options: Options,
-    with_slack: bool = True,
-) -> tuple[float, float, _Int64 | None, int, npt.NDArray[np.uint8]]: ...
-def marginals(
-    period: _Int64,
-    phase_offset: _Int64,
-    phase_start: _Int64,
-    phase_length: _Int64,
-    phase_rate: _Int64,
-    capacity: int,
-    shift: _Int64,
-    job: int,
-    query: _Int64,
-    options: Options,
-) -> npt.NDArray[np.float64]: ...
+    cancel: npt.NDArray[np.int32] | None = None,
+) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...

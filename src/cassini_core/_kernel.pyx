@@ -49,6 +49,9 @@ cdef extern from "cassini/cassini.h" nogil:
     int32_t cassini_marginals(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
                               int64_t, const int64_t*, int64_t, int64_t, const int64_t*, const cassini_options*,
                               double*)
+    int32_t cassini_solve_links(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
+                                const int64_t*, const int64_t*, const int64_t*, const cassini_options*, int64_t*,
+                                int64_t*, uint8_t*, cassini_result*, int32_t*)
 
 if cassini_abi_version() != CASSINI_ABI_VERSION:
     raise ImportError(
@@ -57,6 +60,30 @@ if cassini_abi_version() != CASSINI_ABI_VERSION:
     )
 
 library_version = (<bytes>cassini_version()).decode("ascii")
+
+cdef tuple STOPPED_BY = ("complete", "nodes", "deadline", "limits")
+
+# cassini_result as a NumPy structure, for many links at once.
+result_dtype = np.dtype(
+    [
+        ("size", np.int64),
+        ("score_lower", np.float64),
+        ("score_upper", np.float64),
+        ("upper_bound", np.float64),
+        ("claimed_score", np.float64),
+        ("hold", np.int64),
+        ("nodes", np.int64),
+        ("optimal", np.int32),
+        ("stopped_by", np.int32),
+    ]
+)
+if result_dtype.itemsize != sizeof(cassini_result):
+    raise ImportError("cassini_result: the header and this extension disagree on its layout")
+
+# Bound once: looking them up costs a tenth of a two-job call.
+cdef object new_array = np.empty
+cdef object int64_type = np.dtype(np.int64)
+cdef object bool_type = np.dtype(np.bool_)
 
 
 cdef raise_for(int32_t status, str function):
@@ -72,34 +99,14 @@ cdef const int64_t* data(const int64_t[::1] array) noexcept:
     return &array[0] if array.shape[0] > 0 else NULL
 
 
-cdef int check_shapes(const int64_t[::1] period, const int64_t[::1] phase_offset, const int64_t[::1] phase_start,
-                      const int64_t[::1] phase_length, const int64_t[::1] phase_rate) except -1:
-    cdef int64_t n = period.shape[0]
-    if n < 1:
-        raise InputError("period: expected at least one job, got an empty array")
-    if phase_offset.shape[0] != n + 1:
-        raise InputError(f"phase_offset: expected shape ({n + 1},), got ({phase_offset.shape[0]},)")
-    if phase_start.shape[0] != phase_length.shape[0] or phase_start.shape[0] != phase_rate.shape[0]:
-        raise InputError(
-            "phase_start, phase_length, phase_rate: expected equal lengths, got "
-            f"{phase_start.shape[0]}, {phase_length.shape[0]}, {phase_rate.shape[0]}"
-        )
-    if phase_offset[0] != 0 or phase_offset[n] != phase_start.shape[0]:
-        raise InputError(
-            f"phase_offset: expected to run from 0 to {phase_start.shape[0]}, got {phase_offset[0]} to {phase_offset[n]}"
-        )
-    return 0
-
-
 cdef class Options:
     """cassini_options as a Python object; what is not given keeps the kernel's default."""
 
     cdef cassini_options c
-    cdef const int32_t[::1] cancel  # keeps the flag alive as long as the struct points to it
 
     def __init__(self, *, bint angles_method=False, int64_t angles=72, int64_t resolution=500_000,
                  double slack_tolerance=0.01, node_limit=None, deadline_ns=None, int64_t max_events=262_144,
-                 int64_t max_levels=65_536, cancel=None):
+                 int64_t max_levels=65_536):
         cassini_default_options(&self.c)
         if angles_method:
             self.c.method = CASSINI_METHOD_ANGLES
@@ -110,92 +117,246 @@ cdef class Options:
         self.c.deadline_ns = INT64_MAX if deadline_ns is None else deadline_ns
         self.c.max_events = max_events
         self.c.max_levels = max_levels
+
+
+cdef class LinkAnswer:
+    """What the kernel found for one link, in ticks. Arrays have one entry per job, in the order of the jobs.
+
+    Attributes
+    ----------
+    shift : int64 array, shape (n_jobs,)
+        Ticks, in ``[0, period)``; the first job whose shift matters stands at 0.
+    score_lower, score_upper : float
+        Certified bounds on the score of ``shift``; equal within the limits of folding.
+    upper_bound : float
+        No shifts score more.
+    optimal : bool
+        ``score_lower >= upper_bound - 1e-9``.
+    claimed_score : float
+        What the method itself says.
+    free : bool array, shape (n_jobs,)
+        Jobs whose shift does not matter (F1b).
+    slack : int64 array, shape (n_jobs,)
+        Ticks (F5).
+    hold : int
+        Ticks (F5).
+    nodes : int
+        Nodes counted.
+    stopped_by : str
+        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+    """
+
+    cdef cassini_result result
+    cdef readonly object shift
+    cdef readonly object slack
+    cdef readonly object free
+
+    @property
+    def score_lower(self):
+        return self.result.score_lower
+
+    @property
+    def score_upper(self):
+        return self.result.score_upper
+
+    @property
+    def upper_bound(self):
+        return self.result.upper_bound
+
+    @property
+    def claimed_score(self):
+        return self.result.claimed_score
+
+    @property
+    def hold(self):
+        return self.result.hold
+
+    @property
+    def nodes(self):
+        return self.result.nodes
+
+    @property
+    def optimal(self):
+        return self.result.optimal != 0
+
+    @property
+    def stopped_by(self):
+        return STOPPED_BY[self.result.stopped_by]
+
+    def __repr__(self):
+        return (
+            f"LinkAnswer(shift={self.shift.tolist()}, score_lower={self.score_lower!r}, "
+            f"score_upper={self.score_upper!r}, upper_bound={self.upper_bound!r}, optimal={self.optimal}, "
+            f"slack={self.slack.tolist()}, hold={self.hold}, free={self.free.tolist()}, nodes={self.nodes}, "
+            f"stopped_by={self.stopped_by!r})"
+        )
+
+
+cdef class Evaluation:
+    """Score, slack and hold of given shifts, in ticks; see :class:`LinkAnswer`. ``slack`` is None if not asked for."""
+
+    cdef readonly double score_lower
+    cdef readonly double score_upper
+    cdef readonly object slack
+    cdef readonly int64_t hold
+    cdef readonly object free
+
+
+cdef class Link:
+    """One link problem, checked once: the arrays of cassini.h. Immutable; safe to share between threads."""
+
+    cdef readonly object period, phase_offset, phase_start, phase_length, phase_rate
+    cdef readonly int64_t capacity
+    cdef const int64_t[::1] period_view, offset_view, start_view, length_view, rate_view
+    cdef int64_t n_jobs
+
+    def __init__(self, const int64_t[::1] period not None, const int64_t[::1] phase_offset not None,
+                 const int64_t[::1] phase_start not None, const int64_t[::1] phase_length not None,
+                 const int64_t[::1] phase_rate not None, int64_t capacity):
+        cdef int64_t n = period.shape[0]
+        if n < 1:
+            raise InputError("period: expected at least one job, got an empty array")
+        if phase_offset.shape[0] != n + 1:
+            raise InputError(f"phase_offset: expected shape ({n + 1},), got ({phase_offset.shape[0]},)")
+        if phase_start.shape[0] != phase_length.shape[0] or phase_start.shape[0] != phase_rate.shape[0]:
+            raise InputError(
+                "phase_start, phase_length, phase_rate: expected equal lengths, got "
+                f"{phase_start.shape[0]}, {phase_length.shape[0]}, {phase_rate.shape[0]}"
+            )
+        if phase_offset[0] != 0 or phase_offset[n] != phase_start.shape[0]:
+            raise InputError(
+                f"phase_offset: expected to run from 0 to {phase_start.shape[0]}, "
+                f"got {phase_offset[0]} to {phase_offset[n]}"
+            )
+        self.n_jobs = n
+        self.period_view, self.offset_view = period, phase_offset
+        self.start_view, self.length_view, self.rate_view = phase_start, phase_length, phase_rate
+        self.period, self.phase_offset = np.asarray(period), np.asarray(phase_offset)
+        self.phase_start, self.phase_length = np.asarray(phase_start), np.asarray(phase_length)
+        self.phase_rate = np.asarray(phase_rate)
+        self.capacity = capacity
+
+    def _solve(self, Options options not None, node_limit=None, const int32_t[::1] cancel=None):
+        """cassini_solve_link. ``node_limit`` replaces that of the options. None: canceled."""
+        cdef LinkAnswer answer = LinkAnswer.__new__(LinkAnswer)
+        answer.shift = new_array(self.n_jobs, int64_type)
+        answer.slack = new_array(self.n_jobs, int64_type)
+        answer.free = new_array(self.n_jobs, bool_type)
+        cdef int64_t[::1] shift = answer.shift
+        cdef int64_t[::1] slack = answer.slack
+        cdef uint8_t[::1] is_free = answer.free.view(np.uint8)
+        cdef const int64_t* starts = data(self.start_view)
+        cdef const int64_t* lengths = data(self.length_view)
+        cdef const int64_t* rates = data(self.rate_view)
+        cdef cassini_options c = options.c
+        cdef int32_t status
+        if node_limit is not None:
+            c.node_limit = node_limit
         if cancel is not None:
-            self.cancel = cancel
-            if self.cancel.shape[0] < 1:
+            if cancel.shape[0] < 1:
                 raise InputError("cancel: expected an int32 array of one element, got an empty array")
-            self.c.cancel = &self.cancel[0]
+            c.cancel = &cancel[0]
+        answer.result.size = sizeof(cassini_result)
+        with nogil:
+            status = cassini_solve_link(self.n_jobs, &self.period_view[0], &self.offset_view[0], starts, lengths, rates,
+                                        self.capacity, &c, &shift[0], &slack[0], &is_free[0], &answer.result)
+        if status == CASSINI_ECANCELED:
+            return None
+        raise_for(status, "solve_link")
+        return answer
+
+    def _evaluate(self, const int64_t[::1] shift not None, Options options not None, bint with_slack=True):
+        """cassini_evaluate_link."""
+        if shift.shape[0] != self.n_jobs:
+            raise InputError(f"shift: expected shape ({self.n_jobs},), got ({shift.shape[0]},)")
+        cdef Evaluation out = Evaluation.__new__(Evaluation)
+        slack_array = new_array(self.n_jobs, int64_type)
+        out.free = new_array(self.n_jobs, bool_type)
+        cdef int64_t[::1] slack = slack_array
+        cdef uint8_t[::1] is_free = out.free.view(np.uint8)
+        cdef const int64_t* starts = data(self.start_view)
+        cdef const int64_t* lengths = data(self.length_view)
+        cdef const int64_t* rates = data(self.rate_view)
+        cdef int64_t* slack_out = &slack[0] if with_slack else NULL
+        cdef int64_t* hold_out = &out.hold if with_slack else NULL
+        cdef int32_t status
+        with nogil:
+            status = cassini_evaluate_link(self.n_jobs, &self.period_view[0], &self.offset_view[0], starts, lengths,
+                                           rates, self.capacity, &shift[0], &options.c, &out.score_lower,
+                                           &out.score_upper, slack_out, hold_out, &is_free[0])
+        raise_for(status, "evaluate_link")
+        out.slack = slack_array if with_slack else None
+        return out
+
+    def _marginals(self, const int64_t[::1] shift not None, int64_t job, const int64_t[::1] query not None,
+                   Options options not None):
+        """cassini_marginals: mean excess, kbit/s, for each query shift of one job."""
+        cdef int64_t n_queries = query.shape[0]
+        if shift.shape[0] != self.n_jobs:
+            raise InputError(f"shift: expected shape ({self.n_jobs},), got ({shift.shape[0]},)")
+        excess_array = np.empty(n_queries, dtype=np.float64)
+        if n_queries == 0:
+            return excess_array
+        cdef double[::1] excess = excess_array
+        cdef const int64_t* starts = data(self.start_view)
+        cdef const int64_t* lengths = data(self.length_view)
+        cdef const int64_t* rates = data(self.rate_view)
+        cdef int32_t status
+        with nogil:
+            status = cassini_marginals(self.n_jobs, &self.period_view[0], &self.offset_view[0], starts, lengths, rates,
+                                       self.capacity, &shift[0], job, n_queries, &query[0], &options.c, &excess[0])
+        raise_for(status, "marginals")
+        return excess_array
 
 
-def solve_link(const int64_t[::1] period not None, const int64_t[::1] phase_offset not None,
-               const int64_t[::1] phase_start not None, const int64_t[::1] phase_length not None,
-               const int64_t[::1] phase_rate not None, int64_t capacity, Options options not None):
-    """cassini_solve_link: (shift, slack, is_free, result) with result a tuple in the order of cassini_result."""
-    check_shapes(period, phase_offset, phase_start, phase_length, phase_rate)
-    cdef int64_t n = period.shape[0]
-    shift_array = np.empty(n, dtype=np.int64)
-    slack_array = np.empty(n, dtype=np.int64)
-    free_array = np.empty(n, dtype=np.uint8)
+def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
+                const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
+                const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
+                const int64_t[::1] capacity not None, Options options not None, const int32_t[::1] cancel=None):
+    """cassini_solve_links: (shift, slack, free, results of result_dtype, status), or None if canceled."""
+    cdef int64_t n_links = capacity.shape[0]
+    cdef int64_t n_jobs = period.shape[0]
+    if job_offset.shape[0] != n_links + 1:
+        raise InputError(f"job_offset: expected shape ({n_links + 1},), got ({job_offset.shape[0]},)")
+    if phase_offset.shape[0] != n_jobs + 1:
+        raise InputError(f"phase_offset: expected shape ({n_jobs + 1},), got ({phase_offset.shape[0]},)")
+    if phase_start.shape[0] != phase_length.shape[0] or phase_start.shape[0] != phase_rate.shape[0]:
+        raise InputError("phase_start, phase_length, phase_rate: expected equal lengths")
+    if job_offset[0] != 0 or job_offset[n_links] != n_jobs:
+        raise InputError(f"job_offset: expected to run from 0 to {n_jobs}, got {job_offset[0]} to {job_offset[n_links]}")
+    if phase_offset[0] != 0 or phase_offset[n_jobs] != phase_start.shape[0]:
+        raise InputError(f"phase_offset: expected to run from 0 to {phase_start.shape[0]}")
+    cdef int64_t i
+    for i in range(n_jobs):  # the kernel reads phases by these: none may lie outside
+        if phase_offset[i + 1] < phase_offset[i]:
+            raise InputError(f"phase_offset: expected no entry to decrease, got {phase_offset[i + 1]} at {i + 1}")
+    shift_array = np.zeros(n_jobs, dtype=np.int64)
+    slack_array = np.zeros(n_jobs, dtype=np.int64)
+    free_array = np.zeros(n_jobs, dtype=np.bool_)
+    results = np.zeros(n_links, dtype=result_dtype)
+    status_array = np.zeros(n_links, dtype=np.int32)
+    if n_links == 0:
+        return shift_array, slack_array, free_array, results, status_array
+    if n_jobs == 0:
+        raise InputError("period: expected at least one job, got an empty array")
+    results["size"] = sizeof(cassini_result)
     cdef int64_t[::1] shift = shift_array
     cdef int64_t[::1] slack = slack_array
-    cdef uint8_t[::1] is_free = free_array
+    cdef uint8_t[::1] is_free = free_array.view(np.uint8)
+    cdef uint8_t[::1] result_bytes = results.view(np.uint8)
+    cdef int32_t[::1] status = status_array
     cdef const int64_t* starts = data(phase_start)
     cdef const int64_t* lengths = data(phase_length)
     cdef const int64_t* rates = data(phase_rate)
-    cdef cassini_result result
-    cdef int32_t status
-    result.size = sizeof(cassini_result)
+    cdef cassini_options c = options.c
+    cdef int32_t outcome
+    if cancel is not None and cancel.shape[0] > 0:
+        c.cancel = &cancel[0]
     with nogil:
-        status = cassini_solve_link(n, &period[0], &phase_offset[0], starts, lengths, rates, capacity, &options.c,
-                                    &shift[0], &slack[0], &is_free[0], &result)
-    if status == CASSINI_ECANCELED:
+        outcome = cassini_solve_links(n_links, &job_offset[0], &period[0], &phase_offset[0], starts, lengths, rates,
+                                      &capacity[0], &c, &shift[0], &slack[0], &is_free[0],
+                                      <cassini_result*>&result_bytes[0], &status[0])
+    if outcome == CASSINI_ECANCELED:
         return None
-    raise_for(status, "solve_link")
-    return shift_array, slack_array, free_array, (
-        result.score_lower, result.score_upper, result.upper_bound, result.claimed_score, result.hold, result.nodes,
-        result.optimal != 0, result.stopped_by,
-    )
-
-
-def evaluate_link(const int64_t[::1] period not None, const int64_t[::1] phase_offset not None,
-                  const int64_t[::1] phase_start not None, const int64_t[::1] phase_length not None,
-                  const int64_t[::1] phase_rate not None, int64_t capacity, const int64_t[::1] shift not None,
-                  Options options not None, bint with_slack=True):
-    """cassini_evaluate_link: (score_lower, score_upper, slack or None, hold, is_free)."""
-    check_shapes(period, phase_offset, phase_start, phase_length, phase_rate)
-    cdef int64_t n = period.shape[0]
-    if shift.shape[0] != n:
-        raise InputError(f"shift: expected shape ({n},), got ({shift.shape[0]},)")
-    slack_array = np.empty(n, dtype=np.int64)
-    free_array = np.empty(n, dtype=np.uint8)
-    cdef int64_t[::1] slack = slack_array
-    cdef uint8_t[::1] is_free = free_array
-    cdef const int64_t* starts = data(phase_start)
-    cdef const int64_t* lengths = data(phase_length)
-    cdef const int64_t* rates = data(phase_rate)
-    cdef int64_t* slack_out = &slack[0] if with_slack else NULL
-    cdef int64_t hold = 0
-    cdef int64_t* hold_out = &hold if with_slack else NULL
-    cdef double lower = 0.0
-    cdef double upper = 0.0
-    cdef int32_t status
-    with nogil:
-        status = cassini_evaluate_link(n, &period[0], &phase_offset[0], starts, lengths, rates, capacity, &shift[0],
-                                       &options.c, &lower, &upper, slack_out, hold_out, &is_free[0])
-    raise_for(status, "evaluate_link")
-    return lower, upper, (slack_array if with_slack else None), hold, free_array
-
-
-def marginals(const int64_t[::1] period not None, const int64_t[::1] phase_offset not None,
-              const int64_t[::1] phase_start not None, const int64_t[::1] phase_length not None,
-              const int64_t[::1] phase_rate not None, int64_t capacity, const int64_t[::1] shift not None, int64_t job,
-              const int64_t[::1] query not None, Options options not None):
-    """cassini_marginals: mean excess, kbit/s, for each query shift of one job."""
-    check_shapes(period, phase_offset, phase_start, phase_length, phase_rate)
-    cdef int64_t n = period.shape[0]
-    cdef int64_t n_queries = query.shape[0]
-    if shift.shape[0] != n:
-        raise InputError(f"shift: expected shape ({n},), got ({shift.shape[0]},)")
-    excess_array = np.empty(n_queries, dtype=np.float64)
-    if n_queries == 0:
-        return excess_array
-    cdef double[::1] excess = excess_array
-    cdef const int64_t* starts = data(phase_start)
-    cdef const int64_t* lengths = data(phase_length)
-    cdef const int64_t* rates = data(phase_rate)
-    cdef int32_t status
-    with nogil:
-        status = cassini_marginals(n, &period[0], &phase_offset[0], starts, lengths, rates, capacity, &shift[0], job,
-                                   n_queries, &query[0], &options.c, &excess[0])
-    raise_for(status, "marginals")
-    return excess_array
+    raise_for(outcome, "solve_links")
+    return shift_array, slack_array, free_array, results, status_array

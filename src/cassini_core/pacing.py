@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .link_pool import Deadline
 from .model import Job, Problem
-from .periods import BOUND_NODE_LIMIT, pace_problem
+from .periods import LINK_NODE_LIMIT, pace_problem
 from .prepared_link import PreparedLink
 
 __all__ = ["paced_problem"]
@@ -35,17 +35,18 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
 
     Notes
     -----
-    Iteration times are judged by upper bounds of single links, each within ``BOUND_NODE_LIMIT`` nodes. The paces thus
-    depend neither on how loops are treated nor on what the ranking may spend. Cost: see ``periods.pace_links``.
+    Iteration times are judged by what single links reach, each within ``LINK_NODE_LIMIT`` nodes: that is a link's bound
+    for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
+    ranking may spend. Cost: see ``periods.pace_links``.
     """
 
-    def bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+    def link_score(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
         if deadline.passed():
             raise _DeadlinePassed
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        return link.solve(resolution_ms=resolution_ms, node_limit=BOUND_NODE_LIMIT).upper_bound
+        return link.solve(resolution_ms=resolution_ms, node_limit=LINK_NODE_LIMIT).score_lower
 
     try:
-        return pace_problem(problem, tolerance, bound)
+        return pace_problem(problem, tolerance, link_score)
     except _DeadlinePassed:
         return None

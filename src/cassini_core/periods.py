@@ -7,6 +7,7 @@ assignments are judged and applied: for one link (:func:`harmonize`), or for all
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 from collections import Counter
@@ -19,16 +20,16 @@ import numpy.typing as npt
 from .assignments import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .errors import InputError
 from .model import Harmonized, Job, Phase, Problem, checked_capacity_gbps
-from .units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
+from .units import KBPS_PER_GBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 __all__ = ["harmonize", "lengthen", "pace_links", "pace_problem"]
 
 IntArray = npt.NDArray[np.int64]
-Bound = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
-"""Jobs on a link, its capacity in Gbit/s, multipliers by job id (None: all 1): a score that no shifts exceed."""
+LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
+"""Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
 
-MAX_SCORES_OF_MANY = 128
-"""Most assignments ``harmonize`` scores for more than ``FEW_JOBS`` jobs: each search takes tens of milliseconds."""
+SCORES_OF_MANY = 10_000
+"""For n > ``FEW_JOBS`` jobs ``harmonize`` scores this / n^2 assignments, as a search costs n^2 or more; at least 16."""
 
 SCORE_NODE_LIMIT = 2_000
 """Search nodes per scored assignment of up to four jobs: proven, in a millisecond or two."""
@@ -36,14 +37,18 @@ SCORE_NODE_LIMIT = 2_000
 SCORE_NODE_LIMIT_OF_MANY = 200
 """The same for more jobs, where a proof can take seconds: what a search finds later differs in the third digit."""
 
+LINK_NODE_LIMIT = 300
+"""Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
+
 MAX_LINKS = 1_000
 """Most link problems a component is judged by. Beyond, an even sample: the mean of 1000 tells paces apart."""
 
-MAX_BOUNDS = 10_000
-"""Most bounds asked for in one problem, of 2 to 4 jobs mostly: about a second."""
+MAX_TURNS = 64
+"""Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that are laid out. With more the
+common base is fine, a score takes tens of milliseconds, and phases are close to independent: as such they count."""
 
-BOUND_NODE_LIMIT = 1_000
-"""Search nodes per bound: proves the two to four jobs that mostly share a link."""
+MAX_WORK = 10_000
+"""Most turns laid out for one problem: about a second."""
 
 
 def harmonize(
@@ -88,16 +93,16 @@ def harmonize(
 
     Notes
     -----
-    Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs at most ``MAX_SCORES_OF_MANY`` are: those
-    with the most pairs brought to a common base first, then the least lengthening. The same whatever the order of
-    ``jobs``.
+    Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
+    (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. The same
+    whatever the order of ``jobs``.
     """
     jobs, tolerance = _checked_jobs(jobs), _checked_tolerance(tolerance)
     if score is not None and capacity_gbps is not None:
         raise InputError("harmonize: expected capacity_gbps or score, got both")
     loud = sorted((job for job in jobs if kbps_from_gbps(_loudest_gbps(job)) > 0), key=lambda job: job.id)
     score = score or _best_score_on_link(loud, capacity_gbps)
-    left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else MAX_SCORES_OF_MANY
+    left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
 
     def value(paces: IntArray) -> float:
         nonlocal left
@@ -133,7 +138,7 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     return Job(job.id, ms_from_ticks(pace_ticks), tuple(phases))
 
 
-def pace_problem(problem: Problem, tolerance: float, bound: Bound | None = None) -> Problem:
+def pace_problem(problem: Problem, tolerance: float, link_score: LinkScore | None = None) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`."""
     capacity = {link.id: link.capacity_gbps for link in problem.links}
     links: list[tuple[float, Mapping[str, float]]] = []
@@ -143,23 +148,28 @@ def pace_problem(problem: Problem, tolerance: float, bound: Bound | None = None)
             for link, multiplier in route.items():
                 users.setdefault(link, {})[job_id] = multiplier
         links += [(capacity[link], on_it) for link, on_it in users.items() if len(on_it) > 1]
-    paces = pace_links(problem.jobs, links, tolerance, bound)
+    paces = pace_links(problem.jobs, links, tolerance, link_score)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
-    return problem if all(map(operator.is_, jobs, problem.jobs)) else replace(problem, jobs=jobs)
+    if all(map(operator.is_, jobs, problem.jobs)):
+        return problem
+    # The same ids as before: checking a million routes again would take seconds.
+    paced = copy.copy(problem)
+    object.__setattr__(paced, "jobs", jobs)
+    return paced
 
 
 def pace_links(
     jobs: Sequence[Job],
     links: Iterable[tuple[float, Mapping[str, float]]],
     tolerance: float,
-    bound: Bound | None = None,
+    link_score: LinkScore | None = None,
     *,
     max_bases: int | None = None,
 ) -> dict[str, int]:
     """Paces for jobs that meet on several links: those of all candidates together.
 
     Jobs that share a link, directly or through others, form a component. Each is harmonised (F6) with the mean of
-    ``bound`` over its distinct link problems as the score, never by joint solves. One base serves one family of
+    ``link_score`` over its distinct link problems as the score, never by joint solves. One base serves one family of
     iteration times, so F6 is applied again to the jobs the first base did not reach, the others held, until nothing
     changes: two noisy copies of each of three models get three paces.
 
@@ -170,9 +180,10 @@ def pace_links(
         Capacity, Gbit/s, and job id to multiplier: one link of one candidate. Repetitions count once.
     tolerance : float
         As for :func:`harmonize`.
-    bound : callable, optional
+    link_score : callable, optional
         Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
-        kernel's upper bound within ``BOUND_NODE_LIMIT`` nodes, which is the optimum for a few jobs.
+        score the kernel reaches within ``LINK_NODE_LIMIT`` nodes, which is the link's bound for up to three jobs. For
+        more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
     max_bases : int, optional
         Most bases per component; 1 is F6 to the letter.
 
@@ -188,7 +199,8 @@ def pace_links(
 
     Notes
     -----
-    At most about ``MAX_BOUNDS`` calls of ``bound`` for the whole problem. Deterministic: all limits are counts.
+    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
+    are counts.
     """
     jobs, tolerance = _checked_jobs(jobs), _checked_tolerance(tolerance)
     paces = dict(zip((job.id for job in jobs), _ticks(jobs), strict=True))
@@ -198,8 +210,8 @@ def pace_links(
     components = _components(by_id, links)
     n_links = sum(map(len, components))
     for component in components:
-        budget = max(200, MAX_BOUNDS * len(component) // n_links)
-        judge = _LinkMean(by_id, component, bound or _kernel_bound, budget)
+        work = max(1_000, MAX_WORK * len(component) // n_links)
+        judge = _LinkMean(by_id, component, link_score or _reached, work)
         times = Times.of(_ticks(judge.jobs), tolerance, judge.meet)
         for _ in range(len(judge.jobs) if max_bases is None else max_bases):
             chosen, _value = choose(times, judge.value, judge.ceiling)
@@ -216,9 +228,9 @@ _LinkProblem = tuple[float, tuple[tuple[str, float], ...]]  # capacity; (job id,
 
 
 class _LinkMean:
-    """Mean over links of the gain in a link's bound; a link is asked again only where a pace on it changed."""
+    """Mean over links of the gain in a link's score; a link is scored again only where a pace on it changed."""
 
-    def __init__(self, by_id: Mapping[str, Job], links: list[_LinkProblem], bound: Bound, budget: int) -> None:
+    def __init__(self, by_id: Mapping[str, Job], links: list[_LinkProblem], score: LinkScore, work: int) -> None:
         self.jobs = [by_id[job_id] for job_id in sorted({job_id for _, on_it in links for job_id, _ in on_it})]
         index = {job.id: k for k, job in enumerate(self.jobs)}
         step = max(1.0, len(links) / MAX_LINKS)
@@ -232,8 +244,8 @@ class _LinkMean:
                 self._links_of[job].append(link)
         np.fill_diagonal(self.meet, False)
         self._natural = np.array(_ticks(self.jobs), dtype=np.int64)
-        self._bound = bound
-        self._left = budget
+        self._score = score
+        self._left = work
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def value(self, paces: IntArray) -> float:
@@ -252,12 +264,28 @@ class _LinkMean:
         members = self._members[link]
         key = (link, tuple(paces[members].tolist()))
         if key not in self._known:
+            turns, periods = _turns(key[1]), list(key[1])
+            if turns > MAX_TURNS:
+                # A few ns more or less leave nothing in common: all free (F1b).
+                turns, periods = len(members), [min(t + k, MAX_TICKS) for k, t in enumerate(periods, start=1)]
             capacity, on_it = self._links[link]
-            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, key[1], strict=True)]
+            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, periods, strict=True)]
             multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
-            self._known[key] = float(self._bound(jobs, capacity, multipliers))
-            self._left -= 1
+            self._known[key] = float(self._score(jobs, capacity, multipliers))
+            self._left -= turns
         return self._known[key]
+
+
+def _turns(periods: Sequence[int]) -> int:
+    """``sum_j P' / R_j`` over the jobs that are not free at the default resolution; at least the number of jobs."""
+
+    def repeats(of: Sequence[int]) -> list[int]:
+        return [math.lcm(*(math.gcd(a, b) for k, b in enumerate(of) if k != j)) for j, a in enumerate(of)]
+
+    # One pass of F1b is enough for an estimate.
+    held = [period for period, repeat in zip(periods, repeats(periods), strict=True) if repeat > TICKS_PER_MS]
+    folded = repeats(held)
+    return max(len(periods), sum(math.lcm(*folded) // repeat for repeat in folded))
 
 
 def _components(
@@ -266,7 +294,8 @@ def _components(
     """Distinct link problems with several loud jobs, grouped by what hangs together, in the order of ids."""
     loudest = {job_id: _loudest_gbps(job) for job_id, job in by_id.items()}
     distinct: set[_LinkProblem] = set()
-    for capacity_gbps, on_it in links:
+    met = {(capacity_gbps, tuple(on_it.items())): on_it for capacity_gbps, on_it in links}  # most repeat
+    for (capacity_gbps, _), on_it in met.items():
         loud = [item for item in on_it.items() if kbps_from_gbps(loudest[item[0]] * item[1]) > 0]
         if len(loud) > 1:
             distinct.add((capacity_gbps, tuple(sorted(loud))))
@@ -330,10 +359,10 @@ def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Cal
     return score
 
 
-def _kernel_bound(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+def _reached(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
     from .prepared_link import PreparedLink
 
-    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=BOUND_NODE_LIMIT).upper_bound
+    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=LINK_NODE_LIMIT).score_lower
 
 
 def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -5,16 +5,17 @@ For callers that solve many links; :mod:`cassini_core.link` wraps this for peopl
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _kernel
+from ._kernel import Evaluation, LinkAnswer
 from .errors import InputError, KernelError
 from .model import Job, checked_capacity_gbps
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
@@ -43,65 +44,10 @@ MAX_ANGLES = 2**20
 _UNINTERRUPTED_NODES = 4_000
 _POLL_S = 0.05
 
-_STOPPED_BY = ("complete", "nodes", "deadline", "limits")
-
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkAnswer:
-    """What the kernel found, in ticks. Arrays have one entry per job, in the order of the jobs.
-
-    Attributes
-    ----------
-    shift : int64 array, shape (n_jobs,)
-        Ticks, in ``[0, period)``; the first job whose shift matters stands at 0.
-    score_lower, score_upper : float
-        Certified bounds on the score of ``shift``; equal within the limits of folding.
-    upper_bound : float
-        No shifts score more.
-    optimal : bool
-        ``score_lower >= upper_bound - 1e-9``.
-    claimed_score : float
-        What the method itself says.
-    free : bool array, shape (n_jobs,)
-        Jobs whose shift does not matter (F1b).
-    slack : int64 array, shape (n_jobs,)
-        Ticks (F5).
-    hold : int
-        Ticks (F5).
-    nodes : int
-        Nodes counted.
-    stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
-    """
-
-    shift: Int64Array
-    score_lower: float
-    score_upper: float
-    upper_bound: float
-    optimal: bool
-    claimed_score: float
-    free: npt.NDArray[np.bool_]
-    slack: Int64Array
-    hold: int
-    nodes: int
-    stopped_by: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """Score, slack and hold of given shifts, in ticks; see :class:`LinkAnswer`."""
-
-    score_lower: float
-    score_upper: float
-    slack: Int64Array | None
-    hold: int
-    free: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedLink:
+class PreparedLink(_kernel.Link):
     """A link problem as the kernel takes it: int64 ticks and kbit/s. Immutable; safe to share between threads.
 
     Attributes
@@ -119,13 +65,20 @@ class PreparedLink:
         kbit/s.
     """
 
-    job_ids: tuple[str, ...]
-    period: Int64Array
-    phase_offset: Int64Array
-    phase_start: Int64Array
-    phase_length: Int64Array
-    phase_rate: Int64Array
-    capacity: int
+    __slots__ = ("job_ids",)
+
+    def __init__(
+        self,
+        job_ids: tuple[str, ...],
+        period: Int64Array,
+        phase_offset: Int64Array,
+        phase_start: Int64Array,
+        phase_length: Int64Array,
+        phase_rate: Int64Array,
+        capacity: int,
+    ) -> None:
+        super().__init__(period, phase_offset, phase_start, phase_length, phase_rate, capacity)
+        self.job_ids = job_ids
 
     @classmethod
     def from_jobs(
@@ -212,43 +165,33 @@ class PreparedLink:
         KernelError
             Cancelled, out of memory, or a defect.
         """
-        options = _options(method, angles, resolution_ms, slack_tolerance, node_limit, deadline_s)
-        if cancel is not None or threading.current_thread() is not threading.main_thread():
-            return self._solve(options, node_limit, cancel)
+        options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s)
+        _check_node_limit(node_limit)
+        if cancel is not None:
+            return self._solve_to_the_end(options, node_limit, cancel)
         first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
-        answer = self._solve(options, first_limit, None)
+        answer = self._solve_to_the_end(options, first_limit, None)
         if answer.stopped_by != "nodes" or first_limit == node_limit:
             return answer
+        if threading.current_thread() is not threading.main_thread():
+            return self._solve_to_the_end(options, node_limit, None)  # Ctrl-C never comes here
         return self._solve_interruptibly(options, node_limit)
 
-    def _solve(
-        self, options: dict[str, Any], node_limit: int | None, cancel: npt.NDArray[np.int32] | None
+    def _solve_to_the_end(
+        self, options: _kernel.Options, node_limit: int | None, cancel: npt.NDArray[np.int32] | None
     ) -> LinkAnswer:
-        out = _kernel.solve_link(*self._arrays(), _kernel.Options(**options, node_limit=node_limit, cancel=cancel))
-        if out is None:
+        answer = self._solve(options, node_limit, cancel)
+        if answer is None:
             raise KernelError("solve_link: canceled")
-        shift, slack, free, (lower, upper, bound, claimed, hold, nodes, optimal, stopped_by) = out
-        return LinkAnswer(
-            shift,
-            lower,
-            upper,
-            bound,
-            optimal,
-            claimed,
-            free.view(np.bool_),
-            slack,
-            hold,
-            nodes,
-            _STOPPED_BY[stopped_by],
-        )
+        return answer
 
-    def _solve_interruptibly(self, options: dict[str, Any], node_limit: int | None) -> LinkAnswer:
+    def _solve_interruptibly(self, options: _kernel.Options, node_limit: int | None) -> LinkAnswer:
         cancel = np.zeros(1, dtype=np.int32)
         outcome: list[LinkAnswer | BaseException] = []
 
         def work() -> None:
             try:
-                outcome.append(self._solve(options, node_limit, cancel))
+                outcome.append(self._solve_to_the_end(options, node_limit, cancel))
             except BaseException as error:  # handed to the calling thread
                 outcome.append(error)
 
@@ -280,17 +223,11 @@ class PreparedLink:
         InputError
             Wrong shape, or an option out of range.
         """
-        options = _options("exact", 72, resolution_ms, slack_tolerance, None, None)
+        options = _options("exact", 72, resolution_ms, slack_tolerance, None)
         ticks = np.ascontiguousarray(shift, dtype=np.int64)
         if ticks.ndim != 1:
             raise InputError(f"shift: expected shape ({len(self)},), got {ticks.shape}")
-        lower, upper, slack, hold, free = _kernel.evaluate_link(
-            *self._arrays(), ticks, _kernel.Options(**options), with_slack
-        )
-        return Evaluation(lower, upper, slack, hold, free.view(np.bool_))
-
-    def _arrays(self) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, int]:
-        return self.period, self.phase_offset, self.phase_start, self.phase_length, self.phase_rate, self.capacity
+        return self._evaluate(ticks, options, with_slack)
 
 
 def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
@@ -320,14 +257,11 @@ def _checked_multipliers(multipliers: Mapping[str, float], jobs: Sequence[Job]) 
     return multipliers
 
 
+@functools.lru_cache(maxsize=64, typed=True)
 def _options(
-    method: str,
-    angles: int,
-    resolution_ms: float,
-    slack_tolerance: float,
-    node_limit: int | None,
-    deadline_s: float | None,
-) -> dict[str, Any]:
+    method: str, angles: int, resolution_ms: float, slack_tolerance: float, deadline_s: float | None
+) -> _kernel.Options:
+    """Kernel options without a node limit; the same few are asked for again and again."""
     if method not in ("exact", "angles"):
         raise InputError(f"method: expected 'exact' or 'angles', got {method!r}")
     if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
@@ -336,20 +270,23 @@ def _options(
         raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {resolution_ms!r}")
     if not _is_number(slack_tolerance) or slack_tolerance < 0:
         raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {slack_tolerance!r}")
+    if deadline_s is not None and (not _is_number(deadline_s) or deadline_s < 0):
+        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
+    return _kernel.Options(
+        angles_method=method == "angles",
+        angles=angles,
+        resolution=ticks_from_ms(resolution_ms),
+        slack_tolerance=float(slack_tolerance),
+        # Ten years stand for any longer deadline: the nanoseconds must fit.
+        deadline_ns=None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
+    )
+
+
+def _check_node_limit(node_limit: int | None) -> None:
     if node_limit is not None and (
         not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63
     ):
         raise InputError(f"node_limit: expected None or a whole number, at least 1, got {node_limit!r}")
-    if deadline_s is not None and (not _is_number(deadline_s) or deadline_s < 0):
-        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
-    return {
-        "angles_method": method == "angles",
-        "angles": angles,
-        "resolution": ticks_from_ms(resolution_ms),
-        "slack_tolerance": float(slack_tolerance),
-        # Ten years stand for any longer deadline: the nanoseconds must fit.
-        "deadline_ns": None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
-    }
 
 
 def _is_number(value: Any) -> bool:

@@ -140,26 +140,31 @@ class Waiting:
         with self._lock:
             self._state = (done, total)
             if self._progress is not None and self._task is not None:
-                self._progress.update(self._task, completed=done, total=total)
+                self._progress.update(self._task, completed=done, total=total, description=self._description())
 
     def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         with self._lock:
             if self._timer is None:  # the work ended while this thread was being woken
                 return
             done, total = self._state
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
             self._progress = Progress(
-                *columns,
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TimeElapsedColumn(),
                 console=Console(file=sys.stderr, highlight=False),
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._progress.add_task(self._what, completed=done, total=total)
+            self._task = self._progress.add_task(self._description(), completed=done, total=total)
             self._progress.start()
+
+    def _description(self) -> str:
+        done, total = self._state
+        return self._what if total is None else f"{self._what} {done}/{total}"
 
 
 def check_output_place(path: str, inputs: tuple[str, ...] = ()) -> None:

@@ -134,7 +134,7 @@ def shift_table(candidate: RankedCandidate, jobs: Sequence[Job], paces_ms: Mappi
         pace = paces_ms.get(job.id, job.iteration_ms)
         longer = pace / job.iteration_ms - 1
         cells = _shift_cells(job.id, candidate.shifts_ms, candidate.slack_ms, free)
-        table.add(job.id, *cells, ms_text(pace), f"{100 * longer:.3f} %" if longer > 0 else "-")
+        table.add(job.id, *cells, ms_text(pace), f"{magnitude_text(100 * longer)} %" if longer > 0 else "-")
     return table
 
 
