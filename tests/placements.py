@@ -12,6 +12,31 @@ from strategies import capacities, job_lists
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
 
 
+def up(job_id: str, period: float, start: float, duration: float, gbps: float) -> Job:
+    """A job with one phase; ms and Gbit/s."""
+    return Job(job_id, period, [Phase(start, duration, gbps)])
+
+
+def problem_of(jobs: list[Job], capacities: dict[str, float], **routes: Any) -> Problem:
+    """A problem whose candidates are given by keyword: ``c={"a": ["x"], "b": ["x"]}``."""
+    links = tuple(Link(link, gbps) for link, gbps in capacities.items())
+    return Problem(tuple(jobs), links, tuple(Candidate(name, route) for name, route in routes.items()))
+
+
+PAIR = [up("a", 100, 0, 50, 50), up("b", 100, 0, 50, 50), up("c", 100, 0, 50, 50)]
+"""Any two of these jobs just fit on 50 Gbit/s; three do not."""
+
+
+def mixed_scores() -> Problem:
+    """Link x scores 1, y 0.5 and z 0; d is placed without network and e shares nothing."""
+    jobs = [*PAIR, up("d", 100, 0, 50, 50), up("e", 100, 0, 50, 50), up("on", 100, 0, 100, 50)]
+    return problem_of(
+        jobs,
+        {"x": 100, "y": 50, "z": 50},
+        c={"a": ["x", "y"], "b": ["x"], "on": {"y": 1.0, "z": 1.0}, "c": {"z": 2.0}, "d": [], "e": []},
+    )
+
+
 @st.composite
 def trees(draw: st.DrawFn, *, max_links: int = 5, max_jobs_on_link: int = 3) -> dict[str, list[str]]:
     """Link id to the ids of its jobs: a loop-free affinity graph of one or more components, ids in random order.

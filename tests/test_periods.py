@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import jobs as any_job
 from strategies import link_cases, loop_problems
@@ -41,15 +42,16 @@ def ticks(jobs: Sequence[Job]) -> dict[str, int]:
 
 @st.composite
 def noisy_jobs(draw: st.DrawFn, max_jobs: int = 4) -> list[Job]:
-    """Jobs whose iteration times nearly divide: a few units each, up to 2 % short, four decimals of a ms."""
-    unit = draw(st.sampled_from([20.0, 33.4, 100.0]))
+    """Jobs whose iteration times nearly divide: a few units each, up to 2 % short; from some ticks to 0.6 s."""
+    unit = draw(st.sampled_from([12, 60, 20_000_000, 33_400_000, 100_000_000]))
     n = draw(st.integers(1, max_jobs))
     found = []
     for job_id in draw(st.permutations([f"j{k}" for k in range(n)])):
         short = draw(st.one_of(st.just(0), st.integers(0, 200)))
-        period = round(unit * draw(st.integers(1, 6)) * (1 - short / 10_000), 4)
-        start, share = draw(st.floats(0, 0.999)), draw(st.floats(0.01, 1))
-        found.append(Job(job_id, period, (Phase(start * period, share * period, draw(st.sampled_from([20.0, 50.0]))),)))
+        period = unit * draw(st.integers(1, 6)) * (10_000 - short) // 10_000
+        start, length = draw(st.integers(0, period - 1)), draw(st.integers(1, period))
+        gbps = draw(st.sampled_from([20.0, 50.0]))
+        found.append(Job(job_id, period / 1e6, (Phase(start / 1e6, length / 1e6, gbps),)))
     return found
 
 
@@ -59,8 +61,11 @@ tolerances = st.sampled_from([0.0, 0.001, 0.01, 0.03, 0.25])
 # The definition.
 
 
-def by_definition(jobs: Sequence[Job], tolerance: float) -> dict[str, int]:
-    """F6 word by word, for a few jobs, scored by ``agreement``."""
+Score = Callable[[Sequence[Job]], float]
+
+
+def by_definition(jobs: Sequence[Job], tolerance: float, score: Score) -> dict[str, int]:
+    """F6 word by word, for a few jobs."""
     natural = ticks(jobs)
     options: dict[tuple[tuple[str, int], ...], tuple[int, str, str]] = {tuple(sorted(natural.items())): (0, "", "")}
 
@@ -84,7 +89,7 @@ def by_definition(jobs: Sequence[Job], tolerance: float) -> dict[str, int]:
     worth = {}
     for key in options:
         lengthening = sum(Fraction(pace, natural[job_id]) - 1 for job_id, pace in key) / len(natural)
-        worth[key] = agreement([lengthen(by_id[job_id], pace) for job_id, pace in key]) - float(lengthening)
+        worth[key] = score([lengthen(by_id[job_id], pace) for job_id, pace in key]) - float(lengthening)
     best = max(worth.values())
     chosen = min(
         (key for key in options if worth[key] >= best - 1e-9),
@@ -99,7 +104,34 @@ def by_definition(jobs: Sequence[Job], tolerance: float) -> dict[str, int]:
 
 @given(noisy_jobs(), tolerances)
 def test_choice_is_the_definition(jobs: list[Job], tolerance: float) -> None:
-    assert ticks(harmonize(jobs, tolerance, score=agreement).jobs) == by_definition(jobs, tolerance)
+    assert ticks(harmonize(jobs, tolerance, score=agreement).jobs) == by_definition(jobs, tolerance, agreement)
+
+
+@settings(max_examples=4 * settings.default.max_examples)
+@given(noisy_jobs(), tolerances, st.integers(1, 9), st.integers(0, 99), st.booleans())
+def test_choice_is_the_definition_for_any_score(
+    jobs: list[Job], tolerance: float, levels: int, salt: int, ties: bool
+) -> None:
+    natural = ticks(jobs)
+
+    def arbitrary(of: Sequence[Job]) -> float:
+        paces = ticks(of)
+        level = zlib.crc32(repr((salt, sorted(paces.items()))).encode()) % levels / levels
+        # With the lengthening given back, what is on the same level is equally good.
+        returned = sum(Fraction(pace, natural[job_id]) - 1 for job_id, pace in paces.items()) / len(paces)
+        return level / 2 + float(returned) * ties
+
+    assert ticks(harmonize(jobs, tolerance, score=arbitrary).jobs) == by_definition(jobs, tolerance, arbitrary)
+
+
+def test_tolerance_is_compared_exactly() -> None:
+    # The double 0.03 is a little less than 3 %, the double 0.01 a little more than 1 %.
+    below = harmonize([half_up("a", 100), half_up("b", 103)], 0.03, score=agreement)
+    assert [job.iteration_ms for job in below] == [100, 103]
+    above = harmonize([half_up("a", 100), half_up("b", 101)], 0.01, score=agreement)
+    assert [job.iteration_ms for job in above] == [101, 101]
+    beyond = harmonize([half_up("a", 100), half_up("b", 101.000001)], 0.01, score=agreement)
+    assert beyond.jobs[0].iteration_ms < 101
 
 
 EXAMPLES = [

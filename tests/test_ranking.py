@@ -5,38 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from typing import Any
 
-import numpy as np
 import placements
 import pytest
 import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from placements import PAIR, mixed_scores, problem_of, up
 
-from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, Ranking, _reference
-from cassini_core.link_pool import Deadline
+from cassini_core import Candidate, Job, Link, Phase, Problem, Ranking, _reference
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking import rank
 
 AGGREGATES = ("mean", "min", "p10", "p50", "p97.5", "per_job")
-
-
-def up(job_id: str, period: float, start: float, duration: float, gbps: float) -> Job:
-    return Job(job_id, period, [Phase(start, duration, gbps)])
-
-
-def problem_of(jobs: list[Job], capacities: dict[str, float], **routes: Any) -> Problem:
-    """Candidates by keyword: ``c={"a": ["x"], "b": ["x"]}``."""
-    links = tuple(Link(link, gbps) for link, gbps in capacities.items())
-    return Problem(tuple(jobs), links, tuple(Candidate(name, route) for name, route in routes.items()))
 
 
 def aggregated(aggregate: str, scores: dict[str, float], on_link: dict[str, Any], placed: Any) -> float:
@@ -182,9 +165,6 @@ def test_two_copies_of_a_candidate_stay_in_input_order(problem: Problem) -> None
 # Statuses
 
 
-PAIR = [up("a", 100, 0, 50, 50), up("b", 100, 0, 50, 50), up("c", 100, 0, 50, 50)]
-
-
 def test_alone_scores_one_and_has_no_shifts() -> None:
     ranking = rank(problem_of(PAIR, {"x": 50}, c={"a": ["x"], "b": []}))
     best = ranking.best
@@ -255,16 +235,6 @@ def test_no_candidates() -> None:
 # Aggregates
 
 
-def _mixed_scores() -> Problem:
-    """Link x scores 1, y 0.5 and z 0; d is placed without network and e shares nothing."""
-    jobs = [*PAIR, up("d", 100, 0, 50, 50), up("e", 100, 0, 50, 50), up("on", 100, 0, 100, 50)]
-    return problem_of(
-        jobs,
-        {"x": 100, "y": 50, "z": 50},
-        c={"a": ["x", "y"], "b": ["x"], "on": {"y": 1.0, "z": 1.0}, "c": {"z": 2.0}, "d": [], "e": []},
-    )
-
-
 @pytest.mark.parametrize(
     ("aggregate", "score"),
     [
@@ -280,7 +250,7 @@ def _mixed_scores() -> Problem:
     ],
 )
 def test_aggregates(aggregate: str, score: float) -> None:
-    best = rank(_mixed_scores(), aggregate=aggregate).best
+    best = rank(mixed_scores(), aggregate=aggregate).best
     assert best is not None
     assert [link.score for link in best.links] == pytest.approx([1.0, 0.5, 0.0])
     assert best.score == pytest.approx(score)
@@ -318,6 +288,12 @@ def test_another_aggregate_can_put_another_candidate_first() -> None:
         best = rank(problem, aggregate=aggregate).best
         assert best is not None
         assert best.id == first, aggregate
+
+
+def test_shifts_do_not_depend_on_the_aggregate() -> None:
+    problem = mixed_scores()
+    rankings = [rank(problem, aggregate=one) for one in AGGREGATES]
+    assert len({tuple(sorted(ranking.candidates[0].shifts_ms.items())) for ranking in rankings}) == 1
 
 
 # Order
@@ -396,218 +372,3 @@ def test_paces_are_given_for_every_job_and_the_problem_keeps_its_times() -> None
     ranking = rank(problem)
     assert ranking.paces_ms == {"a": 255.2, "b": 255.2, "idle": 70.0}
     assert [job.iteration_ms for job in problem.jobs] == [254.7, 255.2, 70.0]
-
-
-# Time
-
-
-@given(placements.rounds(), st.sampled_from(AGGREGATES))
-@settings(max_examples=20)
-def test_deadline_zero_gives_certified_bounds_only(problem: Problem, aggregate: str) -> None:
-    late = rank(problem, deadline_s=0.0, aggregate=aggregate, period_tolerance=0.0)
-    full = {one.id: one for one in rank(problem, aggregate=aggregate, period_tolerance=0.0).candidates}
-    for one in late.candidates:
-        if not one.links:
-            assert (one.status, one.score) == ("alone", 1.0)
-            continue
-        assert (one.status, one.score) == ("bound_only", None)
-        assert one.upper_bound >= full[one.id].upper_bound - 1e-9
-        assert len([line for line in one.warnings if "deadline" in line]) == len(one.links)
-    if any(one.links for one in late.candidates):
-        assert any("deadline" in line for line in late.warnings)
-
-
-def test_iteration_times_stay_where_the_deadline_comes_before_they_are_harmonised() -> None:
-    jobs = [Job("b", 254.7, [Phase(200, 100, 50)]), Job("a", 255.2, [Phase(0, 100, 50)])]
-    ranking = rank(problem_of(jobs, {"x": 50}, c={"a": ["x"], "b": ["x"]}), deadline_s=0.0)
-    assert ranking.paces_ms == {"a": 255.2, "b": 254.7}
-    assert any("not harmonised" in line for line in ranking.warnings)
-
-
-def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late(Deadline):
-        """All links are solved in time; then time is up."""
-
-        def remaining_s(self) -> float:
-            return 1e6
-
-        def passed(self) -> bool:
-            return True
-
-    monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
-    jobs = [*PAIR, up("on", 100, 0, 100, 25)]
-    problem = problem_of(
-        jobs,
-        {"x": 50},
-        third={"a": ["x"], "on": ["x"]},
-        first={"a": ["x"], "b": ["x"]},
-        second={"b": ["x"], "c": ["x"]},
-        alone={"b": ["x"]},
-    )
-    ranking = rank(problem, deadline_s=1.0, period_tolerance=0.0)
-    assert [(one.id, one.status) for one in ranking.candidates] == [
-        ("alone", "alone"),
-        ("first", "tree"),
-        ("second", "bound_only"),
-        ("third", "bound_only"),
-    ]
-    assert [one.upper_bound for one in ranking.candidates] == pytest.approx([1.0, 1.0, 1.0, 0.75])
-    assert any("deadline" in line for line in ranking.candidates[2].warnings)
-    assert any("bound only" in line for line in ranking.warnings)
-
-
-@given(placements.rounds())
-@settings(max_examples=10)
-def test_a_far_deadline_changes_nothing(problem: Problem) -> None:
-    assert ranking_to_json(rank(problem, deadline_s=1e6)) == ranking_to_json(rank(problem))
-
-
-def _hard() -> Problem:
-    """One link of twenty jobs, nearly full: a proof is out of reach for minutes."""
-    rng = np.random.default_rng(1)
-    jobs = []
-    for k in range(20):
-        length, gbps = rng.integers(20, 40, size=3), rng.integers(20, 90, size=3)
-        phases = [Phase(start, float(length[i]), float(gbps[i])) for i, start in enumerate((0, 50, 99))]
-        jobs.append(Job(f"j{k}", 300.0, phases))
-    return problem_of(jobs, {"x": 340.0}, c={job.id: ["x"] for job in jobs})
-
-
-def test_a_deadline_is_kept_and_said() -> None:
-    start = time.monotonic()
-    ranking = rank(_hard(), node_limit=None, deadline_s=0.3, period_tolerance=0.0)
-    assert time.monotonic() - start < 3.0
-    one = ranking.candidates[0]
-    assert one.status == "tree"
-    assert one.score is not None
-    assert one.score <= one.upper_bound
-    assert not one.optimal
-    assert any("deadline" in line for line in one.warnings)
-
-
-def test_a_node_limit_is_said() -> None:
-    ranking = rank(_hard(), node_limit=1, period_tolerance=0.0)
-    one = ranking.candidates[0]
-    assert not one.optimal
-    assert any("node limit" in line for line in one.warnings)
-    assert any("proven" in line for line in ranking.warnings)
-
-
-def test_progress_counts_up_to_its_total() -> None:
-    calls: list[tuple[int, int]] = []
-    problem = _mixed_scores()
-    rank(problem, progress=lambda done, total: calls.append((done, total)))
-    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
-    assert {total for _, total in calls} == {len(calls)}
-
-
-def test_an_error_in_progress_ends_the_ranking() -> None:
-    class Stop(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        raise Stop
-
-    with pytest.raises(Stop):
-        rank(_mixed_scores(), progress=stop)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
-    script = textwrap.dedent(
-        """
-        import sys
-        from test_ranking import _hard
-        from cassini_core.ranking import rank
-        problem = _hard()
-        print("ready", flush=True)
-        try:
-            rank(problem, node_limit=None, period_tolerance=0.0)
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-        """
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        sent = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=30)[0]
-        took = time.monotonic() - sent
-    assert rest == "interrupted\n"
-    assert took < 2.0  # a second, and the end of the process
-
-
-# Arguments
-
-
-@pytest.mark.parametrize(
-    ("argument", "value", "expected"),
-    [
-        ("loops", "joint", "not available yet; expected 'discard' or 'merge'"),
-        ("loops", "other", "loops: expected 'discard' or 'merge', got 'other'"),
-        ("loops", None, "loops: expected"),
-        ("aggregate", "median", "aggregate: expected 'mean', 'min', 'per_job' or a percentile"),
-        ("aggregate", "p101", "aggregate: expected"),
-        ("aggregate", "p-1", "aggregate: expected"),
-        ("aggregate", "p", "aggregate: expected"),
-        ("aggregate", 3, "aggregate: expected"),
-        ("period_tolerance", -0.01, "period_tolerance: expected"),
-        ("period_tolerance", math.nan, "period_tolerance: expected"),
-        ("period_tolerance", "0.01", "period_tolerance: expected"),
-        ("period_tolerance", True, "period_tolerance: expected"),
-        ("threads", 0, "threads: expected None or a whole number"),
-        ("threads", 1.5, "threads: expected None or a whole number"),
-        ("threads", True, "threads: expected None or a whole number"),
-        ("deadline_s", -1, "deadline_s: expected None or a finite number"),
-        ("deadline_s", math.inf, "deadline_s: expected None or a finite number"),
-        ("node_limit", 0, "node_limit: expected None or a whole number"),
-        ("node_limit", 10**30, "node_limit: expected None or a whole number"),
-        ("node_limit", "many", "node_limit: expected None or a whole number"),
-        ("resolution_ms", -1, "resolution_ms: expected a number from 0"),
-        ("resolution_ms", 1e12, "resolution_ms: expected a number from 0"),
-        ("slack_tolerance", -1e-9, "slack_tolerance: expected"),
-        ("slack_tolerance", 10**400, "slack_tolerance: expected"),
-        ("progress", 5, "progress: expected None or a callable"),
-    ],
-)
-def test_wrong_arguments(argument: str, value: Any, expected: str) -> None:
-    with pytest.raises(InputError) as error:
-        rank(_mixed_scores(), **{argument: value})
-    assert expected in str(error.value)
-
-
-def test_something_else_than_a_problem() -> None:
-    with pytest.raises(InputError, match="problem: expected a Problem, got"):
-        rank({"jobs": []})  # type: ignore[arg-type]
-
-
-def test_numpy_numbers_are_numbers() -> None:
-    problem = _mixed_scores()
-    plain = rank(problem, threads=2, node_limit=1000, period_tolerance=0.5, slack_tolerance=0.25)
-    numpy = rank(
-        problem,
-        threads=np.int64(2),  # type: ignore[arg-type]
-        node_limit=np.int32(1000),  # type: ignore[arg-type]
-        period_tolerance=np.float32(0.5),  # type: ignore[arg-type]
-        slack_tolerance=np.float64(0.25),
-    )
-    assert plain == numpy
-
-
-def test_too_many_jobs_on_a_link_names_the_link() -> None:
-    jobs = [up(f"j{k}", 100, 0, 1, 1) for k in range(1025)]
-    with pytest.raises(InputError, match="link 'x': expected at most 1024 jobs, got 1025"):
-        rank(problem_of(jobs, {"x": 50}, c={job.id: ["x"] for job in jobs}))
-
-
-def test_shifts_do_not_depend_on_the_aggregate() -> None:
-    problem = _mixed_scores()
-    rankings = [rank(problem, aggregate=one) for one in AGGREGATES]
-    assert len({tuple(sorted(ranking.candidates[0].shifts_ms.items())) for ranking in rankings}) == 1

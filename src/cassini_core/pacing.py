@@ -39,6 +39,8 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
     for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
     ranking may spend. Cost: see ``periods.pace_links``.
     """
+    if tolerance == 0:
+        return problem
 
     def link_score(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
         if deadline.passed():

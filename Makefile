@@ -1,0 +1,98 @@
+# Needs Python 3.11+ with venv, a C++20 compiler and make. All else (cmake, ninja, Cython, libraries, test tools) comes
+# from PyPI into .venv. Paths are relative, so that the clone may lie in a folder with a space in its name.
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+TESTS  ?= tests
+
+BIN     := $(VENV)/bin
+PY      := $(BIN)/python
+PIP     := $(PY) -m pip -qq --disable-pip-version-check
+# Recipes find the tools of the virtual environment first (cmake is there where the machine has none).
+ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
+SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
+           CMakeLists.txt pyproject.toml README.md LICENSE
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-kernel test-python test-slow lint bench wheel check-wheel clean distclean
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
+	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
+	@echo "PyTorch traces, and jobs of the paper. Six placements to choose from (examples/README.md has the details)."
+	@echo
+	@echo "$$ cassini-core rank examples/three-racks.json"
+	@$(BIN)/cassini-core rank examples/three-racks.json
+
+test: test-kernel test-python ## the kernel's tests and the fast Python tests
+
+test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as errors
+	@mkdir -p build
+	@$(ON_PATH) cmake -S . -B build/kernel -DCASSINI_TESTS=ON -DCASSINI_WERROR=ON -DCMAKE_BUILD_TYPE=Release > build/kernel.log \
+	  || { cat build/kernel.log; exit 1; }
+	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
+	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
+
+test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
+	@$(PY) -m pytest -q -m "not slow" $(TESTS)
+
+test-slow: $(VENV)/.installed ## the Python tests that take longer
+	@$(PY) -m pytest -q -m slow $(TESTS)
+
+lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@find csrc -type f \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
+	  -exec $(BIN)/clang-format --dry-run -Werror {} +
+
+bench: $(VENV)/.installed ## time the Python entry points
+	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+
+wheel: $(VENV)/.tools ## source distribution and wheel in dist/
+	@rm -rf dist && mkdir -p build
+	@$(ON_PATH) $(PY) -m build --no-isolation --outdir dist . > build/wheel.log || { cat build/wheel.log; exit 1; }
+	@ls -l dist
+
+check-wheel: $(VENV)/.tools ## install the wheel in an empty environment outside the tree and rank with it
+	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
+	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json
+
+clean: ## remove what was built
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	@rm -f $(VENV)/.installed
+	@find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## remove what was built and the virtual environment
+	@rm -rf $(VENV)
+
+# --- set-up, each step once --------------------------------------------------------------------------------------
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed, '$(PYTHON)' is older: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# What builds the package; the build backend itself says whether cmake or ninja are missing.
+$(VENV)/.tools: $(VENV)/.python pyproject.toml
+	@echo "Setting up build tools in $(VENV) ..."
+	@$(PIP) install --upgrade pip
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*[p.replace(" ", "") for p in d["build-system"]["requires"] + d["project"]["optional-dependencies"]["build"]])')
+	@missing=$$($(PY) -c 'from scikit_build_core import build; print(*build.get_requires_for_build_wheel())') \
+	  && { test -z "$$missing" || $(PIP) install $$missing; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	@echo "Building and installing cassini-core into $(VENV) ..."
+	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.installed
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["lint"])')
+	@touch $@

@@ -1,0 +1,165 @@
+"""Deadlines, node limits, progress and interruption of a ranking."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import placements
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from placements import PAIR, mixed_scores, problem_of, up
+
+from cassini_core import Job, Phase, Problem
+from cassini_core.link_pool import Deadline
+from cassini_core.problem_file import ranking_to_json
+from cassini_core.ranking import rank
+
+
+@given(placements.rounds(), st.sampled_from(["mean", "min", "p10", "per_job"]))
+@settings(max_examples=20)
+def test_deadline_zero_gives_certified_bounds_only(problem: Problem, aggregate: str) -> None:
+    late = rank(problem, deadline_s=0.0, aggregate=aggregate, period_tolerance=0.0)
+    full = {one.id: one for one in rank(problem, aggregate=aggregate, period_tolerance=0.0).candidates}
+    for one in late.candidates:
+        if not one.links:
+            assert (one.status, one.score) == ("alone", 1.0)
+            continue
+        assert (one.status, one.score) == ("bound_only", None)
+        assert one.upper_bound >= full[one.id].upper_bound - 1e-9
+        assert len([line for line in one.warnings if "deadline" in line]) == len(one.links)
+    if any(one.links for one in late.candidates):
+        assert any("deadline" in line for line in late.warnings)
+
+
+def test_iteration_times_stay_where_the_deadline_comes_before_they_are_harmonised() -> None:
+    jobs = [Job("b", 254.7, [Phase(200, 100, 50)]), Job("a", 255.2, [Phase(0, 100, 50)])]
+    ranking = rank(problem_of(jobs, {"x": 50}, c={"a": ["x"], "b": ["x"]}), deadline_s=0.0)
+    assert ranking.paces_ms == {"a": 255.2, "b": 254.7}
+    assert any("not harmonised" in line for line in ranking.warnings)
+
+
+def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Deadline):
+        """All links are solved in time; then time is up."""
+
+        def remaining_s(self) -> float:
+            return 1e6
+
+        def passed(self) -> bool:
+            return True
+
+    monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
+    jobs = [*PAIR, up("on", 100, 0, 100, 25)]
+    problem = problem_of(
+        jobs,
+        {"x": 50},
+        third={"a": ["x"], "on": ["x"]},
+        first={"a": ["x"], "b": ["x"]},
+        second={"b": ["x"], "c": ["x"]},
+        alone={"b": ["x"]},
+    )
+    ranking = rank(problem, deadline_s=1.0, period_tolerance=0.0)
+    assert [(one.id, one.status) for one in ranking.candidates] == [
+        ("alone", "alone"),
+        ("first", "tree"),
+        ("second", "bound_only"),
+        ("third", "bound_only"),
+    ]
+    assert [one.upper_bound for one in ranking.candidates] == pytest.approx([1.0, 1.0, 1.0, 0.75])
+    assert any("deadline" in line for line in ranking.candidates[2].warnings)
+    assert any("bound only" in line for line in ranking.warnings)
+
+
+@given(placements.rounds())
+@settings(max_examples=10)
+def test_a_far_deadline_changes_nothing(problem: Problem) -> None:
+    assert ranking_to_json(rank(problem, deadline_s=1e6)) == ranking_to_json(rank(problem))
+
+
+def _hard() -> Problem:
+    """One link of twenty jobs, nearly full: a proof is out of reach for minutes."""
+    rng = np.random.default_rng(1)
+    jobs = []
+    for k in range(20):
+        length, gbps = rng.integers(20, 40, size=3), rng.integers(20, 90, size=3)
+        phases = [Phase(start, float(length[i]), float(gbps[i])) for i, start in enumerate((0, 50, 99))]
+        jobs.append(Job(f"j{k}", 300.0, phases))
+    return problem_of(jobs, {"x": 340.0}, c={job.id: ["x"] for job in jobs})
+
+
+def test_a_deadline_is_kept_and_said() -> None:
+    start = time.monotonic()
+    ranking = rank(_hard(), node_limit=None, deadline_s=0.3, period_tolerance=0.0)
+    assert time.monotonic() - start < 3.0
+    one = ranking.candidates[0]
+    assert one.status == "tree"
+    assert one.score is not None
+    assert one.score <= one.upper_bound
+    assert not one.optimal
+    assert any("deadline" in line for line in one.warnings)
+
+
+def test_a_node_limit_is_said() -> None:
+    ranking = rank(_hard(), node_limit=1, period_tolerance=0.0)
+    one = ranking.candidates[0]
+    assert not one.optimal
+    assert any("node limit" in line for line in one.warnings)
+    assert any("proven" in line for line in ranking.warnings)
+
+
+def test_progress_counts_up_to_its_total() -> None:
+    calls: list[tuple[int, int]] = []
+    problem = mixed_scores()
+    rank(problem, progress=lambda done, total: calls.append((done, total)))
+    assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
+    assert {total for _, total in calls} == {len(calls)}
+
+
+def test_an_error_in_progress_ends_the_ranking() -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        rank(mixed_scores(), progress=stop)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
+    script = textwrap.dedent(
+        """
+        import sys
+        from test_ranking_time import _hard
+        from cassini_core.ranking import rank
+        problem = _hard()
+        print("ready", flush=True)
+        try:
+            rank(problem, node_limit=None, period_tolerance=0.0)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=30)[0]
+        took = time.monotonic() - sent
+    assert rest == "interrupted\n"
+    assert took < 2.0  # a second, and the end of the process
