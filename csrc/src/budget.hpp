@@ -38,6 +38,11 @@ class Budget {
   // Like spend, without counting.
   bool left() {
     if (nodes() >= node_limit_) return stop(true);
+    return in_time();
+  }
+
+  // Like left, whatever the nodes.
+  bool in_time() {
     if (cancel_ != nullptr &&
         std::atomic_ref<int32_t>(*const_cast<int32_t*>(cancel_)).load(std::memory_order_relaxed) != 0) {
       throw Canceled{};

@@ -243,4 +243,17 @@ double mean_excess(const Demand& demand, double capacity) {
   return sum / (static_cast<double>(demand.turn) * demand.weight);
 }
 
+double mean_room(const Demand& demand, double capacity, double most) {
+  double lacking = 0.0;  // of `most`, where demand leaves less
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    double lack = 0.0;
+    for (std::size_t k = demand.offset[i]; k < demand.offset[i + 1]; ++k) {
+      const double room = std::max(0.0, capacity - demand.atoms[k].value);
+      if (room < most) lack += demand.atoms[k].weight * (most - room);
+    }
+    if (lack > 0.0) lacking += lack * static_cast<double>(demand.end_of(i) - demand.begin[i]);
+  }
+  return most - lacking / (static_cast<double>(demand.turn) * demand.weight);
+}
+
 }  // namespace cassini

@@ -72,4 +72,8 @@ void coarsen(Demand& demand, Levels levels, double bin);
 // Mean of (demand - capacity)+.
 double mean_excess(const Demand& demand, double capacity);
 
+// Mean of min((capacity - demand)+, most): how much of further demand, never more than `most` at once, can find room.
+// Atoms that are missing from the demand must lie at or below capacity - most.
+double mean_room(const Demand& demand, double capacity, double most);
+
 }  // namespace cassini

@@ -48,43 +48,48 @@ bool one_side(const Marginal& marginal, std::span<const int64_t> kinks, int64_t 
 
 struct Slacks {
   std::vector<int64_t> movable;  // [movable] min(early, late), at most period / 2
+  std::vector<Reach> flat;       // [movable] without any loss of score
   int64_t least = kAll;
   std::size_t tightest = 0;  // who has the least
 };
 
-// Slack of every movable job. prefix/suffix sums keep this linear in the number of jobs.
+// Slack and flat reach of every movable job. prefix/suffix sums keep this linear in the number of jobs.
 void movable_slack(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work, Slacks& out) {
   const std::size_t n = link.size();
+  double left = 0.0;
+  for (const Circle& job : link.jobs) left += job.peak;
   std::vector<Demand> suffix(n + 1);
-  std::vector<uint8_t> in(n, 0);
   for (std::size_t m = n; m-- > 1;) {
-    in[m] = 1;
-    add(suffix[m + 1], link.folded[m], shift[m], link.capacity - link.peak_left(in) - base_peak(link), link.limits,
-        suffix[m], work);
+    left -= link.circle(m).peak;
+    add(suffix[m + 1], link.folded[m], shift[m], link.capacity - left, link.limits, suffix[m], work);
   }
+  left = 0.0;
+  for (std::size_t m = 0; m < n; ++m) left += link.circle(m).peak;
   Demand prefix = link.base;
   Demand scratch;
   Demand others;
   Marginal marginal;
   Kinks kinks;
-  std::fill(in.begin(), in.end(), uint8_t{0});
   out.movable.assign(n, 0);
+  out.flat.assign(n, Reach{});
   out.least = kAll;
   for (std::size_t m = 0; m < n; ++m) {
     add(prefix, suffix[m + 1], 0, link.capacity - link.circle(m).peak, link.limits, others, work);
     marginal.build(others, link.circle(m), link.capacity, work);
     marginal.kinks(kinks);
     *work += static_cast<int64_t>(kinks.size());
-    const double limit = marginal.at(shift[m]) + tolerance + kNoise * link.capacity;
-    const Reach r = reach(marginal, kinks, shift[m], limit);
+    const double here = marginal.at(shift[m]) + kNoise * link.capacity;
+    const Reach r = reach(marginal, kinks, shift[m], here + tolerance);
+    out.flat[m] = tolerance > 0.0 ? reach(marginal, kinks, shift[m], here) : r;
     const int64_t half = link.circle(m).period / 2;
     out.movable[m] = r.everywhere ? half : std::min({r.early, r.late, half});
     if (out.movable[m] < out.least) {
       out.least = out.movable[m];
       out.tightest = m;
     }
-    in[m] = 1;
-    add(prefix, link.folded[m], shift[m], link.capacity - link.peak_left(in), link.limits, scratch, work);
+    left -= link.circle(m).peak;
+    if (m + 1 == n) break;
+    add(prefix, link.folded[m], shift[m], link.capacity - left, link.limits, scratch, work);
     std::swap(prefix, scratch);
   }
 }
@@ -152,13 +157,6 @@ int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double 
 }
 
 }  // namespace
-
-double base_peak(const Link& link) {
-  double peak = 0.0;
-  for (std::size_t j = 0; j < link.jobs.size(); ++j) peak += link.jobs[j].peak;
-  for (std::size_t m = 0; m < link.size(); ++m) peak -= link.circle(m).peak;
-  return peak;
-}
 
 Reach reach(const Marginal& marginal, std::span<const int64_t> kinks, int64_t shift, double limit) {
   Reach out;
@@ -236,36 +234,28 @@ void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Bud
   Slacks now;
   Slacks tried;
   movable_slack(link, shift, tolerance, &budget.work, now);
-  Demand others;
-  Marginal marginal;
-  Kinks kinks;
-  // Slack of all jobs is evaluated at most this often: enough for convergence with a few jobs, bounded with many.
+  // Moves are tried at most this often: enough for convergence with a few jobs, bounded with many.
   int64_t tries = std::max<int64_t>(40, 600 / static_cast<int64_t>(n));
-  const double excess = link.excess(shift, &budget.work);
+  // Measured from the first answer, so that noise cannot add up over many moves.
+  const double limit = link.excess(shift, &budget.work) + kNoise * link.capacity;
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t m = 0; m < n; ++m) {
-      link.total(shift, m, others, &budget.work);
-      marginal.build(others, link.circle(m), link.capacity, &budget.work);
-      marginal.kinks(kinks);
-      // Measured from the first answer, so that noise cannot add up over many moves.
-      const double limit = excess - mean_excess(others, link.capacity) + kNoise * link.capacity;
-      const Reach flat = reach(marginal, kinks, shift[m], std::max(limit, marginal.at(shift[m])));
-      if (flat.everywhere) continue;
+      const Reach flat = now.flat[m];
       const int64_t width = flat.early + flat.late;
-      const int64_t from = shift[m] - flat.early;
+      if (flat.everywhere || width < 2) continue;
+      const int64_t kept = shift[m];
       // The middle is best for the job itself; the other points let it make room for a neighbour.
       for (const int64_t eighths : std::array<int64_t, 5>{4, 2, 6, 1, 7}) {
-        const int64_t to = wrap(from + width / 8 * eighths + width % 8 * eighths / 8, link.turn[m]);
-        if (to == shift[m]) continue;
-        if (tries-- <= 0 || !budget.left()) return;
-        const int64_t kept = shift[m];
+        const int64_t to = wrap(kept - flat.early + width / 8 * eighths + width % 8 * eighths / 8, link.turn[m]);
+        if (to == kept) continue;
+        if (tries-- <= 0 || !budget.in_time()) return;
         shift[m] = to;
         // Most moves leave the tightest job as tight as it was: ask it first.
         bool better = slack_of(link, shift, now.tightest, tolerance, &budget.work, kAll) > now.least;
         if (better) {
           movable_slack(link, shift, tolerance, &budget.work, tried);
-          better = tried.least > now.least;
+          better = tried.least > now.least && link.excess(shift, &budget.work) <= limit;
         }
         if (better) {
           std::swap(now, tried);

@@ -40,9 +40,6 @@ struct Hold {
 // Slack and hold of given shifts [movable]; exact slack, certified hold. `tolerance` is a mean excess in the link's unit.
 Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work);
 
-// Peak of the base.
-double base_peak(const Link& link);
-
 // Moves single jobs within their plateaus as long as that raises the least slack; the excess never grows.
 void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget);
 

@@ -252,6 +252,17 @@ class Search {
     node.least.assign(n_, 0.0);
     node.argleast.assign(n_, 0);
     double bound = node.excess;
+    double mean = 0.0;  // of the jobs left
+    double peak = 0.0;
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (placed_[k]) continue;
+      mean += link_.circle(k).mean();
+      peak += link_.circle(k).peak;
+    }
+    // What the jobs left demand beyond the room there is for them is excess wherever they stand. This costs least to
+    // ask, and most nodes of an overloaded link end here.
+    const double crowded = node.excess + mean - mean_room(node.demand, link_.capacity, peak);
+    if (crowded >= best_.excess - noise_) return crowded;
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k]) continue;
       Candidates& candidates = node.candidates[k];
@@ -267,7 +278,7 @@ class Search {
       node.least[k] = all_meetings_known(k) ? least : 0.0;
       bound += node.least[k];
     }
-    return bound;
+    return std::max(bound, crowded);
   }
 
   bool all_meetings_known(std::size_t k) const {
