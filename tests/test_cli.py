@@ -214,7 +214,7 @@ WRONG_OPTIONS = [
     ("rank -x", "-x"),
     ("rank FILE --jsno", "--json"),
     ("rank FILE --json --json", "--json"),
-    ("rank FILE --json=maybe", "maybe"),
+    ("rank FILE --json=maybe", "--json"),
     ("rank FILE --loops sideways", "sideways"),
     ("rank FILE --loops", "--loops"),
     ("rank FILE --aggregate median", "per_job"),

@@ -16,7 +16,7 @@ from strategies import jobs as any_job
 from strategies import link_cases, loop_problems
 
 from cassini_core import _reference as ref
-from cassini_core import periods
+from cassini_core import assignments, periods
 from cassini_core.errors import InputError
 from cassini_core.link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
@@ -64,10 +64,12 @@ tolerances = st.sampled_from([0.0, 0.001, 0.01, 0.03, 0.25])
 Score = Callable[[Sequence[Job]], float]
 
 
-def by_definition(jobs: Sequence[Job], tolerance: float, score: Score) -> dict[str, int]:
-    """F6 word by word, for a few jobs."""
-    natural = ticks(jobs)
-    options: dict[tuple[tuple[str, int], ...], tuple[int, str, str]] = {tuple(sorted(natural.items())): (0, "", "")}
+Paces = tuple[tuple[str, int], ...]
+
+
+def options_by_definition(natural: dict[str, int], tolerance: float) -> dict[Paces, tuple[int, str, str]]:
+    """All assignments of F6, word by word, with the smallest q, anchor and job left out that lead there."""
+    options: dict[Paces, tuple[int, str, str]] = {tuple(sorted(natural.items())): (0, "", "")}
 
     def allowed(job_id: str, pace: int) -> bool:
         return Fraction(pace) <= (1 + Fraction(tolerance)) * natural[job_id]
@@ -85,6 +87,13 @@ def by_definition(jobs: Sequence[Job], tolerance: float, score: Score) -> dict[s
                 paces = whole if not left_out else whole | {left_out: natural[left_out]}
                 key = tuple(sorted(paces.items()))
                 options[key] = min(options.get(key, (q, anchor, left_out)), (q, anchor, left_out))
+    return options
+
+
+def by_definition(jobs: Sequence[Job], tolerance: float, score: Score) -> dict[str, int]:
+    """F6 word by word, for a few jobs."""
+    natural = ticks(jobs)
+    options = options_by_definition(natural, tolerance)
     by_id = {job.id: job for job in jobs}
     worth = {}
     for key in options:
@@ -100,6 +109,17 @@ def by_definition(jobs: Sequence[Job], tolerance: float, score: Score) -> dict[s
         ),
     )
     return dict(chosen)
+
+
+@given(noisy_jobs(), tolerances)
+def test_assignments_are_those_of_the_definition(jobs: list[Job], tolerance: float) -> None:
+    natural = dict(sorted(ticks(jobs).items()))
+    ids = [*natural, ""]  # -1 stands for none
+    found = {
+        tuple(zip(natural, item.paces.tolist(), strict=True)): (item.q, ids[item.anchor], ids[item.left_out])
+        for item in assignments._assignments(assignments.Times.of(list(natural.values()), tolerance))
+    }
+    assert found == options_by_definition(natural, tolerance)
 
 
 @given(noisy_jobs(), tolerances)

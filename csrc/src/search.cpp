@@ -215,7 +215,7 @@ class Search {
     }
     const double bound = evaluate(root);
     floor_ = std::max(floor_, std::min(bound, best_.excess));
-    expand(0);
+    if (bound < best_.excess - noise_) expand(0);
   }
 
   // All meetings of job k with the placed job i, into fresh_, ascending.
@@ -247,7 +247,7 @@ class Search {
     budget_.work += static_cast<int64_t>(out.size());
   }
 
-  // Marginals of all candidates; returns the lower bound of the node.
+  // Lower bound of the node. Below the best excess known, the marginals of all candidates have been computed.
   double evaluate(Node& node) {
     node.least.assign(n_, 0.0);
     node.argleast.assign(n_, 0);

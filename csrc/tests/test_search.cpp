@@ -52,6 +52,22 @@ TEST(bounds_hold_whatever_the_node_limit) {
   }
 }
 
+TEST(overloaded_links_whose_root_already_reaches_the_best_are_proven) {
+  // Peaks and loads such that the room bound alone decides, at the root or below it.
+  std::mt19937 rng(36);
+  const std::array<int64_t, 2> periods{6, 12};
+  for (int round = 0; round < 400; ++round) {
+    Problem p = random_problem(rng, 3 + static_cast<std::size_t>(round) % 2, periods, 2);
+    p.capacity = 1 + round % 5;
+    const Link link = link_of(p);
+    Budget budget(kNone, kNone, nullptr);
+    const Found found = search(link, budget);
+    const double best = best_by_ticks(p);
+    CHECK(std::abs(found.excess - best) < 1e-9);
+    CHECK(std::abs(found.lower - best) < 1e-9);
+  }
+}
+
 TEST(an_expired_deadline_still_gives_a_valid_answer) {
   std::mt19937 rng(33);
   const Problem p = random_problem(rng, 4, kPeriods, 2);
