@@ -7,10 +7,14 @@ it changes; ``thorough`` explores and is for the night.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A runner that was started in the background hands down "ignore Ctrl-C"; tests that interrupt a child need the usual.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SLOW_DRAWS = [HealthCheck.too_slow, HealthCheck.data_too_large]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import resource
 import time
@@ -158,3 +159,75 @@ def test_the_smallest_and_the_largest_numbers() -> None:
     assert solution.score == pytest.approx(1.0, abs=CLOSE)
     in_phase = score_link(jobs[:2], 1e-6, {})
     assert in_phase == pytest.approx(1 - (2.0**40 * 2 - 1) / 2, rel=1e-12)
+
+
+def at_random(n_jobs: int, n_phases: int, gbps: float, *, odd_periods: bool = False, seed: int = 1) -> list[Job]:
+    """Many jobs or many phases: short bursts of up to ``gbps``, on 255 ms or on periods with nothing in common."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for index in range(n_jobs):
+        period = int(rng.integers(100_000_000, 600_000_000)) if odd_periods else 255_000_000
+        starts = rng.integers(0, period, n_phases)
+        lengths = rng.integers(1, period // (3 * n_phases), n_phases)
+        rates = rng.uniform(0.001, gbps, n_phases)
+        phases = [
+            Phase(int(start) * TICK_MS, int(length) * TICK_MS, float(rate))
+            for start, length, rate in zip(starts, lengths, rates, strict=True)
+        ]
+        jobs.append(Job(f"j{index}", period * TICK_MS, phases))
+    return jobs
+
+
+def renamed(jobs: list[Job]) -> list[Job]:
+    return [Job(f"other-{job.id}", job.iteration_ms, job.phases) for job in jobs]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "capacity_gbps"),
+    [
+        pytest.param(at_random(2, 300, 50), 40, id="pair of 300 phases"),
+        pytest.param(at_random(2, 2000, 50), 40, id="pair of 2000 phases"),
+        pytest.param(at_random(3, 60, 50), 60, id="3 jobs of 60 phases"),
+        pytest.param(at_random(48, 20, 50), 500, id="48 jobs of 20 phases"),
+        pytest.param(at_random(40, 100, 50), 300, id="40 jobs of 100 phases"),
+        pytest.param(at_random(1024, 5, 5), 3000, id="1024 jobs"),
+        pytest.param(at_random(200, 10, 1, odd_periods=True), 20, id="200 free jobs of 10 levels"),
+        pytest.param(at_random(1024, 4, 1, odd_periods=True), 100, id="1024 free jobs of 4 levels"),
+        pytest.param(
+            [*at_random(24, 1000, 1, odd_periods=True), *renamed(at_random(3, 4000, 1))],
+            10,
+            id="levels and events both beyond the limits",
+        ),
+    ],
+)
+def test_no_default_call_runs_away(jobs: list[Job], capacity_gbps: float) -> None:
+    bounded(lambda: solve_link(jobs, capacity_gbps))
+
+
+def test_levels_whose_probability_underflows_are_harmless() -> None:
+    """64 free jobs that are silent all but a billionth of the time: products of probabilities reach zero."""
+    rng = np.random.default_rng(12)
+    jobs = []
+    for index in range(64):
+        period = 2**39 + 1 + 2 * index
+        starts = rng.choice(2**30, size=300, replace=False)
+        phases = [Phase(int(at) * TICK_MS, TICK_MS, int(rng.integers(1000, 1_001_000)) / 1e6) for at in starts]
+        jobs.append(Job(f"j{index}", period * TICK_MS, phases))
+    solution = bounded(lambda: solve_link(jobs, 0.0005))
+    assert solution.score == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_chain_of_common_factors_is_marked_free_in_good_time() -> None:
+    """Each job shares a prime with the next: jobs become free from both ends inwards, in hundreds of passes."""
+    primes = [p for p in range(700_001, 708_000, 2) if all(p % d for d in range(3, 842, 2))][:401]
+    jobs = [up(k, a * b) for k, (a, b) in enumerate(itertools.pairwise(primes))]
+    solution = bounded(lambda: solve_link(jobs, 5000))
+    assert len(solution.free_jobs) == len(jobs)
+
+
+def test_a_deadline_holds_on_large_links() -> None:
+    for jobs in (at_random(48, 20, 50), at_random(2, 300, 50), at_random(40, 100, 50)):
+        start = time.perf_counter()
+        solution = solve_link(jobs, 300, deadline_s=0.01)
+        assert time.perf_counter() - start < 3.0
+        assert solution.score <= solution.upper_bound + CLOSE

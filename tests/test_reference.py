@@ -305,6 +305,7 @@ def test_slack_by_hand() -> None:
     assert ref.slack(waves, 8, [0, 5], 1, Fraction(1, 20)) == Fraction(3, 2)
     assert ref.slack(waves, 8, [0, 5], 1, 1.0) == 5
     assert ref.slack(waves, 8, [0, 4], 1, 0.0) == 0
+    assert ref.slack(waves, 8, [0, 6], 1, 0.0) == 0
 
 
 def test_drop_within_refutes_a_false_hold() -> None:

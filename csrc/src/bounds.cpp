@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kExactMatching = 12;
 constexpr std::size_t kPairs = 64;
-constexpr double kBins = 4096.0;  // of demand levels in an interval computation
+constexpr std::size_t kGroup = 16;  // jobs of one group at most: finding groups costs its square per job
+constexpr double kBins = 4096.0;    // of demand levels in an interval computation
 
 // Largest sum of gains over disjoint pairs.
 double best_matching(std::size_t n, const std::vector<double>& gain) {
@@ -46,11 +47,9 @@ double best_matching(std::size_t n, const std::vector<double>& gain) {
   return sum;
 }
 
-double least_marginal(const Marginal& marginal, Kinks& kinks) {
-  marginal.kinks(kinks);
-  double least = std::numeric_limits<double>::infinity();
-  for (const int64_t s : kinks) least = std::min(least, marginal.at(s));
-  return least;
+double least_marginal(const Marginal& marginal, Kinks& kinks, Values& values) {
+  marginal.profile(kinks, values);
+  return *std::min_element(values.begin(), values.end());
 }
 
 // Value and probability of a demand at a uniformly random residue, ascending.
@@ -113,7 +112,7 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
                  (static_cast<double>(turn) / static_cast<double>(sub.turn[m]));
   }
   for (const Circle& job : sub.jobs) peak += job.peak;
-  const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 4.0 / intervals, 8.0, kBins);
+  const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 8.0 / intervals, 8.0, kBins);
   const double bin = std::max(peak, 1.0) / bins;
   Limits limits;  // groups were chosen within max_events, and bins keep the levels few
   limits.max_events = std::numeric_limits<int32_t>::max();
@@ -152,6 +151,7 @@ double static_bound(const Link& link, Budget& budget) {
   Marginal marginal;
   Demand placed;
   Kinks kinks;
+  Values values;
   double singles = 0.0;
   for (std::size_t m = 0; m < n; ++m) {
     marginal.build(link.base, link.circle(m), link.capacity, &budget.work);
@@ -162,10 +162,10 @@ double static_bound(const Link& link, Budget& budget) {
   for (std::size_t i = 0; i < n; ++i) {
     if (!budget.left()) break;
     add(link.base, link.folded[i], 0, link.capacity - (peaks - link.circle(i).peak), link.limits, placed, &budget.work);
-    for (std::size_t k = i + 1; k < n; ++k) {
+    for (std::size_t k = i + 1; k < n && budget.left(); ++k) {
       marginal.build(placed, link.circle(k), link.capacity, &budget.work);
-      gain[i * n + k] = std::max(0.0, least_marginal(marginal, kinks) - single[k]);
-      budget.work += static_cast<int64_t>(kinks.size());
+      gain[i * n + k] = std::max(0.0, least_marginal(marginal, kinks, values) - single[k]);
+      budget.work += static_cast<int64_t>(4 * kinks.size());
     }
   }
   return std::max(area, base + singles + best_matching(n, gain));
@@ -188,6 +188,7 @@ std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
   for (std::size_t m = 0; m < link.size(); ++m) {
     bool placed = false;
     for (std::size_t g = 0; g < groups.size() && !placed; ++g) {
+      if (groups[g].size() >= kGroup) continue;
       groups[g].push_back(m);
       periods[g].push_back(link.circle(m).period);
       placed = fits(groups[g], periods[g]);
@@ -212,8 +213,19 @@ Interval certified_excess(const Link& link, std::span<const int64_t> shift, int6
   const auto take = [&](std::span<const std::size_t> group, bool with_base) {
     std::vector<int64_t> own;
     for (const std::size_t m : group) own.push_back(shift[m]);
-    lower += mean_excess(group_demand(link, group, own, with_base, Levels::inner, work), link.capacity);
-    const std::vector<Atom> outer = distribution(group_demand(link, group, own, with_base, Levels::outer, work));
+    std::vector<Atom> outer;
+    try {
+      const double inner = mean_excess(group_demand(link, group, own, with_base, Levels::inner, work), link.capacity);
+      outer = distribution(group_demand(link, group, own, with_base, Levels::outer, work));
+      lower += inner;
+    } catch (const LimitExceeded&) {
+      // Too many atoms even in bins: nothing from below, and from above each job as if it moved with all others.
+      const Link sub = link.only(group, with_base);
+      outer.assign(1, Atom{0.0, 1.0});
+      for (const Circle& job : sub.jobs) {
+        if (!job.silent()) outer = comonotone(outer, distribution(spread(job, true)));
+      }
+    }
     joint = joint ? comonotone(*joint, outer) : outer;
   };
   if (groups.empty()) take({}, true);
@@ -222,7 +234,7 @@ Interval certified_excess(const Link& link, std::span<const int64_t> shift, int6
     if (atom.value > link.capacity) out.upper += atom.weight * (atom.value - link.capacity);
   }
   // Rounding of the sums above stays far below this.
-  const double margin = 1e-11 * link.capacity;
+  const double margin = 10.0 * link.noise;
   out.lower = std::max({0.0, link.area_bound(), lower - margin});
   out.upper = std::max(out.upper + margin, out.lower);
   return out;

@@ -1,6 +1,7 @@
 // How much a call may still spend: nodes (reproducible), wall clock, and the caller's cancel flag.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,7 +21,9 @@ class Budget {
 
   Budget(int64_t node_limit, int64_t deadline_ns, const int32_t* cancel)
       : node_limit_(node_limit), cancel_(cancel), has_deadline_(deadline_ns != std::numeric_limits<int64_t>::max()) {
-    if (has_deadline_) deadline_ = Clock::now() + std::chrono::nanoseconds(deadline_ns);
+    // A hundred years stand for any longer deadline: the sum must not overflow.
+    constexpr int64_t kLongest = int64_t{3155760000} * 1000000000;
+    if (has_deadline_) deadline_ = Clock::now() + std::chrono::nanoseconds(std::min(deadline_ns, kLongest));
   }
 
   // Demand levels touched; a node limit would not bound time without them.

@@ -64,6 +64,7 @@ cassini_options checked(const cassini_options* given) {
   require(given->size == static_cast<int64_t>(sizeof(cassini_options)));
   const cassini_options options = *given;
   require(options.method == CASSINI_METHOD_EXACT || options.method == CASSINI_METHOD_ANGLES);
+  require(options.reserved == 0);
   require(options.angles >= 1 && options.angles <= CASSINI_MAX_ANGLES);
   require(options.resolution >= 0 && options.resolution <= CASSINI_MAX_TICKS);
   require(std::isfinite(options.slack_tolerance) && options.slack_tolerance >= 0.0);
@@ -156,10 +157,10 @@ Interval excess_interval(const Link& link, std::span<const int64_t> movable, int
   return certified_excess(link, movable, work);
 }
 
-Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, int64_t* work) {
+Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, Budget& budget) {
   if (link.within_limits) {
     try {
-      return slack_and_hold(link, movable, tolerance * link.capacity, work);
+      return slack_and_hold(link, movable, tolerance * link.capacity, budget);
     } catch (const LimitExceeded&) {
     }
   }
@@ -199,14 +200,19 @@ struct Answer {
   bool beyond_limits = false;
 };
 
-Answer solve_exact(const Link& link, const cassini_options& options, Budget& budget) {
+Answer solve_exact(const Link& link, const cassini_options& options, bool centred, Budget& budget) {
   Answer answer;
   if (link.within_limits) {
     try {
       Found found = search(link, budget);
-      centre(link, found.shift, options.slack_tolerance * link.capacity, budget);
-      answer.movable = std::move(found.shift);
+      answer.beyond_limits = found.limited;
       answer.lower = found.lower;
+      answer.movable = std::move(found.shift);
+      try {
+        if (centred) centre(link, answer.movable, options.slack_tolerance * link.capacity, budget);
+      } catch (const LimitExceeded&) {
+        // Not centred, as good as before.
+      }
       return answer;
     } catch (const LimitExceeded&) {
     }
@@ -251,19 +257,22 @@ int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
 
 void solve(const Input& in, const cassini_options& options, int64_t* shift, int64_t* slack, uint8_t* is_free,
            cassini_result* result) {
-  require(shift != nullptr && slack != nullptr && is_free != nullptr && result != nullptr);
+  require(shift != nullptr && is_free != nullptr && result != nullptr);
   require(result->size == static_cast<int64_t>(sizeof(cassini_result)));
   Budget budget(options.node_limit, options.deadline_ns, options.cancel);
   const Link link = prepare(in, options).link;
   const bool exact = options.method == CASSINI_METHOD_EXACT;
-  const Answer answer = exact ? solve_exact(link, options, budget) : solve_by_angles(link, options, budget);
+  require(exact || options.angles <= CASSINI_MAX_SAMPLES / in.n_jobs);
+  const Answer answer =
+      exact ? solve_exact(link, options, slack != nullptr, budget) : solve_by_angles(link, options, budget);
 
   // What is reported is computed from the shifts as they are returned.
   std::vector<int64_t> out(link.jobs.size());
   write_shifts(link, answer.movable, out.data());
   const std::vector<int64_t> movable = movable_shifts(link, out);
   const Interval excess = excess_interval(link, movable, &budget.work);
-  const Hold hold = hold_of(link, movable, options.slack_tolerance, &budget.work);
+  Hold hold;
+  if (slack != nullptr) hold = hold_of(link, movable, options.slack_tolerance, budget);
 
   cassini_result r{};
   r.size = sizeof(cassini_result);
@@ -271,14 +280,14 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   r.score_upper = 1.0 - excess.lower / link.capacity;
   const double lower = link.size() < 2 ? excess.lower : std::min(answer.lower, excess.upper);
   r.upper_bound = std::max(r.score_lower, 1.0 - lower / link.capacity);
-  r.optimal = r.score_lower >= r.upper_bound - kProofTolerance ? 1 : 0;
+  r.optimal = r.score_lower >= r.upper_bound - kProofTolerance * std::max(1.0, std::abs(r.score_lower)) ? 1 : 0;
   if (r.optimal && excess.lower == excess.upper) r.upper_bound = r.score_lower;
   r.claimed_score = answer.has_claim ? 1.0 - answer.claimed / link.capacity : r.score_lower;
   r.hold = hold.hold;
   r.nodes = budget.nodes();
   r.stopped_by = stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0);
   std::copy(out.begin(), out.end(), shift);
-  std::copy(hold.slack.begin(), hold.slack.end(), slack);
+  if (slack != nullptr) std::copy(hold.slack.begin(), hold.slack.end(), slack);
   std::copy(link.is_free.begin(), link.is_free.end(), is_free);
   *result = r;
 }
@@ -337,10 +346,10 @@ int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64
     const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
     const Link link = prepare(in, o).link;
     const std::vector<int64_t> movable = movable_shifts(link, {shift, static_cast<std::size_t>(n_jobs)});
-    int64_t work = 0;
-    const Interval excess = excess_interval(link, movable, &work);
+    Budget budget(std::numeric_limits<int64_t>::max(), o.deadline_ns, o.cancel);
+    const Interval excess = excess_interval(link, movable, &budget.work);
     Hold h;
-    if (slack != nullptr) h = hold_of(link, movable, o.slack_tolerance, &work);
+    if (slack != nullptr) h = hold_of(link, movable, o.slack_tolerance, budget);
     *score_lower = 1.0 - excess.upper / link.capacity;
     *score_upper = 1.0 - excess.lower / link.capacity;
     if (slack != nullptr) {
@@ -389,7 +398,7 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
   const int32_t rc = guarded([&] {
     require(n_links >= 0);
     if (n_links == 0) return;
-    require(job_offset != nullptr && capacity != nullptr && shift != nullptr && slack != nullptr);
+    require(job_offset != nullptr && capacity != nullptr && shift != nullptr);
     require(is_free != nullptr && result != nullptr && status != nullptr && period != nullptr);
     require(phase_offset != nullptr && job_offset[0] >= 0);
     for (int64_t i = 0; i < n_links; ++i) require(job_offset[i + 1] >= job_offset[i]);
@@ -404,9 +413,11 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
       const int64_t j = job_offset[i];
       const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
                      phase_length,          phase_rate, capacity[i]};
-      status[i] = guarded([&] { solve(in, o, shift + j, slack + j, is_free + j, result + i); });
+      status[i] =
+          guarded([&] { solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, result + i); });
       if (status[i] == CASSINI_ECANCELED) {
         stopped = CASSINI_ECANCELED;
+        std::fill(status + i, status + n_links, CASSINI_ECANCELED);
         return;
       }
     }

@@ -169,19 +169,34 @@ std::vector<int64_t> folded_turns(std::span<const int64_t> periods, std::span<co
 
 std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution) {
   const std::size_t n = periods.size();
-  std::vector<uint8_t> held(n, 1);
-  for (bool changed = resolution > 0; changed;) {
-    changed = false;
-    const std::vector<int64_t> turns = folded_turns(periods, held);
-    for (std::size_t j = 0; j < n; ++j) {
-      if (held[j] && turns[j] <= 2 * resolution) {
-        held[j] = 0;
-        changed = true;
-      }
-    }
+  std::vector<uint8_t> is_free(n, 0);
+  if (resolution == 0) return is_free;
+  SmallVector<int64_t, 64> common;  // [j * n + k] gcd of two periods
+  common.resize(n * n);
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t k = 0; k < j; ++k) common[j * n + k] = common[k * n + j] = std::gcd(periods[j], periods[k]);
   }
-  std::vector<uint8_t> is_free(n);
-  for (std::size_t j = 0; j < n; ++j) is_free[j] = held[j] ? 0 : 1;
+  SmallVector<uint8_t, 32> stale;  // R_j must be computed again: a job that shares a factor with j became free
+  SmallVector<std::size_t, 32> marked;
+  stale.assign(n, 1);
+  std::size_t left = n;
+  do {
+    marked.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      if (is_free[j] || (!stale[j] && left > 1)) continue;
+      stale[j] = 0;
+      int64_t turn = left > 1 ? 1 : periods[j];
+      for (std::size_t k = 0; k < n && turn < periods[j]; ++k) {
+        if (k != j && !is_free[k]) turn = lcm_capped(turn, common[j * n + k]);
+      }
+      if (turn <= 2 * resolution) marked.push_back(j);
+    }
+    for (const std::size_t j : marked) {
+      is_free[j] = 1;
+      for (std::size_t k = 0; k < n; ++k) stale[k] = stale[k] || common[j * n + k] > 1;
+    }
+    left -= marked.size();
+  } while (!marked.empty() && left > 0);
   return is_free;
 }
 

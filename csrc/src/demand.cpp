@@ -54,58 +54,56 @@ void merge_equal(AtomList& atoms, std::size_t first) {
   atoms.resize(kept);
 }
 
-// Each atom moves to the ends of its bin, mean kept: a mean-preserving spread.
-void spread_over_bins(AtomList& atoms, std::size_t first, double bin) {
-  const std::size_t n = atoms.size();
-  for (std::size_t i = first; i < n; ++i) {
-    const Atom atom = atoms[i];
-    const double low = std::floor(atom.value / bin) * bin;
-    const double part = (atom.value - low) / bin;
-    atoms[i] = {low, atom.weight * (1.0 - part)};
-    if (part > 0.0) atoms.push_back({low + bin, atom.weight * part});
-  }
-  merge_equal(atoms, first);
-}
+// Sums of levels in bins of a fixed width: no sorting, and no more atoms than bins however many sums there are.
+class Bins {
+ public:
+  Bins(Levels levels, double width) : outer_(levels == Levels::outer), width_(width) {}
 
-// The atoms of one bin become one at their mean: a mean-preserving contraction.
-void merge_bins(AtomList& atoms, std::size_t first, double bin) {
-  std::size_t kept = first;
-  for (std::size_t i = first; i < atoms.size();) {
-    const double index = std::floor(atoms[i].value / bin);
-    double weight = 0.0;
-    double sum = 0.0;
-    for (; i < atoms.size() && std::floor(atoms[i].value / bin) == index; ++i) {
-      weight += atoms[i].weight;
-      sum += atoms[i].weight * atoms[i].value;
+  void put(double value, double weight) {
+    const double low = std::floor(value / width_);
+    const auto index = static_cast<std::size_t>(low);
+    if (index + 2 > weight_.size()) {
+      weight_.resize(index + 2);
+      sum_.resize(index + 2);
     }
-    atoms[kept++] = {sum / weight, weight};
+    if (outer_) {  // to both ends of its bin, mean kept: a mean-preserving spread
+      const double part = value / width_ - low;
+      weight_[index] += weight * (1.0 - part);
+      weight_[index + 1] += weight * part;
+    } else {  // all of a bin becomes one atom at its mean: a mean-preserving contraction
+      weight_[index] += weight;
+      sum_[index] += weight * value;
+    }
   }
-  atoms.resize(kept);
-}
 
-void put_in_bins(AtomList& atoms, std::size_t first, Levels levels, double bin) {
-  if (levels == Levels::outer) spread_over_bins(atoms, first, bin);
-  if (levels == Levels::inner) merge_bins(atoms, first, bin);
-}
+  // Appends the atoms, ascending, and forgets them.
+  void take(AtomList& atoms) {
+    for (std::size_t i = 0; i < weight_.size(); ++i) {
+      // A weight can underflow to zero; such an atom has no mean and counts for nothing.
+      if (weight_[i] > 0.0)
+        atoms.push_back({outer_ ? static_cast<double>(i) * width_ : sum_[i] / weight_[i], weight_[i]});
+      weight_[i] = sum_[i] = 0.0;
+    }
+  }
 
-constexpr std::size_t kUnmerged = std::size_t{1} << 16;  // atoms of one interval before they are put in bins
+ private:
+  bool outer_;
+  double width_;
+  std::vector<double> weight_;
+  std::vector<double> sum_;
+};
 
 // All sums of an atom of a in [a0, a1) and one of b in [b0, b1), from out.atoms[first] on.
 void sum_levels(const Demand& a, std::size_t a0, std::size_t a1, const Demand& b, std::size_t b0, std::size_t b1,
-                double drop, const Limits& limits, Levels levels, double bin, Demand& out, std::size_t first) {
+                double drop, const Limits& limits, Demand& out, std::size_t first) {
   for (std::size_t i = a0; i < a1; ++i) {
     for (std::size_t k = b0; k < b1; ++k) {
       const double value = a.atoms[i].value + b.atoms[k].value;
       if (value > drop) out.atoms.push_back({value, a.atoms[i].weight * b.atoms[k].weight});
     }
-    if (levels != Levels::exact && out.atoms.size() - first > kUnmerged) {
-      merge_equal(out.atoms, first);
-      put_in_bins(out.atoms, first, levels, bin);
-    }
     if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
   }
   if (a1 - a0 > 1 && b1 - b0 > 1) merge_equal(out.atoms, first);
-  put_in_bins(out.atoms, first, levels, bin);
   if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
 }
 
@@ -131,22 +129,36 @@ Demand fold(const Circle& circle, int64_t turn, bool probability) {
       events.push_back({to - turn, s.level, -1});
     }
   }
-  std::sort(events.begin(), events.end(), [](const Event& x, const Event& y) { return x.at < y.at; });
+  std::sort(events.begin(), events.end(), [](const Event& x, const Event& y) {
+    return x.at != y.at ? x.at < y.at : x.change > y.change;  // a level that closes and opens at once never counts 0
+  });
 
   const double unit = probability ? 1.0 / static_cast<double>(samples) : 1.0;
   Demand out;
   clear(out, turn, probability ? 1.0 : static_cast<double>(samples));
+  SmallVector<int32_t, 8> active;  // levels with a count, ascending: few, however many levels the job has
+  int64_t silent = samples;
+  for (std::size_t l = 0; l < count.size(); ++l) {
+    if (count[l] > 0) active.push_back(static_cast<int32_t>(l));
+    silent -= count[l];
+  }
   std::size_t e = 0;
   for (int64_t at = 0; at < turn;) {
-    for (; e < events.size() && events[e].at == at; ++e)
-      count[static_cast<std::size_t>(events[e].level)] += events[e].change;
-    const std::size_t first = out.atoms.size();
-    int64_t silent = samples;
-    for (const int64_t c : count) silent -= c;
-    if (silent > 0) out.atoms.push_back({0.0, static_cast<double>(silent) * unit});
-    for (std::size_t l = 0; l < count.size(); ++l) {
-      if (count[l] > 0) out.atoms.push_back({circle.levels[l], static_cast<double>(count[l]) * unit});
+    for (; e < events.size() && events[e].at == at; ++e) {
+      int64_t& now = count[static_cast<std::size_t>(events[e].level)];
+      const auto place = std::lower_bound(active.begin(), active.end(), events[e].level);
+      if (now == 0) active.insert(place, events[e].level);
+      now += events[e].change;
+      silent -= events[e].change;
+      if (now == 0) active.remove(place);
     }
+    const std::size_t first = out.atoms.size();
+    if (silent > 0) out.atoms.push_back({0.0, static_cast<double>(silent) * unit});
+    for (const int32_t l : active) {
+      const auto level = static_cast<std::size_t>(l);
+      out.atoms.push_back({circle.levels[level], static_cast<double>(count[level]) * unit});
+    }
+    if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
     close_interval(out, at, first);
     at = e < events.size() ? events[e].at : turn;
   }
@@ -182,6 +194,7 @@ void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Lim
   const int64_t turn = lcm_capped(a.turn, b.turn);
   if (turn >= kTooLarge) throw LimitExceeded{};
   clear(out, turn, a.weight * b.weight);
+  Bins bins(levels, bin);
   std::size_t ia = 0;
   // A demand with one interval is the same everywhere, however short its circle: it has no next change.
   int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
@@ -198,7 +211,17 @@ void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Lim
       const double value = a.atoms[a0].value + b.atoms[b0].value;
       if (value > drop) out.atoms.push_back({value, a.atoms[a0].weight * b.atoms[b0].weight});
     } else {
-      sum_levels(a, a0, a1, b, b0, b1, drop, limits, levels, bin, out, first);
+      if (levels == Levels::exact) {
+        sum_levels(a, a0, a1, b, b0, b1, drop, limits, out, first);
+      } else {
+        for (std::size_t i = a0; i < a1; ++i) {
+          for (std::size_t k = b0; k < b1; ++k) {
+            bins.put(a.atoms[i].value + b.atoms[k].value, a.atoms[i].weight * b.atoms[k].weight);
+          }
+        }
+        bins.take(out.atoms);
+        if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
+      }
       *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
     }
     close_interval(out, at, first);
@@ -221,10 +244,13 @@ void coarsen(Demand& demand, Levels levels, double bin) {
   if (levels == Levels::exact) return;
   Demand out;
   clear(out, demand.turn, demand.weight);
+  Bins bins(levels, bin);
   for (std::size_t i = 0; i < demand.size(); ++i) {
     const std::size_t first = out.atoms.size();
-    out.atoms.append(demand.atoms.begin() + demand.offset[i], demand.atoms.begin() + demand.offset[i + 1]);
-    put_in_bins(out.atoms, first, levels, bin);
+    for (std::size_t k = demand.offset[i]; k < demand.offset[i + 1]; ++k) {
+      bins.put(demand.atoms[k].value, demand.atoms[k].weight);
+    }
+    bins.take(out.atoms);
     close_interval(out, demand.begin[i], first);
   }
   demand = std::move(out);

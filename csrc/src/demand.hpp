@@ -47,11 +47,11 @@ struct Limits {
   int64_t max_events = 262144;
   int64_t max_levels = 65536;
   static constexpr std::size_t max_atoms = std::size_t{1} << 22;  // of one Demand; 64 MiB
-  static constexpr std::size_t max_steps = std::size_t{1} << 28;  // to read one marginal at all its kinks
+  static constexpr std::size_t max_kinks = std::size_t{1} << 22;  // of one marginal
 };
 
 // Job on its folded circle. `probability`: weights sum to 1 instead of the number of samples T/turn; for use where the
-// product of sample counts would leave the range in which doubles count exactly.
+// product of sample counts would leave the range in which doubles count exactly. LimitExceeded beyond max_atoms.
 Demand fold(const Circle& circle, int64_t turn, bool probability);
 
 // The job at a uniformly random phase, independent of all else (a free job).

@@ -48,7 +48,13 @@ void fold_jobs(Link& link) {
     link.within_limits = events <= static_cast<double>(link.limits.max_events);
   }
   link.folded.clear();
-  for (std::size_t m = 0; m < n; ++m) link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
+  try {
+    for (std::size_t m = 0; m < n && link.within_limits; ++m) {
+      link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
+    }
+  } catch (const LimitExceeded&) {
+    link.within_limits = false;
+  }
 
   // Free and constant jobs: one distribution for the whole circle.
   int64_t work = 0;
@@ -84,6 +90,9 @@ Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double ca
   }
   std::stable_sort(link.movable.begin(), link.movable.end(),
                    [&](std::size_t x, std::size_t y) { return before(link.jobs[x], link.jobs[y]); });
+  double peak = 0.0;
+  for (const Circle& job : link.jobs) peak += job.peak;
+  link.noise = std::max(1e-12 * capacity, 4e-15 * peak);
   fold_jobs(link);
   return link;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 namespace cassini {
 namespace {
@@ -47,6 +48,7 @@ void Marginal::build(const Demand& demand, const Circle& job, double capacity, i
   } else {
     fold_events(demand, capacity);
   }
+  join_equal_intervals();
   const std::size_t n = at_.size() - 1;
   sum_.resize(n_levels * (n + 1));
   for (std::size_t l = 0; l < n_levels; ++l) {
@@ -161,10 +163,7 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
 }
 
 void Marginal::kinks(Kinks& out) const {
-  // Reading the marginal at every kink costs this much.
-  const double steps = static_cast<double>(at_.size()) * static_cast<double>(job_->edges.size()) *
-                       static_cast<double>(job_->segments.size());
-  if (steps > static_cast<double>(Limits::max_steps)) throw LimitExceeded{};
+  if (at_.size() * (job_->edges.size() + 1) > Limits::max_kinks) throw LimitExceeded{};
   out.clear();
   out.push_back(0);
   for (std::size_t i = 0; i + 1 < at_.size(); ++i) {
@@ -172,6 +171,88 @@ void Marginal::kinks(Kinks& out) const {
   }
   std::sort(out.begin(), out.end());
   out.erase_from(std::unique(out.begin(), out.end()));
+}
+
+void Marginal::profile(Kinks& shifts, Values& values) const {
+  constexpr std::size_t kFew = 8192;
+  kinks(shifts);
+  values.resize(shifts.size());
+  if (shifts.size() * arc_.size() <= kFew) {
+    at_all(shifts, values.data());
+  } else {
+    sweep(shifts, values);
+  }
+}
+
+void Marginal::sweep(const Kinks& shifts, Values& values) const {
+  struct Bend {
+    int64_t at;
+    double change;  // of slope
+  };
+  constexpr std::size_t kAnchor = 1024;  // kinks between exact readings, so that rounding cannot add up
+  const std::size_t n = at_.size() - 1;
+  std::vector<Bend> bends;
+  double slope = 0.0;  // right of shift 0
+  for (const Arc& arc : arc_) {
+    const double* rate = rate_.data() + arc.level * n;
+    const int64_t end = arc.start + arc.rest < turn_ ? arc.start + arc.rest : arc.start + arc.rest - turn_;
+    slope += rate[interval_of(end)] - rate[interval_of(arc.start)];
+    for (std::size_t i = 0; i < n; ++i) {
+      const double change = rate[i] - rate[i == 0 ? n - 1 : i - 1];
+      if (change == 0.0) continue;
+      bends.push_back({wrap(at_[i] - end, turn_), change});
+      bends.push_back({wrap(at_[i] - arc.start, turn_), -change});
+    }
+  }
+  std::sort(bends.begin(), bends.end(), [](const Bend& x, const Bend& y) { return x.at < y.at; });
+  std::size_t b = 0;
+  while (b < bends.size() && bends[b].at == 0) ++b;  // already in the slope
+  double value = 0.0;
+  int64_t here = 0;
+  for (std::size_t k = 0; k < shifts.size(); ++k) {
+    for (; b < bends.size() && bends[b].at <= shifts[k]; ++b) {
+      value += slope * static_cast<double>(bends[b].at - here);
+      here = bends[b].at;
+      slope += bends[b].change;
+    }
+    value += slope * static_cast<double>(shifts[k] - here);
+    here = shifts[k];
+    if (k % kAnchor == 0) value = at(here) / scale_;
+    values[k] = value * scale_;
+  }
+}
+
+int64_t Marginal::next_kink(int64_t shift, int direction) const {
+  int64_t nearest = turn_;
+  const int64_t s = wrap(shift, turn_);
+  for (const Edge& edge : job_->edges) {
+    const int64_t x = wrap(edge.at + s, turn_);
+    const std::size_t i = interval_of(x);
+    int64_t gap = at_[i + 1] - x;
+    if (direction < 0) gap = x > at_[i] ? x - at_[i] : at_[i] - (i > 0 ? at_[i - 1] : at_[at_.size() - 2] - turn_);
+    nearest = std::min(nearest, gap);
+  }
+  return nearest;
+}
+
+// Breakpoints at which no level's rate changes are no kinks.
+void Marginal::join_equal_intervals() {
+  const std::size_t n = at_.size() - 1;
+  const std::size_t n_levels = job_->levels.size();
+  SmallVector<uint32_t, 32> kept;
+  for (std::size_t i = 0; i < n; ++i) {
+    bool changes = i == 0;
+    for (std::size_t l = 0; l < n_levels && !changes; ++l) changes = rate_[l * n + i] != rate_[l * n + i - 1];
+    if (changes) kept.push_back(static_cast<uint32_t>(i));
+  }
+  if (kept.size() == n) return;
+  for (std::size_t l = 0; l < n_levels; ++l) {
+    for (std::size_t i = 0; i < kept.size(); ++i) rate_[l * kept.size() + i] = rate_[l * n + kept[i]];
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) at_[i] = at_[kept[i]];
+  at_[kept.size()] = turn_;
+  at_.resize(kept.size() + 1);
+  rate_.resize(n_levels * kept.size());
 }
 
 }  // namespace cassini

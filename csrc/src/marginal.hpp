@@ -11,6 +11,7 @@
 namespace cassini {
 
 using Kinks = SmallVector<int64_t, 48>;
+using Values = SmallVector<double, 48>;
 
 // Mean excess that a job adds to a demand, for every shift. With h a level of the job and f(x) = (x - C)+, put
 // g_h(c) = E[f(D(c) + h) - f(D(c))]. Given the residue c, the job's demand is independent of D beyond c modulo
@@ -31,11 +32,24 @@ class Marginal {
   int64_t turn() const { return turn_; }
 
   // Shifts in [0, turn) at which the slope may change, ascending, distinct; always holds 0.
+  // LimitExceeded where there are more than max_kinks.
   void kinks(Kinks& out) const;
+
+  // All kinks and the marginal at each. With many kinks by one sweep over the changes of slope, O(n log n).
+  void profile(Kinks& shifts, Values& values) const;
+
+  // At most so many kinks; and demand levels touched to read the marginal at one of them.
+  std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
+  int64_t reading_cost() const { return static_cast<int64_t>(job_->edges.size() + arc_.size()); }
+
+  // Ticks from `shift` to the next kink later (direction 1) or earlier (-1), at most turn().
+  int64_t next_kink(int64_t shift, int direction) const;
 
  private:
   std::size_t interval_of(int64_t x) const;  // x in [0, turn)
   void fold_events(const Demand& demand, double capacity);
+  void join_equal_intervals();
+  void sweep(const Kinks& shifts, Values& values) const;
 
   const Circle* job_ = nullptr;
   int64_t turn_ = 1;

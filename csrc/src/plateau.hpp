@@ -11,18 +11,15 @@
 
 namespace cassini {
 
-// Rounding noise of a mean excess, as a share of the capacity.
-inline constexpr double kNoise = 1e-12;
-
 struct Reach {
   int64_t early = 0;  // ticks towards smaller shifts
   int64_t late = 0;
   bool everywhere = false;  // no shift is worse: early and late mean nothing
 };
 
-// How far the job of `marginal` may move from `shift` with marginal.at(.) <= limit all the way. `kinks` are those of the
-// marginal.
-Reach reach(const Marginal& marginal, std::span<const int64_t> kinks, int64_t shift, double limit);
+// How far the job of `marginal` may move from `shift` with marginal.at(.) <= limit all the way; less where
+// more than `readable` kinks make that too much to find out.
+Reach reach(const Marginal& marginal, int64_t shift, double limit, std::size_t readable, int64_t* work);
 
 struct Optimum {
   int64_t shift = 0;
@@ -30,15 +27,15 @@ struct Optimum {
 };
 
 // The middle of the widest interval on which the marginal is least; the first on ties.
-Optimum widest_minimum(const Marginal& marginal, std::span<const int64_t> kinks, double noise);
+Optimum widest_minimum(const Marginal& marginal, double noise);
 
 struct Hold {
   std::vector<int64_t> slack;  // [jobs of the link] ticks
   int64_t hold = 0;            // ticks
 };
 
-// Slack and hold of given shifts [movable]; exact slack, certified hold. `tolerance` is a mean excess in the link's unit.
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t* work);
+// Slack and hold of given shifts [movable]: exact slack, certified hold; out of time, less. `tolerance` is a mean excess in the link's unit.
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget);
 
 // Moves single jobs within their plateaus as long as that raises the least slack; the excess never grows.
 void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget);

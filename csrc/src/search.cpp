@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::size_t kBranching = 48;         // more movable jobs get local search only
 constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
-constexpr std::size_t kMaxEdgePairs = 1 << 22;
-constexpr double kPrune = 1e-11;  // of the capacity: a branch must promise more than this
+constexpr std::size_t kMaxEdgePairs = 1 << 20;
+constexpr int64_t kFirstAnswer = 256;  // nodes
+constexpr double kPrune = 1e-11;       // of the capacity: a branch must promise more than this
 
 // Meetings of opposite edges of job k with job i at shift 0: shifts of k modulo gcd(T_k, T_i), and all lifts of them.
 struct Meetings {
@@ -30,6 +31,7 @@ Meetings meetings(const Circle& k, const Circle& i, int64_t turn) {
   out.lifts = turn / out.step;
   if (k.edges.size() * i.edges.size() > kMaxEdgePairs) {
     out.usable = false;
+    if (!out.usable) out.offset.clear();
     return out;
   }
   for (const Edge& a : k.edges) {
@@ -82,19 +84,32 @@ class Search {
   Search(const Link& link, Budget& budget) : link_(link), budget_(budget), n_(link.size()) {}
 
   Found run() {
-    noise_ = kPrune * link_.capacity;
+    noise_ = std::max(kPrune * link_.capacity, 10.0 * link_.noise);
     best_.shift.assign(n_, 0);
-    if (n_ == 2) {
-      solve_pair();
-      return best_;
+    try {
+      if (n_ == 2) {
+        solve_pair();
+      } else {
+        solve_many();
+      }
+    } catch (const LimitExceeded&) {
+      best_.limited = true;
+      if (!has_answer_) best_.excess = link_.excess(best_.shift, &budget_.work);
+      best_.lower = std::min(best_.excess, std::max(floor_, link_.area_bound()));
     }
+    return best_;
+  }
+
+ private:
+  void solve_many() {
     floor_ = static_bound(link_, budget_);
     best_.excess = link_.excess(best_.shift, &budget_.work);
+    has_answer_ = true;
     start();
     bool proven = done();
     if (!proven && n_ <= kBranching) {
       prepare();
-      branch_from_root();
+      if (!cut_) branch_from_root();
       proven = exhaustive_ && !cut_;
     }
     if (proven) {
@@ -103,17 +118,14 @@ class Search {
       // What was left unexplored promises no less than open_, if every meeting was among it.
       best_.lower = std::min(best_.excess, cut_ && exhaustive_ ? std::max(floor_, open_) : floor_);
     }
-    return best_;
   }
 
- private:
   bool done() const { return best_.excess <= floor_ + noise_; }
 
   void solve_pair() {
     add(link_.base, link_.folded[0], 0, link_.capacity - link_.circle(1).peak, link_.limits, scratch_, &budget_.work);
     marginal_.build(scratch_, link_.circle(1), link_.capacity, &budget_.work);
-    marginal_.kinks(kinks_);
-    const Optimum best = widest_minimum(marginal_, kinks_, kNoise * link_.capacity);
+    const Optimum best = widest_minimum(marginal_, link_.noise);
     best_.shift[1] = best.shift;
     best_.excess = mean_excess(scratch_, link_.capacity) + best.excess;
     best_.lower = best_.excess;
@@ -139,8 +151,12 @@ class Search {
     Demand sum = link_.base;
     for (const std::size_t m : order) {
       left -= link_.circle(m).peak;
-      marginal_.build(sum, link_.circle(m), link_.capacity, &budget_.work);
-      shift[m] = least_kink().shift;
+      shift[m] = 0;
+      // The first answer is worth a few nodes more than there may be; after that what is left stands at 0.
+      if (budget_.nodes() < kFirstAnswer ? budget_.in_time() : budget_.left()) {
+        marginal_.build(sum, link_.circle(m), link_.capacity, &budget_.work);
+        shift[m] = least_kink().shift;
+      }
       add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, scratch_, &budget_.work);
       std::swap(sum, scratch_);
     }
@@ -150,7 +166,7 @@ class Search {
   void descend(std::vector<int64_t>& shift) {
     for (bool moved = true; moved && budget_.left();) {
       moved = false;
-      for (std::size_t m = 0; m < n_; ++m) {
+      for (std::size_t m = 0; m < n_ && budget_.left(); ++m) {
         link_.total(shift, m, scratch_, &budget_.work);
         marginal_.build(scratch_, link_.circle(m), link_.capacity, &budget_.work);
         const Optimum best = least_kink();
@@ -163,10 +179,8 @@ class Search {
   }
 
   Optimum least_kink() {
-    marginal_.kinks(kinks_);
-    budget_.work += static_cast<int64_t>(kinks_.size());
-    values_.resize(kinks_.size());
-    marginal_.at_all(kinks_, values_.data());
+    marginal_.profile(kinks_, values_);
+    budget_.work += static_cast<int64_t>(4 * kinks_.size());
     const auto least = static_cast<std::size_t>(std::min_element(values_.begin(), values_.end()) - values_.begin());
     return {kinks_[least], values_[least]};
   }
@@ -178,13 +192,20 @@ class Search {
   }
 
   void prepare() {
+    open_ = std::numeric_limits<double>::infinity();
     meet_.resize(n_ * n_);
     twin_.assign(n_, n_);
     for (std::size_t k = 0; k < n_; ++k) {
       for (std::size_t i = 0; i < n_; ++i) {
         if (i == k) continue;
+        if (!budget_.left()) {
+          cut_ = true;
+          open_ = floor_;
+          return;
+        }
         meet_[k * n_ + i] = meetings(link_.circle(k), link_.circle(i), link_.turn[k]);
         exhaustive_ = exhaustive_ && meet_[k * n_ + i].usable;
+        budget_.work += static_cast<int64_t>(link_.circle(k).edges.size() * link_.circle(i).edges.size());
       }
       // Jobs are in content order, so equal ones are neighbours.
       if (k > 0 && link_.circle(k) == link_.circle(k - 1)) twin_[k] = k - 1;
@@ -192,7 +213,6 @@ class Search {
     nodes_.resize(n_);
     placed_.assign(n_, 0);
     shift_.assign(n_, 0);
-    open_ = std::numeric_limits<double>::infinity();
   }
 
   void branch_from_root() {
@@ -274,7 +294,7 @@ class Search {
       const auto first = candidates.marginal.begin();
       node.argleast[k] = static_cast<std::size_t>(std::min_element(first, candidates.marginal.end()) - first);
       const double least = candidates.marginal[node.argleast[k]];
-      budget_.work += static_cast<int64_t>(candidates.size());
+      budget_.work += static_cast<int64_t>(candidates.size() * (1 + link_.circle(k).segments.size()) / 2);
       node.least[k] = all_meetings_known(k) ? least : 0.0;
       bound += node.least[k];
     }
@@ -348,8 +368,8 @@ class Search {
         open_ = std::min(open_, pick.bound);  // the smallest of those left
         return;
       }
-      kill(node, pick.job, pick.shift);
       descend_into(depth, pick);
+      kill(node, pick.job, pick.shift);  // only now: below, an equal job may still stand at the same shift
     }
   }
 
@@ -381,6 +401,7 @@ class Search {
   double floor_ = 0.0;  // no shifts have less excess
   double noise_ = 0.0;
   double open_ = 0.0;              // least bound among what was not explored
+  bool has_answer_ = false;        // best_.excess is that of best_.shift
   bool exhaustive_ = true;         // every meeting can be enumerated
   bool cut_ = false;               // the budget ended the search
   std::vector<Meetings> meet_;     // [k * n + i]
@@ -392,7 +413,7 @@ class Search {
   Marginal marginal_;
   Kinks kinks_;
   std::vector<int64_t> fresh_;
-  std::vector<double> values_;
+  Values values_;
 };
 
 }  // namespace

@@ -13,9 +13,10 @@ struct Found {
   std::vector<int64_t> shift;  // [movable], each in [0, turn)
   double excess = 0.0;         // mean, at shift
   double lower = 0.0;          // no shifts have less, proven
+  bool limited = false;        // the search met the limits of folding and stopped there
 };
 
-// Requires link.within_limits. LimitExceeded where a partial placement has too many levels.
+// Requires link.within_limits. LimitExceeded where not even one placement of all jobs can be scored.
 //
 // Facts the search stands on. F is the mean excess.
 //  * F2, sharpened: moving a group of jobs against the rest, F is piecewise linear, and a kink is convex only where a

@@ -75,6 +75,15 @@ class SmallVector {
     if (count > 0) std::memcpy(static_cast<void*>(data_ + size_), static_cast<const void*>(from), count * sizeof(T));
     size_ += count;
   }
+  void insert(const T* before, const T& value) {
+    const auto at = static_cast<std::size_t>(before - data_);
+    push_back(value);
+    std::rotate(data_ + at, data_ + size_ - 1, data_ + size_);
+  }
+  void remove(const T* at) {
+    std::copy(data_ + (at - data_) + 1, data_ + size_, data_ + (at - data_));
+    --size_;
+  }
   void erase_from(const T* from) { size_ = static_cast<std::size_t>(from - data_); }
 
  private:

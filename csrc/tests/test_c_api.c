@@ -50,6 +50,20 @@ static void test_two_jobs(void) {
   CHECK(fabs(excess[0] - 40e6 * 114.0 / 255.0) < 1e-3 && excess[1] == 0.0 && excess[2] == excess[0]);
 }
 
+static void test_optional_outputs_and_long_deadlines(void) {
+  int64_t shift[2];
+  uint8_t is_free[2];
+  cassini_result result;
+  cassini_options options;
+  result.size = (int64_t)sizeof result;
+  cassini_default_options(&options);
+  options.deadline_ns = INT64_MAX - 1; /* must not overflow when added to the clock */
+  CHECK(cassini_solve_link(2, period, offset, start, length, rate, 50 * GBPS, &options, shift, NULL, is_free,
+                           &result) == CASSINI_OK);
+  CHECK(result.score_lower == 1.0 && result.optimal == 1 && result.hold == 0);
+  CHECK(result.stopped_by == CASSINI_STOP_COMPLETE);
+}
+
 static void test_batch(void) {
   const int64_t job_offset[3] = {0, 2, 3};
   const int64_t periods[3] = {255 * MS, 255 * MS, 100 * MS};
@@ -113,6 +127,9 @@ static void test_bad_calls(void) {
   cassini_default_options(&options);
   options.method = 7;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
+  cassini_default_options(&options);
+  options.reserved = 1;
+  CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
   result.size = 0;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
   CHECK(cassini_solve_link(2, period, offset, start, length, rate, 1, NULL, NULL, slack, is_free, &result) ==
@@ -127,6 +144,7 @@ int main(void) {
   CHECK(strlen(cassini_version()) >= 5);
   for (status = -1; status < 10; ++status) CHECK(cassini_strerror(status) != NULL);
   test_two_jobs();
+  test_optional_outputs_and_long_deadlines();
   test_batch();
   test_bad_calls();
   printf("%d failed checks\n", failures);

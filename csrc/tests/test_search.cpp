@@ -52,6 +52,42 @@ TEST(bounds_hold_whatever_the_node_limit) {
   }
 }
 
+TEST(equal_jobs_may_stand_at_the_same_shift) {
+  // What was explored for one of several equal jobs is dead for the others only afterwards, not below.
+  const auto solve = [](const std::vector<std::pair<int, std::vector<Phase>>>& kinds, double capacity) {
+    std::vector<Circle> jobs;
+    for (const auto& [count, phases] : kinds) {
+      for (int i = 0; i < count; ++i) jobs.push_back(make_circle(15, phases, 1));
+    }
+    const std::size_t n = jobs.size();
+    const Link link = make_link(std::move(jobs), std::vector<uint8_t>(n, 0), capacity, {});
+    Budget budget(kNone, kNone, nullptr);
+    return 1.0 - search(link, budget).excess / capacity;
+  };
+  const double first = solve(
+      {{3, {{14, 3, 1}}}, {2, {{7, 2, 4}, {14, 6, 6}, {7, 7, 3}}}, {1, {{0, 4, 10}, {3, 1, 4}, {4, 3, 12}}}}, 12.0);
+  CHECK(std::abs(first - 0.738888888888889) < 1e-12);
+  const double second =
+      solve({{2, {{9, 4, 6}, {1, 1, 7}}}, {3, {{4, 4, 2}}}, {1, {{14, 6, 8}, {7, 5, 6}, {11, 3, 12}}}}, 13.0);
+  CHECK(std::abs(second - 12.0 / 13.0) < 1e-12);
+
+  std::mt19937 rng(37);
+  const std::array<int64_t, 2> periods{5, 6};
+  for (int round = 0; round < 150; ++round) {
+    Problem p = random_problem(rng, 2, periods, 2);
+    const std::size_t copies = 2 + static_cast<std::size_t>(round) % 2;
+    for (std::size_t i = 0; i < copies; ++i) {
+      p.period.push_back(p.period[1]);
+      p.phases.push_back(p.phases[1]);
+    }
+    p.capacity = 2 + round % 12;
+    const Link link = link_of(p);
+    Budget budget(kNone, kNone, nullptr);
+    const Found found = search(link, budget);
+    CHECK(std::abs(found.excess - best_by_ticks(p)) < 1e-9);
+  }
+}
+
 TEST(overloaded_links_whose_root_already_reaches_the_best_are_proven) {
   // Peaks and loads such that the room bound alone decides, at the root or below it.
   std::mt19937 rng(36);

@@ -236,7 +236,7 @@ cdef class Link:
         self.phase_rate = np.asarray(phase_rate)
         self.capacity = capacity
 
-    def _solve(self, Options options not None, node_limit=None, const int32_t[::1] cancel=None):
+    def _solve(self, Options options not None, node_limit=None, const int32_t[::1] cancel=None, bint with_slack=True):
         """cassini_solve_link. ``node_limit`` replaces that of the options. None: canceled."""
         cdef LinkAnswer answer = LinkAnswer.__new__(LinkAnswer)
         answer.shift = new_array(self.n_jobs, int64_type)
@@ -248,8 +248,11 @@ cdef class Link:
         cdef const int64_t* starts = data(self.start_view)
         cdef const int64_t* lengths = data(self.length_view)
         cdef const int64_t* rates = data(self.rate_view)
+        cdef int64_t* slack_out = &slack[0] if with_slack else NULL
         cdef cassini_options c = options.c
         cdef int32_t status
+        if not with_slack:
+            slack[:] = 0
         if node_limit is not None:
             c.node_limit = node_limit
         if cancel is not None:
@@ -259,7 +262,7 @@ cdef class Link:
         answer.result.size = sizeof(cassini_result)
         with nogil:
             status = cassini_solve_link(self.n_jobs, &self.period_view[0], &self.offset_view[0], starts, lengths, rates,
-                                        self.capacity, &c, &shift[0], &slack[0], &is_free[0], &answer.result)
+                                        self.capacity, &c, &shift[0], slack_out, &is_free[0], &answer.result)
         if status == CASSINI_ECANCELED:
             return None
         raise_for(status, "solve_link")

@@ -32,7 +32,7 @@ MAX_ASSIGNMENTS = FEW_JOBS * MAX_Q * (1 + FEW_JOBS) + 1
 """Most assignments looked at, 1153: all that 8 jobs can have (anchor, q, the one left out or none; nothing)."""
 
 MAX_ANCHORS = 256
-"""Most anchors tried among hundreds of distinct iteration times: those that reach most others come first."""
+"""Most anchors tried among hundreds of jobs: those whose iteration time most others can reach."""
 
 _TIE = 1e-9
 
@@ -136,14 +136,15 @@ def _assignments(times: Times) -> list[Assignment]:
 
 
 def _anchors(times: Times) -> list[int]:
-    """The first active job of each distinct iteration time; at most ``MAX_ANCHORS``, those of most reach."""
+    """All active jobs; of too many, the first of each distinct iteration time, and of those the ones of most reach."""
+    active = np.flatnonzero(times.active).tolist()
+    if len(active) <= MAX_ANCHORS:
+        return active
     first: dict[int, int] = {}
-    for job in np.flatnonzero(times.active).tolist():
+    for job in active:
         first.setdefault(int(times.current[job]), job)
-    if len(first) > MAX_ANCHORS:
-        near = {t: int((times.active & (times.current <= t) & (t <= times.longest)).sum()) for t in first}
-        first = {t: first[t] for t in sorted(first, key=lambda t: (-near[t], first[t]))[:MAX_ANCHORS]}
-    return sorted(first.values())
+    near = {t: int((times.active & (times.current <= t) & (t <= times.longest)).sum()) for t in first}
+    return sorted(first[t] for t in sorted(first, key=lambda t: (-near[t], first[t]))[:MAX_ANCHORS])
 
 
 def _most_pairs_first(items: list[Assignment], times: Times) -> list[Assignment]:

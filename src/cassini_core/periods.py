@@ -40,8 +40,9 @@ SCORE_NODE_LIMIT_OF_MANY = 200
 LINK_NODE_LIMIT = 300
 """Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
 
-MAX_LINKS = 1_000
-"""Most link problems a component is judged by. Beyond, an even sample: the mean of 1000 tells paces apart."""
+MAX_LINKS = 500
+"""Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
+each, and the mean of 500 tells paces apart."""
 
 MAX_TURNS = 64
 """Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that are laid out. With more the

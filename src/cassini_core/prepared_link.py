@@ -155,8 +155,12 @@ class PreparedLink(_kernel.Link):
         node_limit: int | None = DEFAULT_NODE_LIMIT,
         deadline_s: float | None = None,
         cancel: npt.NDArray[np.int32] | None = None,
+        with_slack: bool = True,
     ) -> LinkAnswer:
         """Best shifts; see :func:`solve_link`. ``cancel[0] != 0`` stops the search.
+
+        Without ``with_slack`` optimal shifts are not centred on their plateau and slack and hold are 0: for callers
+        that need the score alone.
 
         Raises
         ------
@@ -168,30 +172,34 @@ class PreparedLink(_kernel.Link):
         options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s)
         _check_node_limit(node_limit)
         if cancel is not None:
-            return self._solve_to_the_end(options, node_limit, cancel)
+            return self._solve_to_the_end(options, node_limit, cancel, with_slack)
         first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
-        answer = self._solve_to_the_end(options, first_limit, None)
+        answer = self._solve_to_the_end(options, first_limit, None, with_slack)
         if answer.stopped_by != "nodes" or first_limit == node_limit:
             return answer
         if threading.current_thread() is not threading.main_thread():
-            return self._solve_to_the_end(options, node_limit, None)  # Ctrl-C never comes here
-        return self._solve_interruptibly(options, node_limit)
+            return self._solve_to_the_end(options, node_limit, None, with_slack)  # Ctrl-C never comes here
+        return self._solve_interruptibly(options, node_limit, with_slack)
 
     def _solve_to_the_end(
-        self, options: _kernel.Options, node_limit: int | None, cancel: npt.NDArray[np.int32] | None
+        self,
+        options: _kernel.Options,
+        node_limit: int | None,
+        cancel: npt.NDArray[np.int32] | None,
+        with_slack: bool,
     ) -> LinkAnswer:
-        answer = self._solve(options, node_limit, cancel)
+        answer = self._solve(options, node_limit, cancel, with_slack)
         if answer is None:
             raise KernelError("solve_link: canceled")
         return answer
 
-    def _solve_interruptibly(self, options: _kernel.Options, node_limit: int | None) -> LinkAnswer:
+    def _solve_interruptibly(self, options: _kernel.Options, node_limit: int | None, with_slack: bool) -> LinkAnswer:
         cancel = np.zeros(1, dtype=np.int32)
         outcome: list[LinkAnswer | BaseException] = []
 
         def work() -> None:
             try:
-                outcome.append(self._solve_to_the_end(options, node_limit, cancel))
+                outcome.append(self._solve_to_the_end(options, node_limit, cancel, with_slack))
             except BaseException as error:  # handed to the calling thread
                 outcome.append(error)
 

@@ -5,7 +5,8 @@
  * operation: the same input gives the same shifts on every machine, and the cost of an answer depends on the number of
  * edges, never on the resolution of time. Products of time and rate are summed in double after dividing all rates by
  * their greatest common divisor: the sums are exact while they stay below 2^53, and beyond that every score is still
- * within 1e-9 of the true one (the kernel is compiled without floating-point contraction, sums run in a fixed order).
+ * within 1e-9 of the true one, relative to max(1, |score|) (the kernel is compiled without floating-point contraction,
+ * sums run in a fixed order).
  *
  * Conventions. Every function returns a status and writes its outputs only when it returns CASSINI_OK. The caller owns
  * all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or signal out; each may be
@@ -15,7 +16,7 @@
  *
  *   n_jobs                         1 .. CASSINI_MAX_JOBS
  *   period        [n_jobs]         iteration times, ticks, 1 .. CASSINI_MAX_TICKS
- *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing from 0
+ *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing
  *   phase_start   [n_phases]       ticks, 0 <= start < period of its job
  *   phase_length  [n_phases]       ticks, 0 <= length <= period of its job; may wrap past the end of the iteration
  *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE; overlapping phases of one job add up
@@ -47,6 +48,7 @@ extern "C" {
 #define CASSINI_MAX_JOBS ((int64_t)1024)
 #define CASSINI_MAX_PHASES ((int64_t)1 << 17) /* of all jobs of one link together */
 #define CASSINI_MAX_ANGLES ((int64_t)1 << 20)
+#define CASSINI_MAX_SAMPLES ((int64_t)1 << 24) /* angles times jobs of METHOD_ANGLES */
 
 /* Status codes. */
 #define CASSINI_OK 0
@@ -56,7 +58,7 @@ extern "C" {
 #define CASSINI_ECANCELED 4 /* *options->cancel became non-zero before an answer was complete */
 
 /* Why a search stopped. */
-#define CASSINI_STOP_COMPLETE 0 /* proven */
+#define CASSINI_STOP_COMPLETE 0 /* the search ended by itself; METHOD_EXACT: proven */
 #define CASSINI_STOP_NODES 1    /* node_limit */
 #define CASSINI_STOP_DEADLINE 2 /* deadline_ns */
 #define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see below */
@@ -94,7 +96,7 @@ typedef struct cassini_result {
   double claimed_score; /* what the method itself says; differs from the score for METHOD_ANGLES only */
   int64_t hold;         /* ticks; all jobs may move anywhere within +-hold at once (F5) */
   int64_t nodes;        /* nodes counted */
-  int32_t optimal;      /* 1: score_lower >= upper_bound - 1e-9 */
+  int32_t optimal;      /* 1: score_lower >= upper_bound - 1e-9, relative to max(1, |score|) */
   int32_t stopped_by;   /* CASSINI_STOP_* */
 } cassini_result;
 
@@ -114,11 +116,13 @@ CASSINI_API int32_t cassini_default_options(cassini_options* options);
  *
  *   options                        may be null: defaults
  *   shift    [n_jobs]  out         ticks, 0 <= shift < period
- *   slack    [n_jobs]  out         ticks; see cassini_evaluate_link
+ *   slack    [n_jobs]  out         ticks; see cassini_evaluate_link. May be null: then optimal shifts are not centred
+ *                                  on their plateau, and result->hold is 0
  *   is_free  [n_jobs]  out         1 for a job whose shift does not matter (F1b), else 0
  *   result   [1]       in, out     result->size must be set
  *
- * Beyond max_events or max_levels the answer is certified bounds, optimal = 0, stopped_by = STOP_LIMITS.
+ * Beyond max_events or max_levels the answer is certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where
+ * the bounds happen to meet. Out of nodes or time, slack and hold may be less than there is, never more.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: exponential in n_jobs at worst, bounded by node_limit. */
 CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
                                        const int64_t* phase_start, const int64_t* phase_length,
@@ -131,12 +135,14 @@ CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, co
  *   score_lower  [1]  out          certified bounds on the score; equal within the limits of folding
  *   score_upper  [1]  out
  *   slack        [n_jobs]  out     ticks; the largest continuous move of this job alone, the same both ways, the others
- *                                  held, that keeps the score within slack_tolerance; at most period/2. May be null
+ *                                  held, that keeps the score within slack_tolerance; at most period/2. Less where
+ *                                  more kinks lie on the way than can be read (hundreds of phases). May be null
  *                                  together with hold: then neither is computed.
  *   hold         [1]  out          ticks; certified: any simultaneous moves of at most this keep the same promise
  *   is_free      [n_jobs]  out     may be null
  *
- * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events log events) per job. */
+ * Of the options resolution, slack_tolerance, deadline_ns, cancel and the limits are read; out of time, slack and hold
+ * may be less than there is, never more. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events) per job. */
 CASSINI_API int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
                                           const int64_t* phase_start, const int64_t* phase_length,
                                           const int64_t* phase_rate, int64_t capacity, const int64_t* shift,
@@ -169,7 +175,8 @@ CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, con
  *   status       [n_links] out     CASSINI_OK, or why this link was not solved; the others are solved all the same
  *
  * deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL only where the call itself makes no
- * sense (null pointers, offsets); ECANCELED stops at the link reached. */
+ * sense (null pointers, offsets); ECANCELED stops at the link reached: links before it are solved, all others have status
+ * ECANCELED and untouched outputs. */
 CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
                                         const int64_t* phase_offset, const int64_t* phase_start,
                                         const int64_t* phase_length, const int64_t* phase_rate, const int64_t* capacity,
