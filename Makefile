@@ -14,7 +14,7 @@ SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel test-python test-slow lint bench wheel check-wheel clean distclean
+.PHONY: help demo test test-kernel sanitize test-python test-slow lint bench wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -35,6 +35,13 @@ test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as er
 	  || { cat build/kernel.log; exit 1; }
 	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
+
+sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-behaviour sanitizers
+	@mkdir -p build
+	@$(ON_PATH) cmake -S . -B build/sanitize -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCASSINI_SANITIZE=address,undefined > build/sanitize.log || { cat build/sanitize.log; exit 1; }
+	@$(ON_PATH) cmake --build build/sanitize --parallel $(JOBS)
+	@$(ON_PATH) ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)

@@ -97,7 +97,7 @@ class LinkScore:
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidate:
-    """One candidate with its score, proof and shifts; see DESIGN "Ranking" for every definition.
+    """One candidate with its score, proof and shifts; docs/method.md defines every word.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class InputError(CassiniError, ValueError):
 
 
 class LimitError(CassiniError):
-    """An exact score needs more events or levels than the stated limits allow (DESIGN: F1).
+    """An exact score needs more events or levels than the stated limits allow (F1 in docs/method.md).
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
         if deadline.passed():
             raise _DeadlinePassed
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        return link.solve(resolution_ms=resolution_ms, node_limit=LINK_NODE_LIMIT).score_lower
+        return link.solve(resolution_ms=resolution_ms, node_limit=LINK_NODE_LIMIT, with_slack=False).score_lower
 
     try:
         return pace_problem(problem, tolerance, link_score)

@@ -363,7 +363,7 @@ def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Cal
 def _reached(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
     from .prepared_link import PreparedLink
 
-    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=LINK_NODE_LIMIT).score_lower
+    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=LINK_NODE_LIMIT, with_slack=False).score_lower
 
 
 def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
