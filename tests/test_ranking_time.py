@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placements import PAIR, mixed_scores, problem_of, up
 
-from cassini_core import Job, Phase, Problem
+from cassini_core import Candidate, Job, Link, Phase, Problem
 from cassini_core.link_pool import Deadline
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking import rank
@@ -163,3 +164,24 @@ def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
         took = time.monotonic() - sent
     assert rest == "interrupted\n"
     assert took < 2.0  # a second, and the end of the process
+
+
+@pytest.mark.parametrize("seed", [5, 26, 29])
+def test_pacing_never_beats_a_few_nodes_and_loses_the_link(seed: int) -> None:
+    """Nine jobs of round periods: a hasty score once paced one a few ns longer, which only made it free."""
+    rng = random.Random(seed)
+    jobs = tuple(
+        Job(
+            f"j{k}",
+            rng.choice([240, 300, 360, 400]),
+            [Phase(rng.uniform(0, 200), rng.uniform(5, 40), rng.uniform(5, 40)) for _ in range(4)],
+        )
+        for k in range(9)
+    )
+    problem = Problem(jobs, (Link("l", 50),), (Candidate("c", {job.id: ["l"] for job in jobs}),))
+    paced, natural = rank(problem, node_limit=2000).best, rank(problem, period_tolerance=0, node_limit=2000).best
+    assert paced is not None
+    assert natural is not None
+    assert paced.score is not None
+    assert natural.score is not None
+    assert paced.score >= natural.score - 1e-9

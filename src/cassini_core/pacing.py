@@ -42,13 +42,18 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
     if tolerance == 0:
         return problem
 
-    def link_score(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+    def link_score(
+        jobs: Sequence[Job],
+        capacity_gbps: float,
+        multipliers: Mapping[str, float] | None,
+        node_limit: int = LINK_NODE_LIMIT,
+    ) -> float:
         if deadline.passed():
             raise _DeadlinePassed
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        return link.solve(resolution_ms=resolution_ms, node_limit=LINK_NODE_LIMIT, with_slack=False).score_lower
+        return link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False).score_lower
 
     try:
-        return pace_problem(problem, tolerance, link_score)
+        return pace_problem(problem, tolerance, link_score, link_score)
     except _DeadlinePassed:
         return None

@@ -25,6 +25,9 @@ from .units import KBPS_PER_GBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ms_fr
 __all__ = ["harmonize", "lengthen", "pace_links", "pace_problem"]
 
 IntArray = npt.NDArray[np.int64]
+CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, int], float]
+"""A :data:`LinkScore` that takes a limit of search nodes as well."""
+
 LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
 """Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
 
@@ -40,13 +43,19 @@ SCORE_NODE_LIMIT_OF_MANY = 200
 LINK_NODE_LIMIT = 300
 """Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
 
+CAREFUL_NODE_LIMIT = 20_000
+"""Search nodes per link when a chosen assignment is compared with changing nothing; less with more than 20 links."""
+
 MAX_LINKS = 500
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
 each, and the mean of 500 tells paces apart."""
 
-MAX_TURNS = 64
+MAX_TURNS = 1024
 """Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that are laid out. With more the
 common base is fine, a score takes tens of milliseconds, and phases are close to independent: as such they count."""
+
+_TURNS_OF_A_SCORE = 64
+"""The node limit bounds a score: beyond so many turns it costs no more."""
 
 MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
@@ -102,15 +111,21 @@ def harmonize(
     if score is not None and capacity_gbps is not None:
         raise InputError("harmonize: expected capacity_gbps or score, got both")
     loud = sorted((job for job in jobs if kbps_from_gbps(_loudest_gbps(job)) > 0), key=lambda job: job.id)
-    score = score or _best_score_on_link(loud, capacity_gbps)
     left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
+
+    def paced(paces: IntArray) -> list[Job]:
+        return [lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]
 
     def value(paces: IntArray) -> float:
         nonlocal left
         left -= 1
-        return float(score([lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]))
+        return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
 
-    chosen, reached = choose(Times.of(_ticks(loud), tolerance), value, lambda _: 1.0 if left > 0 else -math.inf)
+    kernel = _best_score_on_link(loud, capacity_gbps)
+    node_limit = SCORE_NODE_LIMIT if len(loud) <= 4 else SCORE_NODE_LIMIT_OF_MANY
+    careful = None if score else lambda paces: kernel(paced(paces), CAREFUL_NODE_LIMIT)
+    ceiling = lambda _: 1.0 if left > 0 else -math.inf  # noqa: E731
+    chosen, reached = choose(Times.of(_ticks(loud), tolerance), value, ceiling, careful)
     paces = dict(zip((job.id for job in loud), chosen.paces.tolist(), strict=True))
     natural = dict(zip((job.id for job in jobs), _ticks(jobs), strict=True))
     lengthening = {job_id: (paces.get(job_id, period) - period) / period for job_id, period in natural.items()}
@@ -139,7 +154,12 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     return Job(job.id, ms_from_ticks(pace_ticks), tuple(phases))
 
 
-def pace_problem(problem: Problem, tolerance: float, link_score: LinkScore | None = None) -> Problem:
+def pace_problem(
+    problem: Problem,
+    tolerance: float,
+    link_score: LinkScore | None = None,
+    careful_score: CarefulLinkScore | None = None,
+) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`."""
     capacity = {link.id: link.capacity_gbps for link in problem.links}
     links: list[tuple[float, Mapping[str, float]]] = []
@@ -149,7 +169,7 @@ def pace_problem(problem: Problem, tolerance: float, link_score: LinkScore | Non
             for link, multiplier in route.items():
                 users.setdefault(link, {})[job_id] = multiplier
         links += [(capacity[link], on_it) for link, on_it in users.items() if len(on_it) > 1]
-    paces = pace_links(problem.jobs, links, tolerance, link_score)
+    paces = pace_links(problem.jobs, links, tolerance, link_score, careful_score=careful_score)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -165,6 +185,7 @@ def pace_links(
     tolerance: float,
     link_score: LinkScore | None = None,
     *,
+    careful_score: CarefulLinkScore | None = None,
     max_bases: int | None = None,
 ) -> dict[str, int]:
     """Paces for jobs that meet on several links: those of all candidates together.
@@ -185,6 +206,9 @@ def pace_links(
         Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
         score the kernel reaches within ``LINK_NODE_LIMIT`` nodes, which is the link's bound for up to three jobs. For
         more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
+    careful_score : callable, optional
+        The same with a limit of search nodes as its fourth argument, for the last comparison with changing nothing.
+        Default: the kernel if ``link_score`` is not given, else none is made.
     max_bases : int, optional
         Most bases per component; 1 is F6 to the letter.
 
@@ -208,14 +232,17 @@ def pace_links(
     if tolerance == 0 or len(set(paces.values())) < 2:
         return paces
     by_id = {job.id: job for job in jobs}
+    if link_score is None and careful_score is None:
+        careful_score = _reached
     components = _components(by_id, links)
     n_links = sum(map(len, components))
     for component in components:
         work = max(1_000, MAX_WORK * len(component) // n_links)
         judge = _LinkMean(by_id, component, link_score or _reached, work)
+        careful = judge.careful(careful_score) if careful_score else None
         times = Times.of(_ticks(judge.jobs), tolerance, judge.meet)
         for _ in range(len(judge.jobs) if max_bases is None else max_bases):
-            chosen, _value = choose(times, judge.value, judge.ceiling)
+            chosen, _value = choose(times, judge.value, judge.ceiling, careful)
             if chosen.q == 0:
                 break
             times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
@@ -253,6 +280,20 @@ class _LinkMean:
         gains = [self._ask(link, paces) - self._ask(link, self._natural) for link in self._touched(paces)]
         return math.fsum(gains) / len(self._links)
 
+    def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
+        """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
+        limit = max(LINK_NODE_LIMIT, min(CAREFUL_NODE_LIMIT, 20 * CAREFUL_NODE_LIMIT // max(1, len(self._links))))
+
+        def value(paces: IntArray) -> float:
+            known, left, hasty = self._known, self._left, self._score
+            self._known, self._score = {}, lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
+            try:
+                return self.value(paces)
+            finally:
+                self._known, self._left, self._score = known, left, hasty
+
+        return value
+
     def ceiling(self, paces: IntArray) -> float:
         if self._left <= 0:
             return -math.inf
@@ -273,7 +314,7 @@ class _LinkMean:
             jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, periods, strict=True)]
             multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
             self._known[key] = float(self._score(jobs, capacity, multipliers))
-            self._left -= turns
+            self._left -= min(turns, _TURNS_OF_A_SCORE)
         return self._known[key]
 
 
@@ -345,25 +386,32 @@ def _peak_gbps(job: Job) -> float:
     return peak / KBPS_PER_GBPS
 
 
-def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Callable[[Sequence[Job]], float]:
+def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
         capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
     else:
         capacity = max(map(_peak_gbps, loud), default=1.0)
 
-    def score(jobs: Sequence[Job]) -> float:
-        from .link import solve_link  # the kernel is needed only here
+    def score(jobs: Sequence[Job], node_limit: int) -> float:
+        from .prepared_link import PreparedLink  # the kernel is needed only here
 
-        node_limit = SCORE_NODE_LIMIT if len(jobs) <= 4 else SCORE_NODE_LIMIT_OF_MANY
-        return solve_link(jobs, capacity, node_limit=node_limit).score if jobs else 1.0
+        if not jobs:
+            return 1.0
+        return PreparedLink.from_jobs(jobs, capacity).solve(node_limit=node_limit, with_slack=False).score_lower
 
     return score
 
 
-def _reached(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> float:
+def _reached(
+    jobs: Sequence[Job],
+    capacity_gbps: float,
+    multipliers: Mapping[str, float] | None,
+    node_limit: int = LINK_NODE_LIMIT,
+) -> float:
     from .prepared_link import PreparedLink
 
-    return PreparedLink.from_jobs(jobs, capacity_gbps, multipliers).solve(node_limit=LINK_NODE_LIMIT, with_slack=False).score_lower
+    link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    return link.solve(node_limit=node_limit, with_slack=False).score_lower
 
 
 def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
