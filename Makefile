@@ -14,7 +14,7 @@ SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize test-python test-slow lint bench wheel check-wheel clean distclean
+.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -58,6 +58,13 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 
 bench: $(VENV)/.installed ## time the Python entry points
 	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+
+count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
+	@mkdir -p build
+	@$(ON_PATH) cmake -S . -B build/bench -DCASSINI_BENCH=ON -DCMAKE_BUILD_TYPE=Release > build/bench.log \
+	  || { cat build/bench.log; exit 1; }
+	@$(ON_PATH) cmake --build build/bench --parallel $(JOBS) > build/bench.log || { cat build/bench.log; exit 1; }
+	@$(PY) bench/kernel/count_instructions.py build/bench/bench/kernel/bench_kernel
 
 wheel: $(VENV)/.tools ## source distribution and wheel in dist/
 	@rm -rf dist && mkdir -p build
