@@ -107,6 +107,59 @@ void sum_levels(const Demand& a, std::size_t a0, std::size_t a1, const Demand& b
   if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
 }
 
+// One atom per interval: where the jobs stand is certain, or of several levels only one can still matter.
+bool certain(const Demand& demand) {
+  if (demand.atoms.size() != demand.size()) return false;
+  // As many atoms as intervals can also be two here and none there.
+  for (std::size_t i = 0; i < demand.size(); ++i) {
+    if (demand.offset[i] != i) return false;
+  }
+  return true;
+}
+
+// What a demand that can never reach the capacity counts as: whatever is added, it stays below.
+constexpr double kNever = -1e300;
+
+// add() for certain demands with few intervals: one merge of two sorted lists into memory that is there already.
+void add_certain(const Demand& a, const Demand& b, int64_t shift, double drop, std::size_t most, Demand& out) {
+  int64_t* const begin = out.begin.overwrite(most);
+  Atom* const atoms = out.atoms.overwrite(most);
+  const int64_t turn = out.turn;
+  std::size_t ia = 0;
+  int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
+  const int64_t coordinate = b.size() == 1 ? 0 : wrap(-shift, b.turn);
+  std::size_t ib =
+      static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
+  int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
+  Atom atom_a = a.atoms[0];
+  Atom atom_b = b.atoms[ib];
+  std::size_t n = 0;
+  for (int64_t at = 0;;) {
+    const double value = atom_a.value + atom_b.value;
+    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, atom_a.weight * atom_b.weight};
+    if (n == 0 || atom.value != atoms[n - 1].value || atom.weight != atoms[n - 1].weight) {
+      begin[n] = at;
+      atoms[n++] = atom;
+    }
+    at = std::min(next_a, next_b);
+    if (at >= turn) break;
+    if (at == next_a) {
+      ia = ia + 1 < a.size() ? ia + 1 : 0;
+      next_a += a.end_of(ia) - a.begin[ia];
+      atom_a = a.atoms[ia];
+    }
+    if (at == next_b) {
+      ib = ib + 1 < b.size() ? ib + 1 : 0;
+      next_b += b.end_of(ib) - b.begin[ib];
+      atom_b = b.atoms[ib];
+    }
+  }
+  out.begin.resize(n);
+  out.atoms.resize(n);
+  uint32_t* const offset = out.offset.overwrite(n + 1);
+  for (std::size_t i = 0; i <= n; ++i) offset[i] = static_cast<uint32_t>(i);
+}
+
 }  // namespace
 
 Demand fold(const Circle& circle, int64_t turn, bool probability) {
@@ -194,6 +247,16 @@ void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Lim
   const int64_t turn = lcm_capped(a.turn, b.turn);
   if (turn >= kTooLarge) throw LimitExceeded{};
   clear(out, turn, a.weight * b.weight);
+  if (levels == Levels::exact && certain(a) && certain(b)) {
+    constexpr double kFew = 4096.0;
+    const double steps = (a.size() == 1 ? 0.0 : static_cast<double>(turn / a.turn) * static_cast<double>(a.size())) +
+                         (b.size() == 1 ? 0.0 : static_cast<double>(turn / b.turn) * static_cast<double>(b.size()));
+    if (steps <= kFew) {
+      add_certain(a, b, shift, drop, static_cast<std::size_t>(steps) + 2, out);
+      *work += static_cast<int64_t>(out.begin.size());
+      return;
+    }
+  }
   Bins bins(levels, bin);
   std::size_t ia = 0;
   // A demand with one interval is the same everywhere, however short its circle: it has no next change.

@@ -19,7 +19,7 @@ using AtomList = SmallVector<Atom, 24>;
 
 // At residues [begin[i], begin[i+1]) of a circle of `turn` ticks the demand is distributed as atoms
 // [offset[i], offset[i+1]), in ascending order of value, of total weight `weight`. Atoms that can never reach the
-// capacity may be missing.
+// capacity may be missing, or stand at a value far below zero.
 struct Demand {
   int64_t turn = 1;
   double weight = 1.0;

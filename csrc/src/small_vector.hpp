@@ -63,6 +63,13 @@ class SmallVector {
     for (std::size_t i = size_; i < size; ++i) ::new (data_ + i) T();
     size_ = size;
   }
+  // Room for `size` elements, whose values are not set; the old ones may be lost.
+  T* overwrite(std::size_t size) {
+    size_ = 0;
+    if (size > capacity_) grow(size);
+    size_ = size;
+    return data_;
+  }
   void assign(std::size_t size, const T& value) {
     const T copy = value;
     if (size > capacity_) grow(size);
