@@ -14,7 +14,7 @@ SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench wheel check-wheel clean distclean
+.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -56,7 +56,11 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@find csrc -type f \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
 	  -exec $(BIN)/clang-format --dry-run -Werror {} +
 
-bench: $(VENV)/.installed ## time the Python entry points
+bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
+	@$(PY) -m bench.link_report --out bench/results
+
+bench-quick: $(VENV)/.bench ## the same with few instances, into build/bench-quick: to see that all works
+	@$(PY) -m bench.link_report --quick --out build/bench-quick
 	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
@@ -104,6 +108,12 @@ $(VENV)/.tools: $(VENV)/.python pyproject.toml
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@echo "Building and installing cassini-core into $(VENV) ..."
 	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	@echo "Installing the peers of the benchmark into $(VENV) ..."
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["bench"])')
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.installed

@@ -103,6 +103,33 @@ def _drawn(family: str, load: float, index: int, n_jobs: int, phases: int, exact
     return Case(name, family, draw.jobs_of_load(rng, periods, load, counts))
 
 
+def tight_copies(n_jobs: int, count: int) -> list[Case]:
+    """Copies of one job that is Up for one ``n_jobs``-th of its iteration at full rate: they just fit, score 1."""
+    family = f"{n_jobs} copies that just fit"
+    cases = []
+    for index in range(count):
+        name = f"{family}, #{index}"
+        rng = random.Random(name)
+        period = draw.pick(rng, (240, 360, 480))
+        phase = Phase(draw.below(rng, period), period / n_jobs, CAPACITY_GBPS)
+        jobs = tuple(Job(f"j{k}", period, [phase]) for k in range(n_jobs))
+        cases.append(Case(name, family, jobs, optimal_score=1.0))
+    return cases
+
+
+def copies(n_jobs: int, count: int) -> list[Case]:
+    """Copies of one job of up to two phases, as replicas of one model are."""
+    family = f"{n_jobs} copies"
+    cases = []
+    for index in range(count):
+        name = f"{family}, #{index}"
+        rng = random.Random(name)
+        period, load = draw.pick(rng, EQUAL_MS), LOADS[index % 3]
+        one = draw.job(rng, "j", period, load * CAPACITY_GBPS / n_jobs, 1 + draw.below(rng, 2))
+        cases.append(Case(name, family, tuple(Job(f"j{k}", period, one.phases) for k in range(n_jobs))))
+    return cases
+
+
 def measured(per_set: int) -> list[Case]:
     """Iteration times with four decimals, as measurement gives them: within 0.4 % of a common base, nothing shared."""
     cases = []
@@ -234,6 +261,10 @@ def solved_families(quick: bool) -> Iterator[Case]:
         yield from equal(n_jobs, 3, per_load)
     for n_jobs in (3, 4, 5, 6):
         yield from equal(n_jobs, 3, max(1, n // 2) if n_jobs < 6 else max(1, n // 5), exactly=True)
+    for n_jobs in (4, 6):
+        yield from copies(n_jobs, 3 if quick else 6)
+    for n_jobs in (4, 6, 8):
+        yield from tight_copies(n_jobs, 1 if quick else 3)
     for n_jobs in MIXED_MS:
         yield from mixed(n_jobs, n)
     yield from measured(n)

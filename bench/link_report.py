@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     drawn = _draw(results, options.out, footnote + ("; quick run" if options.quick else ""))
     document = {"format": "cassini-bench-link/1", "quick": options.quick, "machine": about}
     document |= {"seconds": progress.seconds, **results}
-    _write(options.out / "link.json", json.dumps(_plain(document), indent=1, allow_nan=False) + "\n")
+    _write(options.out / "link.json", _json(document) + "\n")
     _write(options.out / "link.md", markdown(results, about, options.quick, drawn, progress.seconds))
     return 0
 
@@ -84,13 +84,25 @@ def markdown(
     return "\n".join(parts)
 
 
+def _json(value: Any, depth: int = 0) -> str:
+    """JSON with one line per record of a list, NaN as null, and floats to ten digits."""
+    indent = "\n" + " " * (depth + 1)
+    if isinstance(value, dict) and depth < 3:
+        items = [f"{json.dumps(str(key))}: {_json(one, depth + 1)}" for key, one in value.items()]
+        return "{" + indent + f",{indent}".join(items) + "}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[" + indent + f",{indent}".join(json.dumps(_plain(one)) for one in value) + "]"
+    return json.dumps(_plain(value), allow_nan=False)
+
+
 def _plain(value: Any) -> Any:
-    """What JSON can say: NaN becomes null."""
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return float(f"{value:.10g}") if math.isfinite(value) else None
+    return value
 
 
 def _write(path: Path, text: str) -> None:

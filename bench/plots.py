@@ -83,7 +83,9 @@ def _jobs(results: Result) -> None:
         times, cut = [run["peer_s"] for run in runs.values()], [run["at_least"] for run in runs.values()]
         _with_hollow(axes, list(runs), times, cut, color, peer)
     axes.set(xlabel="jobs on the link", ylabel="median time (whisker: 95th percentile)")
-    axes.set_title("Exact solve in continuous time; peers on 72 angles, on fewer links. Hollow: some without proof", fontsize=9)
+    axes.set_title(
+        "Exact solve in continuous time; peers on 72 angles, on fewer links. Hollow: some without proof", fontsize=9
+    )
     axes.set_xticks(range(2, 7))
     _time_axis(axes)
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))

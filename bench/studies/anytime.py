@@ -66,7 +66,7 @@ def tables(result: dict[str, Any]) -> str:
             + [_gained(by_deadline[deadlines[0]], last), f"{sum(one['proved'] for one in last)} of {len(last)}"]
             + [_latest(by_deadline)]
         )
-    gaps_said = [f"gap after {seconds(deadline)}" for deadline in deadlines]
+    gaps_said = [f"gap after {deadline * 1e3:g} ms" for deadline in deadlines]
     head = ["family", "instances", *gaps_said, "score gained", "proved", "latest by"]
     return (
         "Upper bound less score, both certified: median, and the largest in brackets. *Score gained*: most that "

@@ -71,6 +71,9 @@ def groups(quick: bool) -> list[Group]:
     if not quick:
         mixed = cases.mixed(3, 2)
         found += [Group("3 jobs, mixed", mixed, True, 2, 6), Group("3 jobs, mixed", mixed, False, 1, 2)]
+    # Only quick heuristics: how far from a perfect fit do they stay?
+    for n_jobs in (4, 6, 8):
+        found.append(Group(f"{n_jobs} copies that just fit", cases.tight_copies(n_jobs, 3), False, 0, 0))
     return found
 
 

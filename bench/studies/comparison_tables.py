@@ -30,7 +30,7 @@ def tables(result: dict[str, Any]) -> str:
 def _by_jobs(result: dict[str, Any]) -> str:
     """One row per grid and peer, one column per group."""
     found = {key: medians(runs) for key, runs in grouped(result).items()}
-    groups = list(dict.fromkeys(group for group, _, _ in found))
+    groups = [group for group in dict.fromkeys(group for group, _, _ in found) if "copies" not in group]
     rows = []
     # Peers in the order they ran, the grid of angles first.
     for grid, peer in sorted(

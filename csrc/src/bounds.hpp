@@ -19,6 +19,15 @@ struct Interval {
 // each at its own best. Pairs are matched exactly up to twelve jobs, greedily beyond, not at all beyond sixty-four.
 double static_bound(const Link& link, Budget& budget);
 
+// Mean excess no shifts can avoid, whatever the edges: the least over all joint distributions of the jobs' demands at a
+// random instant, each job's own distribution kept. Time is forgotten, which levels can stand together is not: two
+// jobs of 0.6 C each that are Up 60 % of the time must overlap for a fifth of it, though their area fits.
+//
+// Lagrangian dual of that linear program: prices on the levels of each job; the cheapest combination of levels by a table
+// over their sum (rounded down, so that the bound stays one); subgradient steps towards `known`, the least excess seen.
+// Any prices give a true bound. Ends early where it reaches `known`.
+double coupling_bound(const Link& link, double known, Budget& budget);
+
 // Mean excess of given shifts of the movable jobs as an interval, in bounded time and memory whatever the periods.
 //
 // The movable jobs are split into groups that can be folded. Below: excess is superadditive over groups, and never less

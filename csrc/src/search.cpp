@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kBranching = 48;         // more movable jobs get local search only
 constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
 constexpr std::size_t kMaxEdgePairs = 1 << 20;
+constexpr int64_t kCoupling = 1000;    // nodes after which the coupling bound is asked
 constexpr int64_t kFirstAnswer = 256;  // nodes
 constexpr double kPrune = 1e-11;       // of the capacity: a branch must promise more than this
 
@@ -107,17 +108,28 @@ class Search {
     has_answer_ = true;
     start();
     bool proven = done();
+    if (!proven && n_ > kBranching) {
+      couple();
+      proven = done();
+    }
     if (!proven && n_ <= kBranching) {
       prepare();
       if (!cut_) branch_from_root();
       proven = exhaustive_ && !cut_;
     }
+    if (cut_ && !coupled_) couple();
     if (proven) {
       best_.lower = best_.excess;
     } else {
       // What was left unexplored promises no less than open_, if every meeting was among it.
       best_.lower = std::min(best_.excess, cut_ && exhaustive_ ? std::max(floor_, open_) : floor_);
     }
+  }
+
+  // Worth its price only where the tree turns out to be large.
+  void couple() {
+    coupled_ = true;
+    floor_ = std::max(floor_, std::min(coupling_bound(link_, best_.excess, budget_), best_.excess));
   }
 
   bool done() const { return best_.excess <= floor_ + noise_; }
@@ -362,6 +374,7 @@ class Search {
     collect(node, sum_least);
     for (std::size_t p = 0; p < node.picks.size(); ++p) {
       const Pick pick = node.picks[p];
+      if (!coupled_ && budget_.nodes() > kCoupling) couple();
       if (done() || pick.bound >= best_.excess - noise_) return;  // the rest promises no more
       if (cut_ || !budget_.spend()) {
         cut_ = true;
@@ -403,6 +416,7 @@ class Search {
   double open_ = 0.0;              // least bound among what was not explored
   bool has_answer_ = false;        // best_.excess is that of best_.shift
   bool exhaustive_ = true;         // every meeting can be enumerated
+  bool coupled_ = false;           // the coupling bound is part of floor_
   bool cut_ = false;               // the budget ended the search
   std::vector<Meetings> meet_;     // [k * n + i]
   std::vector<std::size_t> twin_;  // the equal job just before, or n

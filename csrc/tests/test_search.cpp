@@ -49,6 +49,9 @@ TEST(bounds_hold_whatever_the_node_limit) {
     }
     Budget budget(kNone, kNone, nullptr);
     CHECK(static_bound(link, budget) <= best + 1e-9);
+    const double coupled = coupling_bound(link, best, budget);
+    CHECK(coupled <= best + 1e-9);
+    CHECK(coupled >= link.area_bound() - 1e-9);
   }
 }
 
@@ -102,6 +105,23 @@ TEST(overloaded_links_whose_root_already_reaches_the_best_are_proven) {
     CHECK(std::abs(found.excess - best) < 1e-9);
     CHECK(std::abs(found.lower - best) < 1e-9);
   }
+}
+
+TEST(levels_that_cannot_stand_together_bound_the_excess_better_than_the_area) {
+  // Eight jobs of 40 on a link of 50, Up for 1.3 turns together: one at a time leaves 10 unused, two are 30 too much.
+  std::vector<Circle> jobs;
+  for (int64_t j = 0; j < 8; ++j) {
+    const std::vector<Phase> phases{{10 * j, 20, 40}, {60 + 5 * j, 21, 40}};
+    jobs.push_back(make_circle(255, phases, 1));
+  }
+  const Link link = make_link(std::move(jobs), std::vector<uint8_t>(8, 0), 50.0, {});
+  Budget budget(kNone, kNone, nullptr);
+  const double area = link.area_bound();
+  // By hand: at best one job at all instants, and the rest of their time on top of each other: 40 x (1.286 - 1) + 10.
+  const double share = 8.0 * 41.0 / 255.0;
+  const double expected = 40.0 * share - 40.0;
+  CHECK(coupling_bound(link, 20.0, budget) > area + 5.0);
+  CHECK(coupling_bound(link, 20.0, budget) <= expected + 1e-9);
 }
 
 TEST(an_expired_deadline_still_gives_a_valid_answer) {
