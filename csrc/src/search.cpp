@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "bounds.hpp"
 #include "marginal.hpp"
@@ -14,9 +15,10 @@ namespace {
 constexpr std::size_t kBranching = 48;         // more movable jobs get local search only
 constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
 constexpr std::size_t kMaxEdgePairs = 1 << 20;
-constexpr int64_t kCoupling = 1000;    // nodes after which the coupling bound is asked
-constexpr int64_t kFirstAnswer = 256;  // nodes
-constexpr double kPrune = 1e-11;       // of the capacity: a branch must promise more than this
+constexpr int64_t kCoupling = 1000;        // nodes after which the coupling bound is asked
+constexpr std::size_t kRoundsPerJob = 25;  // of improve()
+constexpr int64_t kFirstAnswer = 256;      // nodes
+constexpr double kPrune = 1e-11;           // of the capacity: a branch must promise more than this
 
 // Meetings of opposite edges of job k with job i at shift 0: shifts of k modulo gcd(T_k, T_i), and all lifts of them.
 struct Meetings {
@@ -129,6 +131,8 @@ class Search {
   // Worth its price only where the tree turns out to be large.
   void couple() {
     coupled_ = true;
+    if (n_ > 5) improve();  // with fewer the first answers are nearly always the best
+    if (done()) return;
     floor_ = std::max(floor_, std::min(coupling_bound(link_, best_.excess, budget_), best_.excess));
   }
 
@@ -152,6 +156,23 @@ class Search {
     for (std::size_t first = 0; first < starts && !done() && (first == 0 || budget_.left()); ++first) {
       for (std::size_t m = 0; m < n_; ++m) order[m] = (first + m) % n_;
       greedy(order, shift);
+      descend(shift);
+      offer(shift, link_.excess(shift, &budget_.work));
+    }
+  }
+
+  // Large trees are pruned by good answers: from the best one two jobs at a time go astray, and all find their best places
+  // again. Reproducible: the random numbers are always the same.
+  void improve() {
+    std::mt19937_64 random(n_);
+    const std::size_t rounds = kRoundsPerJob * n_;
+    std::vector<int64_t> shift;
+    for (std::size_t round = 0; round < rounds && !done() && budget_.left(); ++round) {
+      shift = best_.shift;
+      for (int astray = 0; astray < 2; ++astray) {
+        const auto m = static_cast<std::size_t>(random() % n_);
+        shift[m] = static_cast<int64_t>(random() % static_cast<uint64_t>(link_.turn[m]));
+      }
       descend(shift);
       offer(shift, link_.excess(shift, &budget_.work));
     }
