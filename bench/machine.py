@@ -16,7 +16,7 @@ def about() -> dict[str, str]:
     said = {
         "CPU": _cpu(),
         "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
     }
     said |= {name: _version(name) for name in PACKAGES}

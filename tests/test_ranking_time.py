@@ -185,3 +185,52 @@ def test_pacing_never_beats_a_few_nodes_and_loses_the_link(seed: int) -> None:
     assert paced.score is not None
     assert natural.score is not None
     assert paced.score >= natural.score - 1e-9
+
+
+@pytest.mark.parametrize(("n_jobs", "periods"), [(10, (180, 330, 255, 200)), (40, (120, 180, 200, 255, 330))])
+def test_round_periods_on_a_long_circle_keep_what_they_have(n_jobs: int, periods: tuple[int, ...]) -> None:
+    """The natural times need thousands of turns; a base a few ns off needs few, and once won for that alone."""
+    rng = random.Random(3)
+    jobs = tuple(
+        Job(f"j{k:02}", period := rng.choice(periods), [Phase(rng.randrange(50), rng.randint(10, period // 4), 30)])
+        for k in range(n_jobs)
+    )
+    problem = Problem(jobs, (Link("l", 8.0 * n_jobs),), (Candidate("c", {job.id: ["l"] for job in jobs}),))
+    start = time.perf_counter()
+    paced, natural = rank(problem, node_limit=2000).best, rank(problem, period_tolerance=0, node_limit=2000).best
+    assert time.perf_counter() - start < 30
+    assert paced is not None
+    assert natural is not None
+    assert paced.score is not None
+    assert natural.score is not None
+    assert paced.score >= natural.score - 1e-9
+
+
+def test_noisy_families_that_share_links_are_all_paced() -> None:
+    """Three models, each measured a little differently on every job: the first family must not starve the others."""
+    rng = random.Random(5)
+    jobs, links, routes = [], [], {}
+    for k in range(40):
+        natural = (150.0, 222.0, 305.0)[k % 3] * (1 + rng.uniform(0, 0.009))
+        jobs.append(Job(f"j{k:02}", round(natural, 4), [Phase(10, natural / 3, 40)]))
+        routes[f"j{k:02}"] = []
+    # Each job meets the next of its own model; two links join the models into one component.
+    for number, pair in enumerate([*((k, k + 3) for k in range(37)), (0, 1), (1, 2)]):
+        links.append(Link(f"l{number:02}", 50))
+        for job in pair:
+            routes[f"j{job:02}"].append(f"l{number:02}")
+    paces = rank(Problem(tuple(jobs), tuple(links), (Candidate("c", routes),))).paces_ms
+    assert len(set(paces.values())) <= 12
+    assert sum(paces[job.id] > job.iteration_ms for job in jobs) >= 30
+
+
+def test_a_deadline_leaves_the_links_their_part() -> None:
+    """Harmonising a link of a hundred jobs must not eat the whole deadline: the candidate is still solved."""
+    rng = random.Random(6)
+    jobs = tuple(Job(f"j{k:03}", rng.choice((120, 180, 240)), [Phase(rng.randrange(50), 20, 5)]) for k in range(60))
+    problem = Problem(jobs, (Link("l", 60),), (Candidate("c", {job.id: ["l"] for job in jobs}),))
+    start = time.perf_counter()
+    best = rank(problem, deadline_s=1.0).best
+    assert time.perf_counter() - start < 3
+    assert best is not None
+    assert best.score is not None

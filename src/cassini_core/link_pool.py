@@ -7,9 +7,9 @@ counted in nodes: the answers do not depend on the number of threads. Only a dea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ from .link_catalog import LinkProblem
 from .prepared_link import LinkAnswer
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "solve_problems"]
+
+
+FIRST_NODES = 300
+"""Search nodes every link problem gets before any gets more, where there is a deadline."""
 
 
 class Deadline:
@@ -33,6 +37,11 @@ class Deadline:
     def passed(self) -> bool:
         """Whether nothing is left."""
         return self.remaining_s() == 0.0
+
+    def part(self, share: float) -> Deadline:
+        """A deadline of its own after ``share`` of what is left."""
+        remaining_s = self.remaining_s()
+        return Deadline(None if remaining_s is None else share * remaining_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,8 @@ def solve_problems(
     threads : int
         At least 1. The calling thread only waits, so that it can be interrupted.
     deadline : Deadline
-        Each problem gets what is left when its turn comes; with nothing left it gets its area bound (F3).
+        With one, all problems get a few nodes first, so that none is without an answer because another is hard; then
+        each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
     progress : callable
         Called in the calling thread with the number of problems done, after each.
 
@@ -89,22 +99,46 @@ def solve_problems(
     if not problems:
         return []
     cancel = np.zeros(1, dtype=np.int32)
+    solved: dict[int, SolvedLink] = {}
     with ThreadPoolExecutor(min(threads, len(problems)), thread_name_prefix="cassini-link") as pool:
         try:
-            futures = [pool.submit(_solve, problem, budget, deadline, cancel) for problem in problems]
-            _wait(futures, progress)
+            todo = list(range(len(problems)))
+            for limit in _node_limits(budget, deadline):
+                stage = replace(budget, node_limit=limit)
+                futures = {pool.submit(_solve, problems[k], stage, deadline, cancel): k for k in todo}
+                last = limit == budget.node_limit
+                _collect(futures, solved, len(problems) - len(todo) if last else 0, progress)
+                todo = [k for k in todo if (answer := solved[k].answer) is not None and answer.stopped_by == "nodes"]
         except BaseException:
             # The kernel looks at this now and then; leaving the pool then waits for its threads, not for their answers.
             cancel[0] = 1
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [future.result() for future in futures]
+    return [solved[k] for k in range(len(problems))]
 
 
-def _wait(futures: Sequence[Future[SolvedLink]], progress: Callable[[int], None]) -> None:
-    for done, future in enumerate(as_completed(futures), start=1):
-        future.result()  # the first failure ends the ranking
+def _node_limits(budget: Budget, deadline: Deadline) -> list[int | None]:
+    if deadline.remaining_s() is None or (budget.node_limit is not None and budget.node_limit <= FIRST_NODES):
+        return [budget.node_limit]
+    return [FIRST_NODES, budget.node_limit]
+
+
+def _collect(
+    futures: Mapping[Future[SolvedLink], int], solved: dict[int, SolvedLink], done: int, progress: Callable[[int], None]
+) -> None:
+    for future in as_completed(futures):
+        k, found = futures[future], future.result()  # the first failure ends the ranking
+        solved[k] = _better(solved[k], found) if k in solved else found
+        done += 1
         progress(done)
+
+
+def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:
+    """The better answer and the lower bound: a deadline can cut the second try before it is as good as the first."""
+    if first.answer is None or second.answer is None:
+        return second if first.answer is None else first
+    answer = max(first.answer, second.answer, key=lambda answer: (answer.score_lower, answer is second.answer))
+    return SolvedLink(answer, max(answer.score_lower, min(first.upper_bound, second.upper_bound)))
 
 
 def _solve(problem: LinkProblem, budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> SolvedLink:

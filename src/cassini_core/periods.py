@@ -20,7 +20,7 @@ import numpy.typing as npt
 from .assignments import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .errors import InputError
 from .model import Harmonized, Job, Phase, Problem, checked_capacity_gbps
-from .units import KBPS_PER_GBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
+from .units import KBPS_PER_GBPS, TICKS_PER_MS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 __all__ = ["harmonize", "lengthen", "pace_links", "pace_problem"]
 
@@ -51,8 +51,11 @@ MAX_LINKS = 500
 each, and the mean of 500 tells paces apart."""
 
 MAX_TURNS = 1024
-"""Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that are laid out. With more the
-common base is fine, a score takes tens of milliseconds, and phases are close to independent: as such they count."""
+"""Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that an assignment may need. With more the
+common base is fine, a score takes long, and phases are close to independent: such an assignment is given up."""
+
+MAX_BASES = 32
+"""Most families of iteration times in one component."""
 
 _TURNS_OF_A_SCORE = 64
 """The node limit bounds a score: beyond so many turns it costs no more."""
@@ -241,7 +244,8 @@ def pace_links(
         judge = _LinkMean(by_id, component, link_score or _reached, work)
         careful = judge.careful(careful_score) if careful_score else None
         times = Times.of(_ticks(judge.jobs), tolerance, judge.meet)
-        for _ in range(len(judge.jobs) if max_bases is None else max_bases):
+        for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
+            judge.renew()
             chosen, _value = choose(times, judge.value, judge.ceiling, careful)
             if chosen.q == 0:
                 break
@@ -273,6 +277,8 @@ class _LinkMean:
         np.fill_diagonal(self.meet, False)
         self._natural = np.array(_ticks(self.jobs), dtype=np.int64)
         self._score = score
+        self._is_careful = False
+        self._work = work
         self._left = work
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
@@ -280,17 +286,23 @@ class _LinkMean:
         gains = [self._ask(link, paces) - self._ask(link, self._natural) for link in self._touched(paces)]
         return math.fsum(gains) / len(self._links)
 
+    def renew(self) -> None:
+        """A fresh share of the work, so that the first family of iteration times does not starve the others."""
+        self._left = max(1_000, self._work // 6)
+
     def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
         """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
         limit = max(LINK_NODE_LIMIT, min(CAREFUL_NODE_LIMIT, 20 * CAREFUL_NODE_LIMIT // max(1, len(self._links))))
 
         def value(paces: IntArray) -> float:
             known, left, hasty = self._known, self._left, self._score
+            self._is_careful = True
             self._known, self._score = {}, lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
             try:
                 return self.value(paces)
             finally:
                 self._known, self._left, self._score = known, left, hasty
+                self._is_careful = False
 
         return value
 
@@ -306,15 +318,14 @@ class _LinkMean:
         members = self._members[link]
         key = (link, tuple(paces[members].tolist()))
         if key not in self._known:
-            turns, periods = _turns(key[1]), list(key[1])
-            if turns > MAX_TURNS:
-                # A few ns more or less leave nothing in common: all free (F1b).
-                turns, periods = len(members), [min(t + k, MAX_TICKS) for k, t in enumerate(periods, start=1)]
+            turns, natural = _turns(key[1]), bool(np.array_equal(paces[members], self._natural[members]))
+            if turns > MAX_TURNS and not natural and not self._is_careful:
+                return -math.inf  # costs more to judge than it can bring; what is there already is always judged
             capacity, on_it = self._links[link]
-            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, periods, strict=True)]
+            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, key[1], strict=True)]
             multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
             self._known[key] = float(self._score(jobs, capacity, multipliers))
-            self._left -= min(turns, _TURNS_OF_A_SCORE)
+            self._left -= min(turns, _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
         return self._known[key]
 
 

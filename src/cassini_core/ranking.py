@@ -18,6 +18,9 @@ from .units import ms_from_ticks, ticks_from_ms
 
 __all__ = ["rank"]
 
+PACING_SHARE = 0.25
+"""Of a deadline: iteration times are worth no more, the links need the rest."""
+
 
 def rank(
     problem: Problem,
@@ -97,7 +100,7 @@ def rank(
 
 
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
-    paced = paced_problem(problem, options.period_tolerance, options.budget.resolution_ms, deadline)
+    paced = paced_problem(problem, options.period_tolerance, options.budget.resolution_ms, deadline.part(PACING_SHARE))
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced)
