@@ -82,7 +82,7 @@ int main() {
   for (std::thread& thread : threads) thread.join();
   failures += wrong;
 
-  const Input hard = random_input(99, 8, 3);
+  const Input hard = random_input(99, 14, 5);  // minutes of work, if not centuries
   cassini_options options;
   cassini_default_options(&options);
   int32_t cancel = 0;
