@@ -49,23 +49,23 @@ double rate_at(const Circle& job, int64_t tick) {
 }
 
 struct Turning {
-  std::size_t job;
   int64_t rotations;           // allowed: 0 .. rotations - 1
   std::vector<double> sample;  // twice round, so that a rotation is an offset
 };
 
 class AngleSearch {
  public:
-  AngleSearch(std::vector<Turning> jobs, double capacity, std::size_t angles, Budget& budget)
+  AngleSearch(std::vector<Turning> jobs, double capacity, std::size_t angles, double floor, Budget& budget)
       : jobs_(std::move(jobs)),
         capacity_(capacity),
         angles_(angles),
+        floor_(floor),
         budget_(budget),
         rotation_(jobs_.size(), 0),
         best_rotation_(jobs_.size(), 0),
         demand_(jobs_.size() + 1, std::vector<double>(angles, 0.0)) {}
 
-  void run() { place(0); }
+  void run() { place(0, 0.0); }
 
   double best() const { return best_; }
   bool complete() const { return complete_; }
@@ -73,11 +73,10 @@ class AngleSearch {
 
  private:
   // Depth first, rotations ascending; excess only grows with every job, which bounds.
-  void place(std::size_t depth) {
+  void place(std::size_t depth, double so_far) {
     if (depth == jobs_.size()) {
-      const double excess = excess_of(demand_[depth]);
-      if (excess < best_) {
-        best_ = excess;
+      if (so_far < best_) {
+        best_ = so_far;
         best_rotation_ = rotation_;
       }
       return;
@@ -99,27 +98,17 @@ class AngleSearch {
       }
       budget_.work += static_cast<int64_t>(angles_ / 16);
       if (excess >= best_) continue;
-      place(depth + 1);
+      place(depth + 1, excess);
       if (!complete_) return;
     }
   }
 
-  double excess_of(const std::vector<double>& demand) const {
-    double excess = 0.0;
-    for (const double d : demand) excess += d > capacity_ ? d - capacity_ : 0.0;
-    return excess;
-  }
-
- public:
-  void set_floor(double floor) { floor_ = floor; }
-
- private:
   std::vector<Turning> jobs_;
   double capacity_;
   std::size_t angles_;
+  double floor_;  // no rotations have less excess
   Budget& budget_;
   double best_ = std::numeric_limits<double>::infinity();
-  double floor_ = 0.0;
   bool complete_ = true;
   std::vector<int64_t> rotation_;
   std::vector<int64_t> best_rotation_;
@@ -137,7 +126,7 @@ Angles solve_angles(const std::vector<Circle>& jobs, double capacity, int64_t an
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const int64_t r = iterations(factor, jobs[j].period, angles + 1);
     symmetric = symmetric && r <= angles && angles % r == 0;
-    Turning one{j, (angles + r - 1) / r, std::vector<double>(2 * n_angles)};
+    Turning one{(angles + r - 1) / r, std::vector<double>(2 * n_angles)};
     const Wide modulus = static_cast<Wide>(angles) * static_cast<Wide>(jobs[j].period);
     const Wide p = perimeter_modulo(factor, modulus);
     for (std::size_t a = 0; a < n_angles; ++a) {
@@ -149,8 +138,8 @@ Angles solve_angles(const std::vector<Circle>& jobs, double capacity, int64_t an
     turning.push_back(std::move(one));
   }
   if (symmetric && !turning.empty()) turning[0].rotations = 1;
-  AngleSearch search(std::move(turning), capacity, n_angles, budget);
-  search.set_floor(std::max(0.0, total - capacity * static_cast<double>(angles)));
+  const double floor = std::max(0.0, total - capacity * static_cast<double>(angles));
+  AngleSearch search(std::move(turning), capacity, n_angles, floor, budget);
   search.run();
 
   Angles out;

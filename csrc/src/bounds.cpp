@@ -104,14 +104,10 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
                     bool with_base, Levels levels, int64_t* work) {
   const Link sub = link.only(group, with_base);
   // A group of jobs with few residues may keep many levels; one with many residues must keep few.
-  int64_t turn = 1;
-  for (const int64_t t : sub.turn) turn = lcm_capped(turn, t);
-  double intervals = 1.0;
+  std::vector<std::size_t> edges(sub.size());
+  for (std::size_t m = 0; m < sub.size(); ++m) edges[m] = sub.circle(m).edges.size();
+  const double intervals = 1.0 + folded_events(sub.turn, edges);
   double peak = 0.0;
-  for (std::size_t m = 0; m < sub.size(); ++m) {
-    intervals += static_cast<double>(sub.circle(m).edges.size()) *
-                 (static_cast<double>(turn) / static_cast<double>(sub.turn[m]));
-  }
   for (const Circle& job : sub.jobs) peak += job.peak;
   const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 8.0 / intervals, 8.0, kBins);
   const double bin = std::max(peak, 1.0) / bins;
@@ -124,7 +120,7 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
   const double keep_all = -1.0;  // a comonotone sum needs every level
   for (std::size_t j = 0; j < sub.jobs.size(); ++j) {
     const Circle& job = sub.jobs[j];
-    if (std::find(sub.movable.begin(), sub.movable.end(), j) != sub.movable.end() || job.silent()) continue;
+    if (sub.is_movable(j) || job.silent()) continue;
     Demand one = job.constant() ? always(job.peak) : spread(job, true);
     coarsen(one, levels, bin);
     add(sum, one, 0, keep_all, limits, scratch, work, levels, bin);
@@ -158,8 +154,7 @@ double static_bound(const Link& link, Budget& budget) {
     marginal.build(link.base, link.circle(m), link.capacity, &budget.work);
     singles += single[m] = marginal.at(0);  // the base is the same at every residue: so is the marginal
   }
-  double peaks = 0.0;
-  for (std::size_t m = 0; m < n; ++m) peaks += link.circle(m).peak;
+  const double peaks = link.movable_peak();
   for (std::size_t i = 0; i < n; ++i) {
     if (!budget.left()) break;
     add(link.base, link.folded[i], 0, link.capacity - (peaks - link.circle(i).peak), link.limits, placed, &budget.work);
@@ -317,14 +312,9 @@ std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
   std::vector<std::vector<int64_t>> periods;
   const auto fits = [&](const std::vector<std::size_t>& group, const std::vector<int64_t>& period) {
     const std::vector<int64_t> turns = folded_turns(period, std::vector<uint8_t>(period.size(), 1));
-    int64_t perimeter = 1;
-    for (const int64_t t : turns) perimeter = lcm_capped(perimeter, t);
-    if (perimeter >= kTooLarge) return false;
-    double events = 0.0;
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      events += static_cast<double>(link.circle(group[i]).edges.size()) * static_cast<double>(perimeter / turns[i]);
-    }
-    return events <= static_cast<double>(link.limits.max_events);
+    std::vector<std::size_t> edges;
+    for (const std::size_t m : group) edges.push_back(link.circle(m).edges.size());
+    return folded_events(turns, edges) <= static_cast<double>(link.limits.max_events);
   };
   for (std::size_t m = 0; m < link.size(); ++m) {
     bool placed = false;

@@ -1,7 +1,7 @@
 #include "link.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 namespace cassini {
 namespace {
@@ -36,17 +36,9 @@ void fold_jobs(Link& link) {
   }
   const bool probability = samples > 9007199254740992.0;
 
-  int64_t perimeter = 1;
-  for (const int64_t turn : link.turn) perimeter = lcm_capped(perimeter, turn);
-  if (perimeter >= kTooLarge) {
-    link.within_limits = false;
-  } else {
-    double events = 0.0;
-    for (std::size_t m = 0; m < n; ++m) {
-      events += static_cast<double>(link.circle(m).edges.size()) * static_cast<double>(perimeter / link.turn[m]);
-    }
-    link.within_limits = events <= static_cast<double>(link.limits.max_events);
-  }
+  std::vector<std::size_t> edges(n);
+  for (std::size_t m = 0; m < n; ++m) edges[m] = link.circle(m).edges.size();
+  link.within_limits = folded_events(link.turn, edges) <= static_cast<double>(link.limits.max_events);
   link.folded.clear();
   try {
     for (std::size_t m = 0; m < n && link.within_limits; ++m) {
@@ -64,7 +56,7 @@ void fold_jobs(Link& link) {
   try {
     for (std::size_t j = 0; j < link.jobs.size(); ++j) {
       const Circle& job = link.jobs[j];
-      if (std::find(link.movable.begin(), link.movable.end(), j) != link.movable.end() || job.silent()) continue;
+      if (link.is_movable(j) || job.silent()) continue;
       left -= job.peak;
       Demand sum;
       const Demand one = job.constant() ? always(job.peak) : spread(job, probability);
@@ -79,6 +71,17 @@ void fold_jobs(Link& link) {
 
 }  // namespace
 
+double folded_events(std::span<const int64_t> turns, std::span<const std::size_t> edges) {
+  int64_t perimeter = 1;
+  for (const int64_t turn : turns) perimeter = lcm_capped(perimeter, turn);
+  if (perimeter >= kTooLarge) return std::numeric_limits<double>::infinity();
+  double events = 0.0;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    events += static_cast<double>(edges[i]) * static_cast<double>(perimeter / turns[i]);
+  }
+  return events;
+}
+
 Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double capacity, const Limits& limits) {
   Link link;
   link.capacity = capacity;
@@ -86,7 +89,7 @@ Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double ca
   link.is_free = std::move(is_free);
   link.limits = limits;
   for (std::size_t j = 0; j < link.jobs.size(); ++j) {
-    if (!link.is_free[j] && !link.jobs[j].constant()) link.movable.push_back(j);
+    if (link.is_movable(j)) link.movable.push_back(j);
   }
   std::stable_sort(link.movable.begin(), link.movable.end(),
                    [&](std::size_t x, std::size_t y) { return before(link.jobs[x], link.jobs[y]); });
@@ -117,6 +120,12 @@ double Link::area_bound() const {
   return std::max(0.0, mean - capacity);
 }
 
+double Link::movable_peak() const {
+  double peak = 0.0;
+  for (std::size_t m = 0; m < size(); ++m) peak += circle(m).peak;
+  return peak;
+}
+
 double Link::peak_left(std::span<const uint8_t> placed) const {
   double left = 0.0;
   for (std::size_t m = 0; m < size(); ++m) {
@@ -126,8 +135,7 @@ double Link::peak_left(std::span<const uint8_t> placed) const {
 }
 
 void Link::total(std::span<const int64_t> shift, std::size_t without, Demand& out, int64_t* work) const {
-  double left = 0.0;
-  for (std::size_t m = 0; m < size(); ++m) left += circle(m).peak;
+  double left = movable_peak();
   // Two buffers in turn; the last sum must land in `out`.
   Demand other;
   const std::size_t sums = size() - (without < size() ? 1 : 0);

@@ -25,6 +25,11 @@ struct Link {
   std::size_t size() const { return movable.size(); }
   const Circle& circle(std::size_t m) const { return jobs[movable[m]]; }
 
+  bool is_movable(std::size_t j) const { return !is_free[j] && !jobs[j].constant(); }
+
+  // Sum of the peaks of all movable jobs.
+  double movable_peak() const;
+
   // Mean demand of all jobs minus capacity, at least 0: a lower bound on the mean excess (area).
   double area_bound() const;
 
@@ -40,6 +45,9 @@ struct Link {
   // The link with the jobs of `keep` (indices into movable, ascending) alone, with or without the base.
   Link only(std::span<const std::size_t> keep, bool with_base) const;
 };
+
+// F1: sum over jobs of edges_j P'/R_j, with P' the lcm of the turns R_j; infinite where P' is too large.
+double folded_events(std::span<const int64_t> turns, std::span<const std::size_t> edges);
 
 Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double capacity, const Limits& limits);
 

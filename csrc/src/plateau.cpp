@@ -93,8 +93,7 @@ void movable_slack(const Link& link, std::span<const int64_t> shift, double tole
     left -= link.circle(m).peak;
     add(suffix[m + 1], link.folded[m], shift[m], link.capacity - left, link.limits, suffix[m], &budget.work);
   }
-  left = 0.0;
-  for (std::size_t m = 0; m < n; ++m) left += link.circle(m).peak;
+  left = link.movable_peak();
   Demand prefix = link.base;
   Demand scratch;
   Demand others;
@@ -140,8 +139,7 @@ int64_t slack_of(const Link& link, std::span<const int64_t> shift, std::size_t m
 
 // Mean excess when every movable job may stand anywhere within +-radius at every instant: more than any move costs.
 double envelope_excess(const Link& link, std::span<const int64_t> shift, int64_t radius, int64_t* work) {
-  double left = 0.0;
-  for (std::size_t m = 0; m < link.size(); ++m) left += link.circle(m).peak;
+  double left = link.movable_peak();
   Demand sum = link.base;
   Demand scratch;
   for (std::size_t m = 0; m < link.size(); ++m) {

@@ -179,8 +179,7 @@ class Search {
   }
 
   void greedy(const std::vector<std::size_t>& order, std::vector<int64_t>& shift) {
-    double left = 0.0;
-    for (std::size_t m = 0; m < n_; ++m) left += link_.circle(m).peak;
+    double left = link_.movable_peak();
     Demand sum = link_.base;
     for (const std::size_t m : order) {
       left -= link_.circle(m).peak;

@@ -20,7 +20,7 @@ from .prepared_link import (
     DEFAULT_SLACK_TOLERANCE,
     Int64Array,
     PreparedLink,
-    checked_jobs,
+    is_number,
 )
 from .units import ms_from_ticks, ticks_from_ms
 
@@ -90,7 +90,6 @@ def solve_link(
     >>> solution.score, solution.optimal, solution.shifts_ms["b"]
     (1.0, True, 20.0)
     """
-    jobs = checked_jobs(jobs)
     problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
     answer = problem.solve(
         method=method,
@@ -132,9 +131,8 @@ def score_bounds(
     -------
     (lower, upper) : tuple of float
     """
-    jobs = checked_jobs(jobs)
     problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-    shift = _checked_shifts(jobs, shifts_ms, problem)
+    shift = _checked_shifts(shifts_ms, problem)
     found = problem.evaluate(shift, resolution_ms=resolution_ms, with_slack=False)
     return found.score_lower, found.score_upper
 
@@ -195,14 +193,14 @@ def score_link(
     return lower
 
 
-def _checked_shifts(jobs: Sequence[Job], shifts_ms: Mapping[str, float], problem: PreparedLink) -> Int64Array:
+def _checked_shifts(shifts_ms: Mapping[str, float], problem: PreparedLink) -> Int64Array:
     for job in shifts_ms:
         if job not in problem.job_ids:
             raise InputError(f"shifts_ms: unknown job {job!r}")
     shift = []
     for job_id, period in zip(problem.job_ids, problem.period.tolist(), strict=True):
         value = shifts_ms.get(job_id, 0.0)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        if not is_number(value):
             raise InputError(f"shifts_ms[{job_id!r}]: expected a finite number of ms, got {value!r}")
         shift.append(ticks_from_ms(value) % period)
     return np.array(shift, dtype=np.int64)

@@ -28,7 +28,7 @@ __all__ = [
     "Int64Array",
     "LinkAnswer",
     "PreparedLink",
-    "checked_jobs",
+    "is_number",
 ]
 
 DEFAULT_NODE_LIMIT = 50_000
@@ -100,7 +100,7 @@ class PreparedLink(_kernel.Link):
         InputError
             No jobs, duplicate ids, too many jobs or phases, or a demand out of range.
         """
-        jobs = checked_jobs(jobs)
+        jobs = _checked_jobs(jobs)
         capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "capacity_gbps"))
         factors = _checked_multipliers(multipliers or {}, jobs)
         offset = [0]
@@ -238,7 +238,7 @@ class PreparedLink(_kernel.Link):
         return self._evaluate(ticks, options, with_slack)
 
 
-def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
+def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     try:
         checked = tuple(jobs)
     except TypeError:
@@ -274,11 +274,11 @@ def _options(
         raise InputError(f"method: expected 'exact' or 'angles', got {method!r}")
     if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
         raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {angles!r}")
-    if not _is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
+    if not is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
         raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {resolution_ms!r}")
-    if not _is_number(slack_tolerance) or slack_tolerance < 0:
+    if not is_number(slack_tolerance) or slack_tolerance < 0:
         raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {slack_tolerance!r}")
-    if deadline_s is not None and (not _is_number(deadline_s) or deadline_s < 0):
+    if deadline_s is not None and (not is_number(deadline_s) or deadline_s < 0):
         raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
     return _kernel.Options(
         angles_method=method == "angles",
@@ -297,7 +297,8 @@ def _check_node_limit(node_limit: int | None) -> None:
         raise InputError(f"node_limit: expected None or a whole number, at least 1, got {node_limit!r}")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite int or float; a bool is neither."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
