@@ -49,7 +49,9 @@ double best_matching(std::size_t n, const std::vector<double>& gain) {
 }
 
 double least_marginal(const Marginal& marginal, Kinks& kinks, Values& values) {
-  marginal.profile(kinks, values);
+  marginal.valleys(kinks);
+  values.resize(kinks.size());
+  marginal.at_all({kinks.data(), kinks.size()}, values.data());
   return *std::min_element(values.begin(), values.end());
 }
 
@@ -142,7 +144,7 @@ double static_bound(const Link& link, Budget& budget) {
   const double area = link.area_bound();
   const double base = mean_excess(link.base, link.capacity);
   const std::size_t n = link.size();
-  if (n < 2 || n > kPairs) return std::max(area, base);
+  if (n < 4 || n > kPairs) return std::max(area, base);
   std::vector<double> single(n);
   std::vector<double> gain(n * n, 0.0);
   Marginal marginal;

@@ -173,6 +173,28 @@ void Marginal::kinks(Kinks& out) const {
   out.erase_from(std::unique(out.begin(), out.end()));
 }
 
+void Marginal::valleys(Kinks& out) const {
+  const std::size_t n = at_.size() - 1;
+  if (n * (arc_.size() + 1) > Limits::max_kinks) throw LimitExceeded{};
+  out.clear();
+  // The slope is the rate where each segment ends less the rate where it begins.
+  for (const Arc& arc : arc_) {
+    const double* rate = rate_.data() + arc.level * n;
+    const int64_t end = arc.start + arc.rest < turn_ ? arc.start + arc.rest : arc.start + arc.rest - turn_;
+    double before = rate[n - 1];
+    for (std::size_t i = 0; i < n; ++i) {
+      if (rate[i] != before) {
+        const int64_t shift = at_[i] - (rate[i] > before ? end : arc.start);
+        out.push_back(shift < 0 ? shift + turn_ : shift);
+      }
+      before = rate[i];
+    }
+  }
+  if (out.empty()) out.push_back(0);
+  std::sort(out.begin(), out.end());
+  out.erase_from(std::unique(out.begin(), out.end()));
+}
+
 void Marginal::profile(Kinks& shifts, Values& values) const {
   constexpr std::size_t kFew = 8192;
   kinks(shifts);

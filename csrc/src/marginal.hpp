@@ -38,6 +38,10 @@ class Marginal {
   // All kinks and the marginal at each. With many kinks by one sweep over the changes of slope, O(n log n).
   void profile(Kinks& shifts, Values& values) const;
 
+  // Shifts among which the marginal is least, ascending: all kinks at which it is convex, or 0 where there are none.
+  // Fewer than half of all kinks. LimitExceeded as above.
+  void valleys(Kinks& out) const;
+
   // At most so many kinks; and demand levels touched to read the marginal at one of them.
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
   int64_t reading_cost() const { return static_cast<int64_t>(job_->edges.size() + arc_.size()); }
