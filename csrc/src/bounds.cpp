@@ -11,42 +11,9 @@
 namespace cassini {
 namespace {
 
-constexpr std::size_t kExactMatching = 12;
 constexpr std::size_t kPairs = 64;
 constexpr std::size_t kGroup = 16;  // jobs of one group at most: finding groups costs its square per job
 constexpr double kBins = 4096.0;    // of demand levels in an interval computation
-
-// Largest sum of gains over disjoint pairs.
-double best_matching(std::size_t n, const std::vector<double>& gain) {
-  if (n <= kExactMatching) {
-    std::vector<double> best(std::size_t{1} << n, 0.0);
-    for (std::size_t set = 1; set < best.size(); ++set) {
-      std::size_t first = 0;
-      while (!((set >> first) & 1U)) ++first;
-      const std::size_t rest = set & ~(std::size_t{1} << first);
-      best[set] = best[rest];
-      for (std::size_t k = first + 1; k < n; ++k) {
-        if ((rest >> k) & 1U)
-          best[set] = std::max(best[set], gain[first * n + k] + best[rest & ~(std::size_t{1} << k)]);
-      }
-    }
-    return best.back();
-  }
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < n * n; ++i) {
-    if (i / n < i % n && gain[i] > 0.0) order.push_back(i);
-  }
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t x, std::size_t y) { return gain[x] != gain[y] ? gain[x] > gain[y] : x < y; });
-  std::vector<uint8_t> used(n, 0);
-  double sum = 0.0;
-  for (const std::size_t i : order) {
-    if (used[i / n] || used[i % n]) continue;
-    used[i / n] = used[i % n] = 1;
-    sum += gain[i];
-  }
-  return sum;
-}
 
 double least_marginal(const Marginal& marginal, Kinks& kinks, Values& values) {
   marginal.valleys(kinks);
@@ -140,21 +107,20 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
 
 }  // namespace
 
-double static_bound(const Link& link, Budget& budget) {
-  const double area = link.area_bound();
-  const double base = mean_excess(link.base, link.capacity);
+PairGains pair_gains(const Link& link, Budget& budget) {
   const std::size_t n = link.size();
-  if (n < 4 || n > kPairs) return std::max(area, base);
-  std::vector<double> single(n);
-  std::vector<double> gain(n * n, 0.0);
+  PairGains out;
+  out.single.assign(n, 0.0);
+  out.gain.assign(n * n, 0.0);
+  // With three jobs the marginals beside the first say all but one pair.
+  if (n < 4 || n > kPairs) return out;
   Marginal marginal;
   Demand placed;
   Kinks kinks;
   Values values;
-  double singles = 0.0;
   for (std::size_t m = 0; m < n; ++m) {
     marginal.build(link.base, link.circle(m), link.capacity, &budget.work);
-    singles += single[m] = marginal.at(0);  // the base is the same at every residue: so is the marginal
+    out.single[m] = marginal.at(0);
   }
   const double peaks = link.movable_peak();
   for (std::size_t i = 0; i < n; ++i) {
@@ -162,11 +128,44 @@ double static_bound(const Link& link, Budget& budget) {
     add(link.base, link.folded[i], 0, link.capacity - (peaks - link.circle(i).peak), link.limits, placed, &budget.work);
     for (std::size_t k = i + 1; k < n && budget.left(); ++k) {
       marginal.build(placed, link.circle(k), link.capacity, &budget.work);
-      gain[i * n + k] = std::max(0.0, least_marginal(marginal, kinks, values) - single[k]);
+      const double gain = std::max(0.0, least_marginal(marginal, kinks, values) - out.single[k]);
+      out.gain[i * n + k] = out.gain[k * n + i] = gain;
+      out.any = out.any || gain > link.noise;
       budget.work += static_cast<int64_t>(4 * kinks.size());
     }
   }
-  return std::max(area, base + singles + best_matching(n, gain));
+  return out;
+}
+
+double heaviest_tree(std::span<const std::size_t> jobs, std::span<const double> root, std::span<const double> gain) {
+  const std::size_t n = root.size();
+  SmallVector<std::size_t, 16> left;
+  SmallVector<double, 16> best;  // of each left, the heaviest edge to the tree so far
+  left.append(jobs.data(), jobs.data() + jobs.size());
+  for (const std::size_t k : jobs) best.push_back(root[k]);
+  double sum = 0.0;
+  while (!left.empty()) {
+    const auto next = static_cast<std::size_t>(std::max_element(best.begin(), best.end()) - best.begin());
+    const std::size_t joined = left[next];
+    sum += best[next];
+    left[next] = left.back();
+    best[next] = best.back();
+    left.erase_from(left.end() - 1);
+    best.erase_from(best.end() - 1);
+    for (std::size_t i = 0; i < left.size(); ++i) best[i] = std::max(best[i], gain[joined * n + left[i]]);
+  }
+  return sum;
+}
+
+double static_bound(const Link& link, const PairGains& gains) {
+  double sum = mean_excess(link.base, link.capacity);
+  std::vector<std::size_t> jobs;
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    jobs.push_back(m);
+    sum += gains.single[m];
+  }
+  const std::vector<double> root(link.size(), 0.0);
+  return std::max(link.area_bound(), sum + heaviest_tree(jobs, root, gains.gain));
 }
 
 namespace {

@@ -63,7 +63,8 @@ class Search {
  private:
   // Returns a lower bound; so does solve_pair.
   double solve_many() {
-    floor_ = static_bound(link_, budget_);
+    gains_ = pair_gains(link_, budget_);
+    floor_ = static_bound(link_, gains_);
     LocalSearch(link_, noise_, budget_).start(floor_ + noise_, best_);
     bool proven = done();
     if (!proven && n_ > kBranching) {
@@ -172,25 +173,41 @@ class Search {
     const double room = crowded(node);
     if (room >= useless) return room;
     node.least.assign(n_, 0.0);
-    double bound = node.excess;
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k]) continue;
       Candidates& candidates = node.candidates[k];
       // Without enumerable meetings any shift may serve; it stays a candidate so that the search goes on.
       if (candidates.empty()) candidates.push_back({0, 0.0, true});
       if (all_meetings_known(k)) node.least[k] = least_marginal(candidates);
-      bound += node.least[k];
     }
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k]) continue;
+      const double others = node.excess + rest(node, k);
       marginal_.build(node.demand, link_.circle(k), link_.capacity, &budget_.work);
-      const double least = refine(node.candidates[k], useless - (bound - node.least[k]), k);
+      const double least = refine(node.candidates[k], useless - others, k);
       if (!all_meetings_known(k)) continue;
-      bound += least - node.least[k];
       node.least[k] = least;
-      if (bound >= useless) return bound;
+      if (others + least >= useless) return others + least;
     }
-    return std::max(bound, room);
+    return std::max(node.excess + rest(node, n_), room);
+  }
+
+  // What the jobs left, but job k (n_: all), add at least to those placed and job k.
+  double rest(const Node& node, std::size_t k) {
+    double sum = 0.0;
+    left_.clear();
+    for (std::size_t l = 0; l < n_; ++l) {
+      if (placed_[l] || l == k) continue;
+      left_.push_back(l);
+      sum += gains_.any ? gains_.single[l] : node.least[l];
+    }
+    if (!gains_.any) return sum;
+    root_.resize(n_);
+    for (const std::size_t l : left_) {
+      root_[l] = node.least[l] - gains_.single[l];
+      if (k < n_) root_[l] = std::max(root_[l], gains_.gain[k * n_ + l]);
+    }
+    return sum + heaviest_tree(left_, root_, gains_.gain);
   }
 
   static double least_marginal(const Candidates& candidates) {
@@ -244,12 +261,13 @@ class Search {
     }
   }
 
-  void collect(Node& node, double sum_least) {
+  void collect(Node& node) {
     node.picks.clear();
     for (std::size_t k = 0; k < n_; ++k) {
       if (placed_[k] || has_unplaced_twin(k)) continue;
+      const double others = node.excess + rest(node, k);
       for (const Candidate& one : node.candidates[k]) {
-        const double bound = sum_least + (one.marginal - node.least[k]);
+        const double bound = others + one.marginal;
         if (one.live && bound < best_.excess - noise_) {
           node.picks.push_back({bound, node.excess + one.marginal, k, one.shift});
         }
@@ -263,14 +281,9 @@ class Search {
 
   void expand(std::size_t depth) {
     Node& node = nodes_[depth];
-    double sum_least = node.excess;
     std::size_t left = 0;
-    for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k]) continue;
-      sum_least += node.least[k];
-      ++left;
-    }
-    collect(node, sum_least);
+    for (const uint8_t placed : placed_) left += placed == 0;
+    collect(node);
     for (std::size_t p = 0; p < node.picks.size(); ++p) {
       const Pick pick = node.picks[p];
       if (!coupled_ && budget_.nodes() > (n_ > 5 ? kCoupling : kCouplingFew)) couple();
@@ -358,11 +371,12 @@ class Search {
   const std::size_t n_;
   const double noise_;
   Placed best_;
-  double floor_ = 0.0;             // no shifts have less excess
-  double open_ = 0.0;              // least bound among what was not explored
-  bool exhaustive_ = true;         // every meeting can be enumerated
-  bool coupled_ = false;           // the coupling bound is part of floor_
-  bool cut_ = false;               // the budget ended the search
+  double floor_ = 0.0;      // no shifts have less excess
+  double open_ = 0.0;       // least bound among what was not explored
+  bool exhaustive_ = true;  // every meeting can be enumerated
+  bool coupled_ = false;    // the coupling bound is part of floor_
+  bool cut_ = false;        // the budget ended the search
+  PairGains gains_;
   std::vector<Meetings> meet_;     // [k * n + i]
   std::vector<std::size_t> twin_;  // the equal job just before, or n
   std::vector<Node> nodes_;        // by depth
@@ -372,6 +386,8 @@ class Search {
   Marginal marginal_;
   Shifts fresh_;
   Shifts query_;
+  std::vector<std::size_t> left_;
+  std::vector<double> root_;
   Values values_;
 };
 

@@ -48,10 +48,39 @@ TEST(bounds_hold_whatever_the_node_limit) {
       CHECK(found.excess >= best - 1e-9);
     }
     Budget budget(kNone, kNone, nullptr);
-    CHECK(static_bound(link, budget) <= best + 1e-9);
+    CHECK(static_bound(link, pair_gains(link, budget)) <= best + 1e-9);
     const double coupled = coupling_bound(link, best, budget);
     CHECK(coupled <= best + 1e-9);
     CHECK(coupled >= link.area_bound() - 1e-9);
+  }
+}
+
+TEST(the_heaviest_tree_weighs_most_of_all_trees) {
+  std::mt19937 rng(38);
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t n = 4;
+    std::vector<double> root(n);
+    std::vector<double> gain(n * n, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+      root[i] = static_cast<double>(rng() % 8U);
+      for (std::size_t k = 0; k < i; ++k) gain[i * n + k] = gain[k * n + i] = static_cast<double>(rng() % 8U);
+    }
+    // Job k hangs on parent[k] (n: the root): a tree if everybody reaches the root.
+    double most = 0.0;
+    for (std::size_t code = 0; code < 625; ++code) {
+      std::array<std::size_t, 4> parent{code % 5, code / 5 % 5, code / 25 % 5, code / 125};
+      double weight = 0.0;
+      bool tree = true;
+      for (std::size_t k = 0; k < n; ++k) {
+        weight += parent[k] == n ? root[k] : gain[parent[k] * n + k];
+        std::size_t at = k;
+        for (std::size_t step = 0; step <= n && at < n; ++step) at = parent[at];
+        tree = tree && at == n;
+      }
+      if (tree) most = std::max(most, weight);
+    }
+    const std::array<std::size_t, 4> jobs{2, 0, 3, 1};
+    CHECK(heaviest_tree(jobs, root, gain) == most);
   }
 }
 
