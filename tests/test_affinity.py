@@ -20,6 +20,7 @@ from cassini_core.affinity import (
     Component,
     affinity_graph,
     bfs_time_shifts,
+    blocks,
     components,
     has_loop,
     job_node,
@@ -209,3 +210,67 @@ def test_two_jobs_on_the_same_two_links_are_a_loop() -> None:
 def test_a_job_without_iteration_time_is_named() -> None:
     with pytest.raises(KeyError, match="b"):
         bfs_time_shifts(affinity_graph({"up": {"a": 0, "b": 0}}), {"a": 10})
+
+
+# Blocks
+
+
+def separated(graph: nx.Graph, job: str, one: str, other: str) -> bool:
+    """Whether two links no longer hang together without a job, by search."""
+    without = graph.copy()
+    without.remove_node(job_node(job))
+    return not nx.has_path(without, link_node(one), link_node(other))
+
+
+@given(incidences())
+def test_links_are_in_one_block_exactly_if_no_single_job_separates_them(time_shifts: dict[str, dict[str, int]]) -> None:
+    graph = affinity_graph(time_shifts)
+    block_of = {link: number for number, block in enumerate(blocks(graph)) for link in block.links}
+    assert block_of.keys() == time_shifts.keys()
+    jobs = {job for members in time_shifts.values() for job in members}
+    for one, other in itertools.combinations(time_shifts, 2):
+        together = nx.has_path(graph, link_node(one), link_node(other)) and not any(
+            separated(graph, job, one, other) for job in jobs
+        )
+        assert (block_of[one] == block_of[other]) >= together
+        if block_of[one] == block_of[other] and not together:
+            # Only a chain of links, each of which no job separates from the next, makes them one.
+            near = nx.Graph(
+                [
+                    (a, b)
+                    for a, b in itertools.combinations(time_shifts, 2)
+                    if nx.has_path(graph, link_node(a), link_node(b))
+                    and not any(separated(graph, job, a, b) for job in jobs)
+                ]
+            )
+            assert nx.has_path(near, one, other)
+
+
+@given(incidences())
+def test_blocks_hang_together_in_jobs_alone_and_without_a_loop(time_shifts: dict[str, dict[str, int]]) -> None:
+    graph = affinity_graph(time_shifts)
+    found = blocks(graph)
+    assert all(set(block.jobs) == {job for link in block.links for job in time_shifts[link]} for block in found)
+    assert not has_loop(affinity_graph({block.links[0]: dict.fromkeys(block.jobs, 0) for block in found}))
+    for block in found:
+        assert block.cyclic == has_loop(affinity_graph({link: time_shifts[link] for link in block.links}))
+        assert block.cyclic or len(block.links) == 1
+
+
+@given(trees())
+def test_a_graph_without_a_loop_has_one_block_per_link(tree: dict[str, list[str]]) -> None:
+    found = blocks(affinity_graph({link: dict.fromkeys(members, 0) for link, members in tree.items()}))
+    assert [block.links for block in found] == [(link,) for link in sorted(tree)]
+
+
+def test_two_rings_that_share_a_job_are_two_blocks_and_a_link_is_never_split() -> None:
+    rings = {"up": "ab", "down": "ab", "left": "bc", "right": "bc", "far": "cd"}
+    found = blocks(affinity_graph({link: dict.fromkeys(jobs, 0) for link, jobs in rings.items()}))
+    assert [(block.links, block.jobs, block.cyclic) for block in found] == [
+        (("down", "up"), ("a", "b"), True),
+        (("far",), ("c", "d"), False),
+        (("left", "right"), ("b", "c"), True),
+    ]
+    # Two rings that meet in a link: its four jobs cannot be placed apart.
+    wide = {"up": "ab", "down": "cd", "both": "abcd"}
+    assert len(blocks(affinity_graph({link: dict.fromkeys(jobs, 0) for link, jobs in wide.items()}))) == 1

@@ -27,7 +27,7 @@ from cassini_core.units import ms_from_ticks, ticks_from_ms
 def looked_at(problem: Problem, *, node_limit: int | None = DEFAULT_NODE_LIMIT) -> tuple[list[Placement], Round]:
     """The placements of a problem and the answers of their links."""
     catalog = LinkCatalog(problem)
-    placements = [catalog.placement(candidate) for candidate in problem.candidates]
+    placements = catalog.placements(problem.candidates)
     budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE)
     solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}

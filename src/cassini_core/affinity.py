@@ -17,9 +17,11 @@ __all__ = [
     "LINK",
     "TIME_SHIFT",
     "AffinityGraph",
+    "Block",
     "Component",
     "affinity_graph",
     "bfs_time_shifts",
+    "blocks",
     "components",
     "has_loop",
     "job_node",
@@ -45,6 +47,17 @@ class Component(NamedTuple):
 
     jobs: tuple[str, ...]
     links: tuple[str, ...]
+
+
+class Block(NamedTuple):
+    """Links that loops hold together, and the jobs on them; ids, each sorted.
+
+    A link couples all of its jobs, so it lies in one block. Two blocks have at most one job in common.
+    """
+
+    jobs: tuple[str, ...]
+    links: tuple[str, ...]
+    cyclic: bool
 
 
 def job_node(job_id: str) -> Node:
@@ -120,6 +133,41 @@ def surely_has_loop(time_shifts: Mapping[str, Collection[str]]) -> bool:
     n_edges = sum(len(jobs) for jobs in time_shifts.values())
     jobs = {job for on_link in time_shifts.values() for job in on_link}
     return n_edges > 0 and n_edges >= len(time_shifts) + len(jobs)
+
+
+def blocks(graph: AffinityGraph) -> list[Block]:
+    """The graph, cut at every job through which alone two groups of links hang together.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        As made by :func:`affinity_graph`; its time-shifts are not read.
+
+    Returns
+    -------
+    list of Block
+        In the order of their smallest link ids. A block that is not cyclic has one link. The :func:`affinity_graph`
+        with one link per block has no loop: shifts found for each block by itself are composed by
+        :func:`bfs_time_shifts`.
+
+    Notes
+    -----
+    The blocks (biconnected components) of the hypergraph whose edges are links: those of the bipartite graph, but that
+    blocks which meet in a link are one. O(nodes log nodes + edges).
+    """
+    # Graph blocks meet in cut nodes only. Joining those that meet in a link leaves jobs as the only cut nodes.
+    pieces: nx.utils.UnionFind = nx.utils.UnionFind(
+        node for node, side in graph.nodes(data="bipartite") if side == LINK
+    )
+    for component in nx.biconnected_components(graph):
+        pieces.union(*(node for node in component if node[0] == LINK))
+    found = []
+    for group in pieces.to_sets():
+        links = sorted(name for _, name in group)
+        jobs = {job for link in links for _, job in graph[link_node(link)]}
+        n_edges = sum(graph.degree(node) for node in group)
+        found.append(Block(tuple(sorted(jobs)), tuple(links), n_edges > len(jobs) + len(links) - 1))
+    return sorted(found, key=lambda block: block.links)
 
 
 def bfs_time_shifts(graph: AffinityGraph, iteration_time: Mapping[str, int]) -> dict[str, int]:

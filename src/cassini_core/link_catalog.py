@@ -1,4 +1,4 @@
-"""Which jobs share which links in a placement, and every distinct link problem once.
+"""Which jobs share which links in each placement, and every distinct link problem once.
 
 Links of one candidate, and of all candidates of a ranking, often pose the same problem. A problem is known by its
 content alone, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that
@@ -12,7 +12,8 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,13 @@ import numpy.typing as npt
 from .errors import InputError
 from .model import Candidate, Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from .route_table import Route, RouteTable
 from .units import kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Demand:
+class Demand(NamedTuple):
     """What one job asks of one link: its iteration time and phases, in ticks and kbit/s.
 
     ``phases`` are ``(start, length, rate)``, sorted; those without length or rate are dropped.
@@ -39,9 +40,9 @@ class Demand:
         """The same demand with all rates divided; ``divisor`` divides each of them."""
         return Demand(self.period, tuple((start, length, rate // divisor) for start, length, rate in self.phases))
 
-    def mean(self) -> Fraction:
+    def mean(self) -> float:
         """Mean demand, kbit/s."""
-        return Fraction(sum(length * rate for _, length, rate in self.phases), self.period)
+        return sum(length * rate for _, length, rate in self.phases) / self.period
 
     def peak(self) -> int:
         """Highest demand at any time, kbit/s; overlapping phases add up. O(phases log phases)."""
@@ -58,16 +59,42 @@ class Demand:
         return peak
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class LinkProblem:
-    """A distinct link problem: ``prepared`` holds its jobs in canonical order, rates and capacity without units.
+    """A distinct link problem: its jobs in canonical order, rates and capacity without units.
 
-    ``index`` is its place in :attr:`LinkCatalog.problems`.
+    Attributes
+    ----------
+    index : int
+        Its place in :attr:`LinkCatalog.problems`.
+    capacity : int
+    demands : tuple of Demand
+        One per job.
     """
 
-    index: int
-    prepared: PreparedLink
-    area_bound: float
+    def __init__(self, index: int, capacity: int, demands: tuple[Demand, ...]) -> None:
+        self.index = index
+        self.capacity = capacity
+        self.demands = demands
+
+    @cached_property
+    def prepared(self) -> PreparedLink:
+        """The problem as the kernel takes it."""
+        phases = [phase for demand in self.demands for phase in demand.phases]
+        return PreparedLink(
+            job_ids=tuple(str(place) for place in range(len(self.demands))),
+            period=_int64([demand.period for demand in self.demands]),
+            phase_offset=_int64([0, *itertools.accumulate(len(demand.phases) for demand in self.demands)]),
+            phase_start=_int64([start for start, _, _ in phases]),
+            phase_length=_int64([length for _, length, _ in phases]),
+            phase_rate=_int64([rate for _, _, rate in phases]),
+            capacity=self.capacity,
+        )
+
+    @property
+    def area_bound(self) -> float:
+        """No shifts score more: on average at least the demand above the capacity is excess (F3)."""
+        excess = math.fsum(demand.mean() for demand in self.demands) - self.capacity
+        return 1.0 - max(0.0, excess) / self.capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +126,8 @@ class Placement:
 
 # What a link carries in one candidate: job ids and multipliers, sorted by id.
 _Members = tuple[tuple[str, float], ...]
+_Load = tuple[SharedLink | None, str | None]
+_NOTHING: _Load = (None, None)
 
 
 class LinkCatalog:
@@ -120,37 +149,74 @@ class LinkCatalog:
         self._jobs: Mapping[str, Job] = {job.id: job for job in problem.jobs}
         self._links: Mapping[str, Link] = {link.id: link for link in problem.links}
         self._by_content: dict[tuple[int, tuple[Demand, ...]], LinkProblem] = {}
-        # Candidates of one scheduling round differ in few links: what a link carries is looked up before it is read.
+        # What a link carries is looked up before it is read: most candidates differ in few links.
         self._demands: dict[tuple[str, float], Demand] = {}
-        self._loads: dict[tuple[str, _Members], tuple[SharedLink | None, str | None]] = {}
+        self._scaled: dict[tuple[Demand, int], Demand] = {}
+        self._loads: dict[tuple[str, _Members], _Load] = {}
 
-    def placement(self, candidate: Candidate) -> Placement:
-        """The shared links of a candidate; O(sum of route lengths) if its links were met before.
+    def placements(self, candidates: Sequence[Candidate]) -> list[Placement]:
+        """The shared links of each candidate.
+
+        Returns
+        -------
+        list of Placement
+            In the order of ``candidates``. Where two candidates have the same jobs on a link, the
+            :class:`SharedLink` is the same object.
 
         Raises
         ------
         InputError
             A multiplier makes a demand larger than the kernel can hold, or more jobs or phases share one link.
+
+        Notes
+        -----
+        Candidates of one scheduling round differ in few routes. Each is read as its difference from their common
+        placement: O(jobs) to find what differs, then O(links that differ).
         """
-        carried: dict[str, list[tuple[str, float]]] = {}
-        for job in sorted(candidate.routes):
-            for link, multiplier in candidate.routes[job].items():
-                carried.setdefault(link, []).append((job, multiplier))
-        loads = [self._load(link, tuple(carried[link])) for link in sorted(carried)]
+        routes = RouteTable(candidates)
+        common: dict[str, dict[str, float]] = {}
+        for job, route in routes.common().items():
+            for link, multiplier in route:
+                common.setdefault(link, {})[job] = multiplier
+        loads = {link: self._load(link, _members(carried)) for link, carried in sorted(common.items())}
+        return [
+            self._placement(candidate, routes.changes(place), common, loads)
+            for place, candidate in enumerate(candidates)
+        ]
+
+    def _placement(
+        self,
+        candidate: Candidate,
+        changes: Mapping[str, tuple[Route, Route]],
+        common: Mapping[str, Mapping[str, float]],
+        common_loads: Mapping[str, _Load],
+    ) -> Placement:
+        touched: dict[str, dict[str, float]] = {}
+        for job, (before, now) in changes.items():
+            for link, _ in before:
+                touched.setdefault(link, dict(common.get(link, {}))).pop(job)
+            for link, multiplier in now:
+                touched.setdefault(link, dict(common.get(link, {})))[job] = multiplier
+        loads = dict(common_loads)
+        loads.update((link, self._load(link, _members(carried))) for link, carried in touched.items())
+        if any(link not in common_loads for link in touched):
+            loads = dict(sorted(loads.items()))
         return Placement(
             candidate.id,
             tuple(sorted(candidate.routes)),
-            tuple(shared for shared, _ in loads if shared is not None),
-            tuple(warning for _, warning in loads if warning is not None),
+            tuple(shared for shared, _ in loads.values() if shared is not None),
+            tuple(warning for _, warning in loads.values() if warning is not None),
         )
 
-    def _load(self, link_id: str, members: _Members) -> tuple[SharedLink | None, str | None]:
+    def _load(self, link_id: str, members: _Members) -> _Load:
+        if not members:
+            return _NOTHING
         load = self._loads.get((link_id, members))
         if load is None:
             load = self._loads[link_id, members] = self._read(self._links[link_id], members)
         return load
 
-    def _read(self, link: Link, members: _Members) -> tuple[SharedLink | None, str | None]:
+    def _read(self, link: Link, members: _Members) -> _Load:
         demands = {job: self._demand(job, multiplier) for job, multiplier in members}
         demands = {job: demand for job, demand in demands.items() if demand.phases}
         capacity = kbps_from_gbps(link.capacity_gbps)
@@ -175,14 +241,24 @@ class LinkCatalog:
         # Jobs that ask for the same are interchangeable; their ids decide only who takes which of their places.
         order = sorted(demands, key=lambda job: (demands[job], job))
         divisor = math.gcd(capacity, *(rate for demand in demands.values() for _, _, rate in demand.phases))
-        content = (capacity // divisor, tuple(demands[job].scaled_down(divisor) for job in order))
+        content = (capacity // divisor, tuple(self._scaled_down(demands[job], divisor) for job in order))
         problem = self._by_content.get(content)
         if problem is None:
             _check_size(link, content[1])
-            problem = _link_problem(len(self.problems), *content)
+            problem = LinkProblem(len(self.problems), *content)
             self._by_content[content] = problem
             self.problems.append(problem)
         return SharedLink(link.id, link.capacity_gbps, tuple(order), problem)
+
+    def _scaled_down(self, demand: Demand, divisor: int) -> Demand:
+        scaled = self._scaled.get((demand, divisor))
+        if scaled is None:
+            scaled = self._scaled[demand, divisor] = demand.scaled_down(divisor)
+        return scaled
+
+
+def _members(carried: Mapping[str, float]) -> _Members:
+    return tuple(sorted(carried.items()))
 
 
 def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:
@@ -195,22 +271,6 @@ def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:
     ):
         if found > most:
             raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
-
-
-def _link_problem(index: int, capacity: int, demands: tuple[Demand, ...]) -> LinkProblem:
-    phases = [phase for demand in demands for phase in demand.phases]
-    prepared = PreparedLink(
-        job_ids=tuple(str(place) for place in range(len(demands))),
-        period=_int64([demand.period for demand in demands]),
-        phase_offset=_int64([0, *itertools.accumulate(len(demand.phases) for demand in demands)]),
-        phase_start=_int64([start for start, _, _ in phases]),
-        phase_length=_int64([length for _, length, _ in phases]),
-        phase_rate=_int64([rate for _, _, rate in phases]),
-        capacity=capacity,
-    )
-    # On average at least the demand above the capacity is excess, wherever the jobs stand (F3).
-    excess = max(Fraction(0), sum((demand.mean() for demand in demands), Fraction(0)) - capacity)
-    return LinkProblem(index, prepared, float(1 - excess / capacity))
 
 
 def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -104,7 +104,7 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced)
-    placements = [catalog.placement(candidate) for candidate in problem.candidates]
+    placements = catalog.placements(problem.candidates)
     total = len(catalog.problems) + len(placements)
     solved = solve_problems(
         catalog.problems,
