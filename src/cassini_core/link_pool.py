@@ -82,7 +82,7 @@ def solve_problems(
         With one, all problems get a few nodes first, so that none is without an answer because another is hard; then
         each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
     progress : callable
-        Called in the calling thread with the number of problems done, after each.
+        Called in the calling thread with the number of problems done, after each few.
 
     Returns
     -------
@@ -105,7 +105,10 @@ def solve_problems(
             todo = list(range(len(problems)))
             for limit in _node_limits(budget, deadline):
                 stage = replace(budget, node_limit=limit)
-                futures = {pool.submit(_solve, problems[k], stage, deadline, cancel): k for k in todo}
+                futures = {
+                    pool.submit(_solve_some, [problems[k] for k in some], stage, deadline, cancel): some
+                    for some in _shares(todo, threads)
+                }
                 last = limit == budget.node_limit
                 _collect(futures, solved, len(problems) - len(todo) if last else 0, progress)
                 todo = [k for k in todo if (answer := solved[k].answer) is not None and answer.stopped_by == "nodes"]
@@ -123,13 +126,22 @@ def _node_limits(budget: Budget, deadline: Deadline) -> list[int | None]:
     return [FIRST_NODES, budget.node_limit]
 
 
+def _shares(todo: Sequence[int], threads: int) -> list[Sequence[int]]:
+    """What one thread takes at a time: little enough to keep all busy, enough not to be busy taking."""
+    size = max(1, min(32, len(todo) // (8 * threads)))
+    return [todo[k : k + size] for k in range(0, len(todo), size)]
+
+
 def _collect(
-    futures: Mapping[Future[SolvedLink], int], solved: dict[int, SolvedLink], done: int, progress: Callable[[int], None]
+    futures: Mapping[Future[list[SolvedLink]], Sequence[int]],
+    solved: dict[int, SolvedLink],
+    done: int,
+    progress: Callable[[int], None],
 ) -> None:
     for future in as_completed(futures):
-        k, found = futures[future], future.result()  # the first failure ends the ranking
-        solved[k] = _better(solved[k], found) if k in solved else found
-        done += 1
+        for k, found in zip(futures[future], future.result(), strict=True):  # the first failure ends the ranking
+            solved[k] = _better(solved[k], found) if k in solved else found
+        done += len(futures[future])
         progress(done)
 
 
@@ -139,6 +151,12 @@ def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:
         return second if first.answer is None else first
     answer = max(first.answer, second.answer, key=lambda answer: (answer.score_lower, answer is second.answer))
     return SolvedLink(answer, max(answer.score_lower, min(first.upper_bound, second.upper_bound)))
+
+
+def _solve_some(
+    problems: Sequence[LinkProblem], budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]
+) -> list[SolvedLink]:
+    return [_solve(problem, budget, deadline, cancel) for problem in problems]
 
 
 def _solve(problem: LinkProblem, budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> SolvedLink:
