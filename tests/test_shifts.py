@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
 from cassini_core.link_catalog import LinkCatalog, Placement, SharedLink
 from cassini_core.link_pool import Budget, Deadline, SolvedLink, solve_problems
+from cassini_core.loops import STRATEGIES
 from cassini_core.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from cassini_core.shifts import STRATEGIES, PlacementAnswer, Round, answer_placement, merge_links
+from cassini_core.shifts import PlacementAnswer, Round, answer_placement, merge_links
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 

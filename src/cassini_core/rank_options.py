@@ -13,8 +13,9 @@ from typing import Any
 from .aggregate import Aggregate, aggregate_named
 from .errors import InputError, shown
 from .link_pool import Budget
+from .loops import STRATEGIES
 from .model import Problem
-from .shifts import STRATEGIES, Strategy
+from .shifts import Strategy
 from .units import MAX_TICKS, TICKS_PER_MS
 
 __all__ = ["Progress", "RankOptions", "checked_options"]
