@@ -7,6 +7,7 @@
 
 #include "circle.hpp"
 #include "demand.hpp"
+#include "profile.hpp"
 
 namespace cassini {
 
@@ -37,6 +38,9 @@ class Marginal {
 
   // All kinks and the marginal at each. With many kinks by one sweep over the changes of slope, O(n log n).
   void profile(Kinks& shifts, Values& values) const;
+
+  // offset + the marginal, with its kinks and slopes; in profile.cpp. O(n) but for merging sorted lists.
+  void profile(double offset, Profile& out, ProfileScratch& scratch) const;
 
   // At most so many kinks; and demand levels touched to read the marginal at one of them.
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
