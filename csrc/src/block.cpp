@@ -124,6 +124,10 @@ Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std:
     const BlockLink& at = block.links[l];
     block.weight += at.weight;
     if (!at.prepared->guides) continue;
+    if (at.job.size() < 2) {  // no shift matters
+      int64_t work = 0;
+      block.links[l].least = at.link().excess(std::vector<int64_t>(at.job.size(), 0), &work);
+    }
     rounding += at.per_excess() * at.link().noise;
     for (std::size_t m = 0; m < at.job.size(); ++m) {
       block.places[at.job[m]].push_back({l, m});

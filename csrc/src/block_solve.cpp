@@ -176,7 +176,33 @@ class BlockSolve {
     offer();
   }
 
-  void prove() {}
+  // Small components one by one: the least of each is exhausted, or its bound at least raised.
+  void prove() {
+    state_.set(best_.shift);
+    std::vector<std::vector<std::size_t>> jobs(block_.n_components);
+    for (const std::size_t j : by_demand()) jobs[block_.component[j]].push_back(j);
+    double lower = floor_;
+    bool improved = false;
+    for (const std::vector<std::size_t>& part : jobs) {
+      if (part.size() < 2 || part.size() > kMostProofJobs || !budget_.left()) continue;
+      double known = 0.0;
+      double floor = 0.0;
+      for (const std::size_t l : links_of(block_, part)) {
+        known += block_.links[l].per_excess() * state_.excess(l);
+        floor += block_.links[l].per_excess() * block_.links[l].least;
+      }
+      const Proof proof = prove_block(block_, part, known, budget_);
+      lower += std::max(0.0, proof.lower - floor);
+      for (std::size_t k = 0; proof.improved && k < part.size(); ++k) {
+        best_.shift[part[k]] = proof.shift[k];
+        improved = true;
+      }
+    }
+    best_.lower = lower;
+    if (!improved) return;
+    state_.set(best_.shift);
+    least_ = std::min(least_, state_.objective());
+  }
 
   const Block& block_;
   Budget& budget_;
