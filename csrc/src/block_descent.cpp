@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace cassini {
+namespace {
+
+constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's turn wins
+
+}  // namespace
 
 Descent::Descent(BlockState& state, Budget& budget)
     : state_(state), budget_(budget), waits_(state.block().n_jobs(), 0) {}
@@ -88,10 +93,8 @@ std::size_t Escape::pick_link() {
   double most = -1.0;
   for (int draw = 0; draw < 3; ++draw) {
     const std::size_t l = focus_[below(focus_.size())];
-    const BlockLink& at = state_.block().links[l];
-    const double gap = at.per_excess() * (state_.excess(l) - at.least);
-    if (gap > most) {
-      most = gap;
+    if (state_.gap(l) > most) {
+      most = state_.gap(l);
       best = l;
     }
   }
@@ -146,7 +149,7 @@ void Escape::turn_group(std::span<const std::size_t> group) {
   for (const std::size_t j : group) {
     for (const Place& p : block.places[j]) {
       if (count_[p.link] == 1) {
-        Term term{nullptr, 0, block.links[p.link].per_excess()};
+        Term term{nullptr, 0, state_.price(p.link)};
         term.profile = &state_.profile(p, &term.lag);
         term.lag -= state_.shift()[j];
         sum_.terms.push_back(term);
@@ -156,7 +159,7 @@ void Escape::turn_group(std::span<const std::size_t> group) {
   for (const std::size_t j : group) {
     for (const Place& p : block.places[j]) count_[p.link] = 0;
   }
-  if (turn >= kTooLarge || sum_.terms.empty()) return;
+  if (turn >= kTooLarge || sum_.terms.empty() || sum_.kinks_on(turn) > kMostGroupKinks) return;
   budget_.spend();
   sum_.least(turn, true, &budget_.work);
   auto& minima = sum_.minima;

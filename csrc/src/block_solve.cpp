@@ -11,7 +11,8 @@
 namespace cassini {
 namespace {
 
-constexpr int64_t kRoundsPerJob = 40;  // of escaping in vain
+constexpr int64_t kRoundsPerJob = 40;      // of escaping in vain
+constexpr int64_t kRoundsBeforeProof = 4;  // per job, where exhaustive search follows
 
 class BlockSolve {
  public:
@@ -172,7 +173,8 @@ class BlockSolve {
   void escape(const BlockStart& start) {
     state_.set(best_.shift);
     Escape out(state_, descent_, focus(start), budget_);
-    out.run(floor_, kRoundsPerJob * static_cast<int64_t>(block_.n_jobs()));
+    const auto n = static_cast<int64_t>(block_.n_jobs());
+    out.run(floor_, n * (block_.n_jobs() <= kMostProofJobs ? kRoundsBeforeProof : kRoundsPerJob));
     offer();
   }
 

@@ -30,6 +30,8 @@ BlockState::BlockState(const Block& block, Budget& budget)
     uint64_t sum = 0;
     for (std::size_t m = 0; m < at.job.size(); ++m) sum += mark_of(m, kAbsent);
     sum_of_marks_.push_back(sum);
+    price_.push_back(at.prepared->guides ? at.per_excess() : 0.0);
+    least_.push_back(at.least);
   }
   cached_.resize(members);
   key_.assign(members, kNothing);
@@ -59,24 +61,19 @@ double BlockState::fresh_excess(std::size_t link) {
 
 double BlockState::objective() const {
   double sum = 0.0;
-  for (std::size_t l = 0; l < excess_.size(); ++l) {
-    if (block_.links[l].prepared->guides) sum += block_.links[l].per_excess() * excess_[l];
-  }
+  for (std::size_t l = 0; l < excess_.size(); ++l) sum += price_[l] * excess_[l];
   return sum;
 }
 
 double BlockState::hope(std::size_t j) const {
   double sum = 0.0;
-  for (const Place& p : block_.places[j]) {
-    const BlockLink& at = block_.links[p.link];
-    sum += at.per_excess() * std::max(0.0, excess_[p.link] - at.least);
-  }
+  for (const Place& p : block_.places[j]) sum += price_[p.link] * std::max(0.0, excess_[p.link] - least_[p.link]);
   return sum;
 }
 
 double BlockState::part_of(std::size_t j) const {
   double sum = 0.0;
-  for (const Place& p : block_.places[j]) sum += block_.links[p.link].per_excess() * excess_[p.link];
+  for (const Place& p : block_.places[j]) sum += price_[p.link] * excess_[p.link];
   return sum;
 }
 
@@ -118,7 +115,7 @@ const Profile& BlockState::profile(Place p, int64_t* lag) {
   others(p.link, p.member);
   marginal_.build(demand_, l.circle(p.member), l.capacity, &budget_.work);
   marginal_.profile(mean_excess(demand_, l.capacity), out, scratch_);
-  budget_.work += static_cast<int64_t>(8 * out.knots.size());
+  budget_.work += static_cast<int64_t>(1024 + 32 * out.knots.size());  // about a node each microsecond
   key_[index] = key;
   return out;
 }
@@ -126,7 +123,7 @@ const Profile& BlockState::profile(Place p, int64_t* lag) {
 TermSum& BlockState::terms(std::size_t j) {
   sum_.terms.clear();
   for (const Place& p : block_.places[j]) {
-    Term term{nullptr, 0, block_.links[p.link].per_excess()};
+    Term term{nullptr, 0, price_[p.link]};
     term.profile = &profile(p, &term.lag);
     sum_.terms.push_back(term);
   }

@@ -35,6 +35,7 @@ class TermSum {
   // Finds the least, the first on ties, and with `all` every local minimum, ascending by shift.
   Minimum least(int64_t turn, bool all, int64_t* work);
   double at(int64_t shift) const;
+  double kinks_on(int64_t turn) const;
 
   std::vector<Minimum> minima;
   static constexpr double kMostKinks = 65536.0;
@@ -57,6 +58,9 @@ class BlockState {
   const Block& block() const { return block_; }
   const std::vector<int64_t>& shift() const { return shift_; }
   double excess(std::size_t link) const { return excess_[link]; }
+  double price(std::size_t link) const { return price_[link]; }
+  // What a link costs beyond what it must.
+  double gap(std::size_t link) const { return price_[link] * (excess_[link] - least_[link]); }
 
   // All shifts at once; kAbsent takes a job away. Excess is known only once every job is there.
   void set(std::span<const int64_t> shift);
@@ -98,6 +102,8 @@ class BlockState {
   Budget& budget_;
   std::vector<int64_t> shift_;
   std::vector<double> excess_;
+  std::vector<double> price_;       // [links] objective per unit of excess; 0 where the link does not guide
+  std::vector<double> least_;       // [links] excess no shifts can avoid
   std::vector<std::size_t> first_;  // [links] index of the link's first member in the two below
   std::vector<Profile> cached_;
   std::vector<uint64_t> key_;           // [members] sum of the marks of the others that the cached profile was made for

@@ -8,11 +8,17 @@
 namespace cassini {
 namespace {
 
-double kinks_on(const Term& term, int64_t turn) {
+double kinks_of(const Term& term, int64_t turn) {
   return static_cast<double>(term.profile->knots.size()) * static_cast<double>(turn / term.profile->turn);
 }
 
 }  // namespace
+
+double TermSum::kinks_on(int64_t turn) const {
+  double sum = 0.0;
+  for (const Term& term : terms) sum += kinks_of(term, turn);
+  return sum;
+}
 
 double TermSum::at(int64_t shift) const {
   double sum = 0.0;
@@ -46,14 +52,12 @@ void TermSum::gather(const Term& term, int64_t turn) {
 
 Minimum TermSum::least(int64_t turn, bool all, int64_t* work) {
   minima.clear();
-  double kinks = 0.0;
-  for (const Term& term : terms) kinks += kinks_on(term, turn);
-  if (kinks > kMostKinks) return sample(turn, all, work);
+  if (kinks_on(turn) > kMostKinks) return sample(turn, all, work);
   bends_.clear();
   runs_.clear();
   for (const Term& term : terms) gather(term, turn);
   if (runs_.empty()) runs_.push_back(0);
-  *work += static_cast<int64_t>(8 * (bends_.size() + terms.size()));
+  *work += static_cast<int64_t>(16 * (bends_.size() + terms.size()));
   merge_runs(bends_, runs_, merged_);
 
   double value = 0.0;
@@ -98,7 +102,7 @@ Minimum TermSum::sample(int64_t turn, bool all, int64_t* work) {
     }
   }
   const Profile& f = *terms[leader].profile;
-  const auto total = static_cast<std::size_t>(std::min(kinks_on(terms[leader], turn), 9e15));
+  const auto total = static_cast<std::size_t>(std::min(kinks_of(terms[leader], turn), 9e15));
   const std::size_t stride = total / kMostReadings + 1;
   Minimum best{0, at(0)};
   for (std::size_t i = 0; i < total; i += stride) {
