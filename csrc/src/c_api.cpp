@@ -1,16 +1,14 @@
-// The C functions of cassini.h: checks, translation to and from the kernel's types, exceptions to status codes.
+// The C functions of cassini.h on one link, and on many one after the other.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <new>
-#include <numeric>
 #include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "angles.hpp"
 #include "bounds.hpp"
 #include "budget.hpp"
+#include "c_input.hpp"
 #include "cassini/cassini.h"
 #include "link.hpp"
 #include "marginal.hpp"
@@ -19,158 +17,6 @@
 
 namespace cassini {
 namespace {
-
-constexpr double kProofTolerance = 1e-9;
-constexpr int64_t kMaxRateSum = int64_t{1} << 53;  // peaks must stay exact in double
-
-template <class Body>
-int32_t guarded(Body&& body) noexcept {
-  try {
-    body();
-    return CASSINI_OK;
-  } catch (const std::invalid_argument&) {
-    return CASSINI_EINVAL;
-  } catch (const std::bad_alloc&) {
-    return CASSINI_ENOMEM;
-  } catch (const std::length_error&) {
-    return CASSINI_ENOMEM;
-  } catch (const Canceled&) {
-    return CASSINI_ECANCELED;
-  } catch (...) {
-    return CASSINI_EINTERNAL;
-  }
-}
-
-void require(bool condition) {
-  if (!condition) throw std::invalid_argument("");
-}
-
-cassini_options defaults() {
-  cassini_options options{};
-  options.size = sizeof(cassini_options);
-  options.method = CASSINI_METHOD_EXACT;
-  options.angles = 72;
-  options.resolution = 500000;
-  options.slack_tolerance = 0.01;
-  options.node_limit = CASSINI_DEFAULT_NODE_LIMIT;
-  options.deadline_ns = std::numeric_limits<int64_t>::max();
-  options.max_events = 262144;
-  options.max_levels = 65536;
-  return options;
-}
-
-cassini_options checked(const cassini_options* given) {
-  if (given == nullptr) return defaults();
-  require(given->size == static_cast<int64_t>(sizeof(cassini_options)));
-  const cassini_options options = *given;
-  require(options.method == CASSINI_METHOD_EXACT || options.method == CASSINI_METHOD_ANGLES);
-  require(options.reserved == 0);
-  require(options.angles >= 1 && options.angles <= CASSINI_MAX_ANGLES);
-  require(options.resolution >= 0 && options.resolution <= CASSINI_MAX_TICKS);
-  require(std::isfinite(options.slack_tolerance) && options.slack_tolerance >= 0.0);
-  require(options.node_limit >= 1 && options.deadline_ns >= 0);
-  require(options.max_events >= 1 && options.max_events <= (int64_t{1} << 22));
-  require(options.max_levels >= 1 && options.max_levels <= (int64_t{1} << 22));
-  return options;
-}
-
-// The arrays of one link as the caller passed them.
-struct Input {
-  int64_t n_jobs;
-  const int64_t* period;
-  const int64_t* phase_offset;
-  const int64_t* phase_start;
-  const int64_t* phase_length;
-  const int64_t* phase_rate;
-  int64_t capacity;
-};
-
-void check(const Input& in) {
-  require(in.n_jobs >= 1 && in.n_jobs <= CASSINI_MAX_JOBS);
-  require(in.period != nullptr && in.phase_offset != nullptr);
-  require(in.capacity >= 1 && in.capacity <= CASSINI_MAX_RATE);
-  const int64_t first = in.phase_offset[0];
-  require(first >= 0);
-  for (int64_t j = 0; j < in.n_jobs; ++j) {
-    require(in.period[j] >= 1 && in.period[j] <= CASSINI_MAX_TICKS);
-    require(in.phase_offset[j + 1] >= in.phase_offset[j]);
-  }
-  const int64_t n_phases = in.phase_offset[in.n_jobs] - first;
-  require(n_phases <= CASSINI_MAX_PHASES);
-  require(n_phases == 0 || (in.phase_start != nullptr && in.phase_length != nullptr && in.phase_rate != nullptr));
-  int64_t rates = 0;
-  for (int64_t j = 0; j < in.n_jobs; ++j) {
-    for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
-      require(in.phase_start[i] >= 0 && in.phase_start[i] < in.period[j]);
-      require(in.phase_length[i] >= 0 && in.phase_length[i] <= in.period[j]);
-      require(in.phase_rate[i] >= 0 && in.phase_rate[i] <= CASSINI_MAX_RATE);
-      rates += in.phase_rate[i];  // at most 2^17 phases of 2^40
-      require(rates <= kMaxRateSum);
-    }
-  }
-}
-
-struct Prepared {
-  Link link;
-  double unit;  // kbit/s per unit of rate
-};
-
-Prepared prepare(const Input& in, const cassini_options& options) {
-  check(in);
-  int64_t unit = in.capacity;
-  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) unit = std::gcd(unit, in.phase_rate[i]);
-  std::vector<Circle> jobs;
-  std::vector<int64_t> periods;  // of jobs with demand: the others are not on the link
-  for (int64_t j = 0; j < in.n_jobs; ++j) {
-    std::vector<Phase> phases;
-    for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
-      phases.push_back({in.phase_start[i], in.phase_length[i], in.phase_rate[i]});
-    }
-    jobs.push_back(make_circle(in.period[j], phases, unit));
-    if (!jobs.back().silent()) periods.push_back(in.period[j]);
-  }
-  const std::vector<uint8_t> marked = mark_free(periods, options.resolution);
-  std::vector<uint8_t> is_free(jobs.size(), 0);
-  for (std::size_t j = 0, k = 0; j < jobs.size(); ++j) {
-    if (!jobs[j].silent()) is_free[j] = marked[k++];
-  }
-  const Limits limits{options.max_events, options.max_levels};
-  return {make_link(std::move(jobs), std::move(is_free), static_cast<double>(in.capacity / unit), limits),
-          static_cast<double>(unit)};
-}
-
-std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> shift) {
-  std::vector<int64_t> out;
-  for (std::size_t m = 0; m < link.size(); ++m) out.push_back(wrap(shift[link.movable[m]], link.turn[m]));
-  return out;
-}
-
-// Mean excess of given shifts: exact where folding allows, else certified bounds.
-Interval excess_interval(const Link& link, std::span<const int64_t> movable, int64_t* work) {
-  if (link.within_limits) {
-    try {
-      const double excess = link.excess(movable, work);
-      return {excess, excess};
-    } catch (const LimitExceeded&) {
-    }
-  }
-  return certified_excess(link, movable, work);
-}
-
-Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, Budget& budget) {
-  if (link.within_limits) {
-    try {
-      return slack_and_hold(link, movable, tolerance * link.capacity, budget);
-    } catch (const LimitExceeded&) {
-    }
-  }
-  // Nothing is promised where the score itself is not known exactly, but for jobs that have no shift to hold.
-  Hold none;
-  for (const Circle& job : link.jobs) none.slack.push_back(job.period / 2);
-  for (const std::size_t j : link.movable) none.slack[j] = 0;
-  if (link.size() == 0) none.hold = *std::min_element(none.slack.begin(), none.slack.end());
-  return none;
-}
 
 // Beyond the limits of folding: groups that can be folded are solved one by one, and only bounds are certified.
 Found solve_by_groups(const Link& link, Budget& budget) {

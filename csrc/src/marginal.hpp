@@ -7,6 +7,7 @@
 
 #include "circle.hpp"
 #include "demand.hpp"
+#include "profile.hpp"
 
 namespace cassini {
 
@@ -41,6 +42,9 @@ class Marginal {
   // Shifts among which the marginal is least, ascending: all kinks at which it is convex, or 0 where there are none.
   // Fewer than half of all kinks. LimitExceeded as above.
   void valleys(Kinks& out) const;
+
+  // offset + the marginal, with its kinks and slopes; in profile.cpp. O(n) but for merging sorted lists.
+  void profile(double offset, Profile& out, ProfileScratch& scratch) const;
 
   // At most so many kinks; and demand levels touched to read the marginal at one of them.
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }

@@ -183,6 +183,91 @@ CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offs
                                         const cassini_options* options, int64_t* shift, int64_t* slack,
                                         uint8_t* is_free, cassini_result* result, int32_t* status);
 
+/* --- cyclic blocks: jobs that share several links and have one shift each ----------------------------------------- */
+
+#define CASSINI_MAX_BLOCK_JOBS ((int64_t)1 << 20)
+#define CASSINI_MAX_BLOCK_LINKS ((int64_t)1 << 20)
+
+/* Link problems, prepared once. Immutable: any number of threads may use one at the same time. */
+typedef struct cassini_links cassini_links;
+
+/* What is known of one block. Scores are means over its links, weighted. */
+typedef struct cassini_block_result {
+  int64_t size;       /* sizeof(cassini_block_result) at the caller, set by the caller */
+  double score;       /* what the returned shifts score, at least */
+  double upper_bound; /* no shifts score more, proven if upper_bound was */
+  int64_t nodes;      /* nodes counted */
+  int32_t optimal;    /* 1: score >= upper_bound - 1e-9, relative to max(1, |score|) */
+  int32_t stopped_by; /* CASSINI_STOP_* */
+} cassini_block_result;
+
+/* Prepares many links. Their arrays are concatenated as in cassini_solve_links, and are not needed afterwards.
+ *
+ *   links        [1]  out          to be freed with cassini_free_links
+ *   status       [n_links]  out    CASSINI_OK, or why this link cannot be used; the others can all the same
+ *
+ * Of the options resolution, cancel and the limits are read. Returns EINVAL only where the call itself makes no sense.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link; a few kB of memory each. */
+CASSINI_API int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
+                                          const int64_t* phase_offset, const int64_t* phase_start,
+                                          const int64_t* phase_length, const int64_t* phase_rate,
+                                          const int64_t* capacity, const cassini_options* options,
+                                          cassini_links** links, int32_t* status);
+
+/* Null is allowed. No call that uses the links may be under way. */
+CASSINI_API void cassini_free_links(cassini_links* links);
+
+/* Best shifts for a block: maximises the weighted mean of the scores of its links, each job having one shift.
+ *
+ *   links                          from cassini_prepare_links
+ *   n_jobs                         jobs of the block, 1 .. CASSINI_MAX_BLOCK_JOBS
+ *   period       [n_jobs]          ticks; every link's jobs must have the periods of the block's jobs that stand there
+ *   n_links                        links of the block, 0 .. CASSINI_MAX_BLOCK_LINKS
+ *   link         [n_links]         which prepared link; one may occur several times
+ *   member       [n_members]       which job of the block stands at each place of each link, links one after the other;
+ *                                  no job twice on a link
+ *   weight       [n_links]         above 0, finite; links that pose the same problem to the same jobs can be one link
+ *   upper_bound  [n_links]         no shifts of this link alone score more; may be null: what its demand allows
+ *   own_shift    [n_members]       ticks; good shifts for each link alone, to begin from; may be null
+ *   start        [n_jobs]          ticks; shifts to begin from, and never to score less than; may be null
+ *   dirty        [n_jobs]          with start: 0 for jobs on whose links nothing changed since start was found; only what
+ *                                  is near the others is searched. May be null: all are looked at
+ *   centred                        not 0: single jobs are moved where slack grows and no score is lost
+ *   options                        may be null: defaults. Read are slack_tolerance (if centred), node_limit,
+ *                                  deadline_ns and cancel
+ *   shift        [n_jobs]  out     ticks, 0 <= shift < period; of jobs that links hold together the first stands at 0, as
+ *                                  do all whose shift does not matter
+ *   score_lower  [n_links]  out    certified bounds on what each link scores at these shifts
+ *   score_upper  [n_links]  out
+ *   result       [1]       in, out result->size must be set
+ *
+ * A link beyond the limits of folding does not guide the search, but is scored and counts. Blocks of up to
+ * CASSINI_MAX_PROOF_JOBS jobs are searched exhaustively within node_limit, larger ones by local search alone: then
+ * the difference between upper_bound and score is the certified gap.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: bounded by node_limit, but for one look at every link. */
+#define CASSINI_MAX_PROOF_JOBS ((int64_t)12)
+CASSINI_API int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const int64_t* period,
+                                        int64_t n_links, const int64_t* link, const int64_t* member,
+                                        const double* weight, const double* upper_bound, const int64_t* own_shift,
+                                        const int64_t* start, const uint8_t* dirty, int32_t centred,
+                                        const cassini_options* options, int64_t* shift, double* score_lower,
+                                        double* score_upper, cassini_block_result* result);
+
+/* Scores, slack and hold of each link of a block at given shifts; the same leading arguments.
+ *
+ *   shift        [n_jobs]          ticks; any integer, taken modulo the period
+ *   score_lower  [n_links]  out    certified bounds on the score; equal within the limits of folding
+ *   score_upper  [n_links]  out
+ *   slack        [n_members]  out  ticks, on this link alone; see cassini_evaluate_link. May be null together with hold
+ *   hold         [n_links]  out    ticks
+ *
+ * Of the options slack_tolerance, deadline_ns and cancel are read. Errors and cost: as cassini_evaluate_link, per link,
+ * without preparation. */
+CASSINI_API int32_t cassini_evaluate_block(const cassini_links* links, int64_t n_jobs, const int64_t* period,
+                                           int64_t n_links, const int64_t* link, const int64_t* member,
+                                           const int64_t* shift, const cassini_options* options, double* score_lower,
+                                           double* score_upper, int64_t* slack, int64_t* hold);
+
 #ifdef __cplusplus
 }
 #endif

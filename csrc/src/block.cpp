@@ -1,0 +1,157 @@
+#include "block.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "marginal.hpp"
+
+namespace cassini {
+namespace {
+
+// Kinks of one marginal at most, for a link to guide a search: more cost more than the link is worth.
+constexpr double kGuidingKinks = 131072.0;
+
+void tabulate_pair(PreparedLink& out) {
+  const Link& link = out.link;
+  ProfileScratch scratch;
+  Marginal marginal;
+  Demand other;
+  int64_t work = 0;
+  for (std::size_t m = 0; m < 2; ++m) {
+    const double drop = link.capacity - link.circle(m).peak;
+    add(link.base, link.folded[1 - m], 0, drop, link.limits, other, &work);
+    marginal.build(other, link.circle(m), link.capacity, &work);
+    marginal.profile(mean_excess(other, link.capacity), out.pair[m], scratch);
+  }
+}
+
+bool few_kinks(const Link& link) {
+  std::vector<std::size_t> edges;
+  std::size_t most = 0;
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    edges.push_back(link.circle(m).edges.size());
+    most = std::max(most, edges.back());
+  }
+  return folded_events(link.turn, edges) * static_cast<double>(most) <= kGuidingKinks;
+}
+
+// Two links ask the same where the same problem has the same jobs at the same places.
+bool same(const BlockLink& a, const BlockLink& b) { return a.prepared == b.prepared && a.job == b.job; }
+
+// An order that does not depend on the order in which links were given, so far as they can be told apart.
+bool before(const BlockLink& a, const BlockLink& b) {
+  const auto key = [](const BlockLink& x) {
+    return std::make_tuple(x.job.size(), std::cref(x.job), x.link().capacity, x.link().area_bound());
+  };
+  if (key(a) != key(b)) return key(a) < key(b);
+  if (a.prepared != b.prepared) return std::less<const PreparedLink*>{}(a.prepared, b.prepared);
+  return std::make_pair(a.least, a.weight) < std::make_pair(b.least, b.weight);
+}
+
+void find_components(Block& block) {
+  const std::size_t n = block.n_jobs();
+  std::vector<std::size_t> root(n);
+  std::iota(root.begin(), root.end(), std::size_t{0});
+  const auto find = [&](std::size_t j) {
+    while (root[j] != j) j = root[j] = root[root[j]];
+    return j;
+  };
+  for (const BlockLink& at : block.links) {
+    if (!at.prepared->guides) continue;
+    for (std::size_t m = 1; m < at.job.size(); ++m) {
+      const std::size_t a = find(at.job[0]);
+      const std::size_t b = find(at.job[m]);
+      root[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  block.component.assign(n, 0);
+  block.n_components = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t r = find(j);
+    block.component[j] = r == j ? block.n_components++ : block.component[r];
+  }
+}
+
+}  // namespace
+
+PreparedLink prepare_link(Link link) {
+  PreparedLink out{std::move(link), {}, true};
+  out.guides = out.link.within_limits && few_kinks(out.link);
+  if (!out.guides) return out;
+  try {
+    // Whether sums of all jobs stay within the limits shows only when they are made.
+    int64_t work = 0;
+    const std::vector<int64_t> zero(out.link.size(), 0);
+    out.link.excess(zero, &work);
+    if (out.link.size() == 2) tabulate_pair(out);
+  } catch (const LimitExceeded&) {
+    out.guides = false;
+  }
+  return out;
+}
+
+double Block::floor() const {
+  double sum = 0.0;
+  for (const BlockLink& at : links) {
+    if (at.prepared->guides) sum += at.per_excess() * at.least;
+  }
+  return sum;
+}
+
+Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std::vector<std::size_t>& origin) {
+  Block block;
+  block.period = std::move(period);
+  const std::size_t n = block.n_jobs();
+  std::vector<std::size_t> order(links.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return before(links[x], links[y]); });
+  origin.assign(links.size(), 0);
+  for (const std::size_t i : order) {
+    if (block.links.empty() || !same(block.links.back(), links[i])) {
+      block.links.push_back(std::move(links[i]));
+    } else {
+      block.links.back().weight += links[i].weight;
+      block.links.back().least = std::max(block.links.back().least, links[i].least);
+    }
+    origin[i] = block.links.size() - 1;
+  }
+  block.places.resize(n);
+  block.turn.assign(n, 1);
+  double rounding = 0.0;
+  for (std::size_t l = 0; l < block.links.size(); ++l) {
+    const BlockLink& at = block.links[l];
+    block.weight += at.weight;
+    if (!at.prepared->guides) continue;
+    if (at.job.size() < 2) {  // no shift matters
+      int64_t work = 0;
+      block.links[l].least = at.link().excess(std::vector<int64_t>(at.job.size(), 0), &work);
+    }
+    rounding += at.per_excess() * at.link().noise;
+    for (std::size_t m = 0; m < at.job.size(); ++m) {
+      block.places[at.job[m]].push_back({l, m});
+      int64_t& turn = block.turn[at.job[m]];
+      turn = lcm_capped(turn, at.link().turn[m]);  // divides the period: never too large
+    }
+  }
+  block.noise = std::max(1e-11 * block.weight, 10.0 * rounding);
+  find_components(block);
+  return block;
+}
+
+void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out) {
+  out.resize(at.job.size());
+  for (std::size_t m = 0; m < at.job.size(); ++m) out[m] = wrap(shift[at.job[m]], at.link().turn[m]);
+}
+
+void canonical_shifts(const Block& block, std::vector<int64_t>& shift) {
+  std::vector<int64_t> first(block.n_components, -1);
+  for (std::size_t j = 0; j < block.n_jobs(); ++j) {
+    int64_t& zero = first[block.component[j]];
+    if (zero < 0 && !block.places[j].empty()) zero = shift[j];
+    shift[j] = block.places[j].empty() ? 0 : wrap(shift[j] - zero, block.turn[j]);
+  }
+}
+
+}  // namespace cassini

@@ -1,0 +1,69 @@
+// A cyclic block: jobs with one shift each, and the links that they share. What is minimised is the weighted sum of the
+// links' mean excess as shares of their capacities.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "link.hpp"
+#include "profile.hpp"
+
+namespace cassini {
+
+// A link problem that blocks refer to, with what never changes about it.
+struct PreparedLink {
+  Link link;
+  // Excess by the shift of either of two movable jobs, the other at 0: all there is to know about a pair.
+  std::array<Profile, 2> pair;
+  bool guides = true;  // false: beyond the limits of folding, or of kinks; scored in the end, but no help on the way
+};
+
+PreparedLink prepare_link(Link link);
+
+// How a block uses a link.
+struct BlockLink {
+  const PreparedLink* prepared = nullptr;
+  std::vector<std::size_t> job;    // [movable] which job of the block stands there
+  std::vector<int64_t> own_shift;  // [movable] best for this link alone, if known; else empty
+  double weight = 1.0;
+  double least = 0.0;  // no shifts have less mean excess
+
+  const Link& link() const { return prepared->link; }
+  double per_excess() const { return weight / link().capacity; }  // objective per unit of mean excess
+};
+
+// Where a job takes part.
+struct Place {
+  std::size_t link;    // index into Block::links
+  std::size_t member;  // index into Link::movable
+};
+
+struct Block {
+  std::vector<int64_t> period;             // [jobs]
+  std::vector<BlockLink> links;            // in canonical order, none twice
+  std::vector<std::vector<Place>> places;  // [jobs] on links that guide
+  std::vector<int64_t> turn;               // [jobs] the objective depends on the shift modulo this; 1 if on no place
+  std::vector<std::size_t> component;      // [jobs] jobs of one component are held together by links
+  std::size_t n_components = 0;
+  double weight = 0.0;  // of all links
+  double noise = 0.0;   // rounding of the objective stays below this
+
+  std::size_t n_jobs() const { return period.size(); }
+
+  // Sum over the links that guide of what no shifts can avoid.
+  double floor() const;
+};
+
+// Sorts and joins links that ask the same of the same jobs; fills all that follows from period and links.
+// origin[i]: where link i as given went.
+Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std::vector<std::size_t>& origin);
+
+// The shifts of a link's movable jobs, each modulo its turn.
+void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out);
+
+// Turns every component so that its first job with a place stands at 0; nothing else changes.
+void canonical_shifts(const Block& block, std::vector<int64_t>& shift);
+
+}  // namespace cassini

@@ -1,0 +1,64 @@
+// Local search in a block: one job at a time to its best place, and ways out of where that ends.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "block_state.hpp"
+#include "budget.hpp"
+
+namespace cassini {
+
+// Jobs that may have a better place wait in a queue; a job that moves puts all jobs it shares links with there.
+class Descent {
+ public:
+  Descent(BlockState& state, Budget& budget);
+
+  void ask(std::size_t j);
+  void ask_neighbours(std::size_t j);
+
+  // Moves jobs until none can win by itself. False: out of budget, some were not asked.
+  bool run();
+
+ private:
+  BlockState& state_;
+  Budget& budget_;
+  std::vector<std::size_t> queue_;
+  std::vector<uint8_t> waits_;
+};
+
+// Shifts for all jobs, each in turn where it costs least among those already placed.
+void place_greedily(BlockState& state, std::span<const std::size_t> order, Budget& budget);
+
+// From where descent ends: moves that alone do not help, followed by descent, kept where the whole got better.
+// Reproducible: the random numbers are always the same.
+class Escape {
+ public:
+  // `focus`: links where it is worth trying.
+  Escape(BlockState& state, Descent& descent, std::vector<std::size_t> focus, Budget& budget);
+
+  // Until the objective reaches `floor`, `patience` rounds in a row have not helped, or the budget ends.
+  void run(double floor, int64_t patience);
+
+ private:
+  void one_round();
+  std::size_t pick_link();
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  void kick_pair(std::size_t a, std::size_t b);
+  void turn_group(std::span<const std::size_t> group);
+  void grow(std::size_t seed, std::size_t size);
+
+  BlockState& state_;
+  Descent& descent_;
+  Budget& budget_;
+  std::vector<std::size_t> focus_;
+  std::mt19937_64 random_;
+  std::vector<std::size_t> group_;
+  std::vector<uint8_t> inside_;
+  std::vector<std::size_t> count_;
+  TermSum sum_;
+};
+
+}  // namespace cassini

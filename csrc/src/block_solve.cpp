@@ -1,0 +1,224 @@
+#include "block_solve.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "block_descent.hpp"
+#include "block_search.hpp"
+#include "block_state.hpp"
+
+namespace cassini {
+namespace {
+
+constexpr int64_t kRoundsPerJob = 40;      // of escaping in vain
+constexpr int64_t kRoundsBeforeProof = 4;  // per job, where exhaustive search follows
+
+class BlockSolve {
+ public:
+  BlockSolve(const Block& block, Budget& budget)
+      : block_(block), budget_(budget), floor_(block.floor()), state_(block, budget), descent_(state_, budget) {}
+
+  FoundBlock run(const BlockStart& start) {
+    best_.shift.assign(block_.n_jobs(), 0);
+    best_.lower = floor_;
+    try {
+      if (start.shift.empty()) {
+        begin_anew();
+      } else {
+        begin_from(start);
+      }
+      if (!done()) escape(start);
+      if (!done()) prove();
+    } catch (const LimitExceeded&) {
+      best_.limited = true;
+    }
+    return best_;
+  }
+
+ private:
+  bool done() const { return least_ <= floor_ + block_.noise; }
+
+  void offer() {
+    const double now = state_.objective();
+    if (now >= least_) return;
+    least_ = now;
+    best_.shift = state_.shift();
+  }
+
+  void begin_from(const BlockStart& start) {
+    best_.shift.assign(start.shift.begin(), start.shift.end());
+    state_.set(start.shift);
+    offer();
+    for (std::size_t j = 0; j < block_.n_jobs(); ++j) {
+      if (start.dirty.empty() || start.dirty[j]) descent_.ask(j);
+    }
+    descent_.run();
+    offer();
+  }
+
+  void begin_anew() {
+    for (int way = 0; way < 3 && !done() && (way == 0 || budget_.left()); ++way) {
+      if (way == 2) {
+        if (!compose()) break;
+      } else {
+        place_greedily(state_, way == 0 ? by_demand() : along_links(), budget_);
+      }
+      if (way == 0) offer();  // an answer, should descent meet a limit
+      for (std::size_t j = 0; j < block_.n_jobs(); ++j) descent_.ask(j);
+      descent_.run();
+      offer();
+    }
+  }
+
+  std::vector<double> demand() const {
+    std::vector<double> out(block_.n_jobs(), 0.0);
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      for (const Place& p : block_.places[j]) {
+        const BlockLink& at = block_.links[p.link];
+        out[j] += at.per_excess() * at.link().circle(p.member).mean();
+      }
+    }
+    return out;
+  }
+
+  std::vector<std::size_t> by_demand() const {
+    const std::vector<double> of = demand();
+    std::vector<std::size_t> order(block_.n_jobs());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return of[x] > of[y]; });
+    return order;
+  }
+
+  // Breadth first from the job of the largest demand, so that each is placed beside jobs that stand already.
+  std::vector<std::size_t> along_links() const {
+    std::vector<std::size_t> order;
+    std::vector<uint8_t> seen(block_.n_jobs(), 0);
+    std::size_t next = 0;
+    for (const std::size_t root : by_demand()) {
+      if (seen[root]) continue;
+      seen[root] = 1;
+      order.push_back(root);
+      for (; next < order.size(); ++next) {
+        for (const Place& p : block_.places[order[next]]) {
+          for (const std::size_t k : block_.links[p.link].job) {
+            if (seen[k]) continue;
+            seen[k] = 1;
+            order.push_back(k);
+          }
+        }
+      }
+    }
+    return order;
+  }
+
+  // Algorithm 1 on a spanning tree: links that matter most first, each gives the jobs it meets first its own shifts.
+  bool compose() {
+    std::vector<std::size_t> order;
+    for (std::size_t l = 0; l < block_.links.size(); ++l) {
+      if (block_.links[l].prepared->guides && !block_.links[l].own_shift.empty()) order.push_back(l);
+    }
+    if (order.empty()) return false;
+    const auto importance = [&](std::size_t l) {
+      const BlockLink& at = block_.links[l];
+      double mean = 0.0;
+      for (const Circle& job : at.link().jobs) mean += job.mean();
+      return at.per_excess() * (mean - at.least);
+    };
+    std::vector<double> key(block_.links.size(), 0.0);
+    for (const std::size_t l : order) key[l] = importance(l);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return key[x] > key[y]; });
+    // Jobs whose relative shifts are settled form clusters; a link joins those that it touches.
+    std::vector<int64_t> shift(block_.n_jobs(), 0);
+    std::vector<std::vector<std::size_t>> cluster(block_.n_jobs());
+    std::vector<std::size_t> home(block_.n_jobs());
+    for (std::size_t j = 0; j < home.size(); ++j) {
+      cluster[j].assign(1, j);
+      home[j] = j;
+    }
+    for (const std::size_t l : order) {
+      const BlockLink& at = block_.links[l];
+      for (std::size_t m = 1; m < at.job.size(); ++m) {
+        const std::size_t a = at.job[0];
+        const std::size_t b = at.job[m];
+        if (home[a] == home[b]) continue;
+        const int64_t by = (shift[a] + at.own_shift[m] - at.own_shift[0]) - shift[b];
+        const std::size_t from = home[b];
+        for (const std::size_t k : cluster[from]) {
+          shift[k] = wrap(shift[k] + by, block_.period[k]);
+          home[k] = home[a];
+          cluster[home[a]].push_back(k);
+        }
+        cluster[from].clear();
+      }
+    }
+    state_.set(shift);
+    offer();
+    return true;
+  }
+
+  // Near what changed, if something did; else everywhere.
+  std::vector<std::size_t> focus(const BlockStart& start) const {
+    std::vector<std::size_t> out;
+    for (std::size_t l = 0; l < block_.links.size(); ++l) {
+      const BlockLink& at = block_.links[l];
+      if (!at.prepared->guides || at.job.size() < 2) continue;
+      const bool near = start.dirty.empty() ||
+                        std::any_of(at.job.begin(), at.job.end(), [&](std::size_t j) { return start.dirty[j] != 0; });
+      if (near) out.push_back(l);
+    }
+    return out;
+  }
+
+  void escape(const BlockStart& start) {
+    state_.set(best_.shift);
+    Escape out(state_, descent_, focus(start), budget_);
+    const auto n = static_cast<int64_t>(block_.n_jobs());
+    out.run(floor_, n * (block_.n_jobs() <= kMostProofJobs ? kRoundsBeforeProof : kRoundsPerJob));
+    offer();
+  }
+
+  // Small components one by one: the least of each is exhausted, or its bound at least raised.
+  void prove() {
+    state_.set(best_.shift);
+    std::vector<std::vector<std::size_t>> jobs(block_.n_components);
+    for (const std::size_t j : by_demand()) jobs[block_.component[j]].push_back(j);
+    double lower = floor_;
+    bool improved = false;
+    for (const std::vector<std::size_t>& part : jobs) {
+      if (part.size() < 2 || part.size() > kMostProofJobs || !budget_.left()) continue;
+      double known = 0.0;
+      double floor = 0.0;
+      for (const std::size_t l : links_of(block_, part)) {
+        known += block_.links[l].per_excess() * state_.excess(l);
+        floor += block_.links[l].per_excess() * block_.links[l].least;
+      }
+      const Proof proof = prove_block(block_, part, known, budget_);
+      lower += std::max(0.0, proof.lower - floor);
+      for (std::size_t k = 0; proof.improved && k < part.size(); ++k) {
+        best_.shift[part[k]] = proof.shift[k];
+        improved = true;
+      }
+    }
+    best_.lower = lower;
+    if (!improved) return;
+    state_.set(best_.shift);
+    least_ = std::min(least_, state_.objective());
+  }
+
+  const Block& block_;
+  Budget& budget_;
+  double floor_;
+  double least_ = std::numeric_limits<double>::infinity();
+  BlockState state_;
+  Descent descent_;
+  FoundBlock best_;
+};
+
+}  // namespace
+
+FoundBlock solve_block(const Block& block, const BlockStart& start, Budget& budget) {
+  return BlockSolve(block, budget).run(start);
+}
+
+}  // namespace cassini

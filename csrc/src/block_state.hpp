@@ -1,0 +1,133 @@
+// A block at given shifts: each link's excess, and the objective as a function of any one job's shift. What a move does
+// not touch is not computed again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "block.hpp"
+#include "budget.hpp"
+#include "marginal.hpp"
+#include "profile.hpp"
+
+namespace cassini {
+
+struct Minimum {
+  int64_t shift = 0;
+  double value = 0.0;
+};
+
+// A way to see one link move: its excess as a function of how far it is turned, `lag` ticks late.
+struct Term {
+  const Profile* profile;
+  int64_t lag;    // the function at shift s is profile(s - lag)
+  double weight;  // objective per unit of excess
+};
+
+// Sums of periodic piecewise linear functions on a circle.
+class TermSum {
+ public:
+  std::vector<Term> terms;
+
+  // Looks at every kink of the sum on a circle of `turn` ticks, which is a whole number of turns of each term. Where
+  // there are more than kMostKinks, the terms with the largest influence are looked at, the others read at their kinks.
+  // Finds the least, the first on ties, and with `all` every local minimum, ascending by shift.
+  Minimum least(int64_t turn, bool all, int64_t* work);
+  double at(int64_t shift) const;
+  double kinks_on(int64_t turn) const;
+
+  std::vector<Minimum> minima;
+  static constexpr double kMostKinks = 65536.0;
+
+ private:
+  void gather(const Term& term, int64_t turn);
+  Minimum sample(int64_t turn, bool all, int64_t* work);
+
+  std::vector<SlopeChange> bends_;
+  std::vector<SlopeChange> merged_;
+  std::vector<std::size_t> runs_;
+};
+
+class BlockState {
+ public:
+  static constexpr int64_t kAbsent = -1;
+
+  BlockState(const Block& block, Budget& budget);
+
+  const Block& block() const { return block_; }
+  const std::vector<int64_t>& shift() const { return shift_; }
+  double excess(std::size_t link) const { return excess_[link]; }
+  double price(std::size_t link) const { return price_[link]; }
+  // What a link costs beyond what it must.
+  double gap(std::size_t link) const { return price_[link] * (excess_[link] - least_[link]); }
+
+  // All shifts at once; kAbsent takes a job away. Excess is known only once every job is there.
+  void set(std::span<const int64_t> shift);
+
+  // Weighted sum of the excess of links that guide.
+  double objective() const;
+
+  // What job j could still win if all its links came down to their bounds.
+  double hope(std::size_t j) const;
+
+  // The objective's part on the links of job j as a function of its shift; jobs that are absent do not count.
+  TermSum& terms(std::size_t j);
+  Minimum best(std::size_t j, bool all = false);
+  double part_of(std::size_t j) const;  // at the present shifts
+
+  // Takes job j away, or puts it somewhere; excess of its links is not kept up.
+  void place(std::size_t j, int64_t shift);
+
+  // Moves a job to another shift and keeps the excess of its links up to date.
+  void move(std::size_t j, int64_t shift);
+  void move_all(std::span<const std::size_t> jobs, int64_t by);
+
+  // Moves since mark() can be taken back.
+  void mark();
+  void undo();
+  const std::vector<std::size_t>& moved() const { return moved_; }  // since mark(), possibly repeated
+
+  // Excess of one link by the shift of one member.
+  const Profile& profile(Place at, int64_t* lag);
+
+  // Mean excess of a link computed afresh.
+  double fresh_excess(std::size_t link);
+
+ private:
+  void others(std::size_t link, std::size_t member);
+  void keep(std::size_t link);
+
+  const Block& block_;
+  Budget& budget_;
+  std::vector<int64_t> shift_;
+  std::vector<double> excess_;
+  std::vector<double> price_;       // [links] objective per unit of excess; 0 where the link does not guide
+  std::vector<double> least_;       // [links] excess no shifts can avoid
+  std::vector<std::size_t> first_;  // [links] index of the link's first member in the two below
+  std::vector<Profile> cached_;
+  std::vector<uint64_t> key_;           // [members] sum of the marks of the others that the cached profile was made for
+  std::vector<uint64_t> sum_of_marks_;  // [links] of where each member stands
+
+  struct Moved {
+    std::size_t job;
+    int64_t shift;
+  };
+  struct Changed {
+    std::size_t link;
+    double excess;
+  };
+  std::vector<Moved> move_log_;
+  std::vector<Changed> excess_log_;
+  std::vector<std::size_t> moved_;
+
+  TermSum sum_;
+  Demand demand_;
+  Demand scratch_demand_;
+  Marginal marginal_;
+  ProfileScratch scratch_;
+  std::vector<int64_t> at_;
+  static const Profile kFlat;
+};
+
+}  // namespace cassini

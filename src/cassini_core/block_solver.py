@@ -1,0 +1,88 @@
+"""The door to the kernel's joint solver: blocks of links whose jobs have one time-shift each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from . import _kernel
+from .link_catalog import LinkProblem
+from .link_pool import Budget, SolvedLink
+from .merged_links import MergedLink
+from .prepared_link import kernel_options
+
+__all__ = ["BlockSolver", "SolvedBlock"]
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedBlock:
+    """One shift for every job of a block, ticks, and what is known of it.
+
+    ``score`` and ``upper_bound`` are means over the block's physical links; no shifts have a higher mean than
+    ``upper_bound``, proven.
+    """
+
+    shift: Mapping[str, int]
+    score: float
+    upper_bound: float
+
+
+class BlockSolver:
+    """Solves blocks of the link problems of one ranking; they are prepared for the kernel when first asked.
+
+    Parameters
+    ----------
+    problems : sequence of LinkProblem
+    solved : sequence of SolvedLink
+        The answers of ``problems``, in their order.
+    period : mapping of str to int
+        Iteration time of each job, ticks.
+    budget : Budget
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[LinkProblem],
+        solved: Sequence[SolvedLink],
+        period: Mapping[str, int],
+        budget: Budget,
+    ) -> None:
+        self._problems = problems
+        self._solved = solved
+        self._period = period
+        self._budget = budget
+
+    def solve(self, links: Sequence[MergedLink]) -> SolvedBlock:
+        """Best shifts for the links of one block together, within the block's node limit.
+
+        Every link has an answer of its own: its bound, and shifts to begin from.
+
+        Raises
+        ------
+        KernelError
+            Memory, or a defect.
+        """
+        jobs = sorted({job for one in links for job in one.link.jobs})
+        place = {job: k for k, job in enumerate(jobs)}
+        answers = [self._solved[one.link.problem.index] for one in links]
+        weight = np.array([len(one.ids) for one in links], dtype=np.float64)
+        found = self._links.solve_block(
+            period=np.array([self._period[job] for job in jobs], dtype=np.int64),
+            link=np.array([one.link.problem.index for one in links], dtype=np.int64),
+            member=np.array([place[job] for one in links for job in one.link.jobs], dtype=np.int64),
+            weight=weight,
+            upper_bound=np.array([answer.upper_bound for answer in answers]),
+            own_shift=np.concatenate([answer.answer.shift for answer in answers if answer.answer is not None]),
+            options=self._options,
+            node_limit=self._budget.block_node_limit,
+        )
+        if found is None:
+            raise _kernel_failure()
+        return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.score, found.upper_bound)
+
+    @cached_property
+    def _options(self) -> _kernel.Options:
+        return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
