@@ -1,1 +1,366 @@
+// Blocks: exhaustive search against plain enumeration, local search against exhaustive search.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "block.hpp"
+#include "block_search.hpp"
+#include "block_solve.hpp"
+#include "block_state.hpp"
 #include "check.hpp"
+#include "search.hpp"
+
+using namespace cassini;
+using namespace cassini::test;
+
+namespace {
+
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+constexpr std::array<int64_t, 4> kPeriods{4, 6, 8, 12};
+
+// A block with its links as problems of their own, for tests to look at.
+struct BlockCase {
+  Problem jobs;                               // capacity unused
+  std::vector<std::vector<std::size_t>> on;   // [links] jobs
+  std::vector<std::vector<int64_t>> factor;   // [links][place] demand is scaled by this
+  std::vector<int64_t> capacity;              // [links]
+  std::vector<double> weight;                 // [links]
+  std::vector<std::vector<uint8_t>> is_free;  // [links][place]
+  std::vector<std::unique_ptr<PreparedLink>> prepared;
+
+  Problem problem(std::size_t l) const {
+    Problem out;
+    out.capacity = capacity[l];
+    for (std::size_t p = 0; p < on[l].size(); ++p) {
+      out.period.push_back(jobs.period[on[l][p]]);
+      std::vector<Phase> phases = jobs.phases[on[l][p]];
+      for (Phase& phase : phases) phase.rate *= factor[l][p];
+      out.phases.push_back(phases);
+    }
+    return out;
+  }
+
+  void prepare() {
+    for (std::size_t l = 0; l < on.size(); ++l) {
+      const Problem p = problem(l);
+      prepared.push_back(std::make_unique<PreparedLink>(
+          prepare_link(make_link(p.circles(), is_free[l], static_cast<double>(capacity[l]), {}))));
+    }
+  }
+
+  std::vector<BlockLink> links() const {
+    std::vector<BlockLink> out;
+    for (std::size_t l = 0; l < on.size(); ++l) {
+      BlockLink at;
+      at.prepared = prepared[l].get();
+      for (const std::size_t p : at.link().movable) at.job.push_back(on[l][p]);
+      at.weight = weight[l];
+      at.least = at.link().area_bound();
+      out.push_back(at);
+    }
+    return out;
+  }
+
+  Block block() const {
+    std::vector<std::size_t> origin;
+    return make_block(jobs.period, links(), origin);
+  }
+
+  // Objective by laying out every tick; shares no code with the kernel.
+  double objective(std::span<const int64_t> shift) const {
+    double sum = 0.0;
+    for (std::size_t l = 0; l < on.size(); ++l) {
+      std::vector<int64_t> own;
+      for (const std::size_t j : on[l]) own.push_back(shift[j]);
+      sum += weight[l] / static_cast<double>(capacity[l]) * excess_by_ticks(problem(l), own);
+    }
+    return sum;
+  }
+
+  double best() const {
+    std::vector<int64_t> shift(jobs.period.size(), 0);
+    double least = std::numeric_limits<double>::infinity();
+    for (;;) {
+      least = std::min(least, objective(shift));
+      std::size_t j = 1;
+      for (; j < shift.size(); ++j) {
+        if (++shift[j] < jobs.period[j]) break;
+        shift[j] = 0;
+      }
+      if (j >= shift.size()) return least;
+    }
+  }
+};
+
+BlockCase random_case(std::mt19937& rng, std::size_t n_jobs, std::size_t n_links, std::span<const int64_t> periods,
+                      int max_phases) {
+  const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
+  BlockCase out;
+  out.jobs = random_problem(rng, n_jobs, periods, max_phases);
+  if (pick(0, 2) == 0) {  // equal jobs
+    out.jobs.period[1] = out.jobs.period[0];
+    out.jobs.phases[1] = out.jobs.phases[0];
+  }
+  for (std::size_t l = 0; l < n_links; ++l) {
+    if (l > 0 && pick(0, 4) == 0) {  // an equal link
+      out.on.push_back(out.on[l - 1]);
+      out.factor.push_back(out.factor[l - 1]);
+      out.capacity.push_back(out.capacity[l - 1]);
+    } else {
+      std::vector<std::size_t> all(n_jobs);
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      std::shuffle(all.begin(), all.end(), rng);
+      all.resize(static_cast<std::size_t>(pick(1, static_cast<int64_t>(n_jobs))));
+      out.on.push_back(all);
+      out.factor.emplace_back();
+      for (std::size_t p = 0; p < all.size(); ++p) out.factor.back().push_back(pick(0, 5) == 0 ? 2 : 1);
+      out.capacity.push_back(pick(3, 8));
+    }
+    out.weight.push_back(static_cast<double>(pick(1, 3)));
+    out.is_free.emplace_back(out.on[l].size(), 0);
+  }
+  out.prepare();
+  return out;
+}
+
+FoundBlock solve(const Block& block, int64_t nodes = kNone, const BlockStart& start = {}) {
+  Budget budget(nodes, kNone, nullptr);
+  return solve_block(block, start, budget);
+}
+
+// On links that guide: the bound that belongs to found.lower.
+bool proven(const BlockCase& c, const FoundBlock& found) { return found.lower >= c.objective(found.shift) - 1e-9; }
+
+}  // namespace
+
+TEST(a_block_without_node_limit_gets_the_best_whole_shifts_and_a_proof) {
+  std::mt19937 rng(51);
+  for (int round = 0; round < 250; ++round) {
+    const BlockCase c =
+        random_case(rng, 2 + static_cast<std::size_t>(round) % 3, 1 + static_cast<std::size_t>(round) % 4, kPeriods, 2);
+    const FoundBlock found = solve(c.block());
+    const double best = c.best();
+    CHECK(std::abs(c.objective(found.shift) - best) < 1e-9);
+    CHECK(proven(c, found));
+    CHECK(found.lower <= best + 1e-9);
+  }
+}
+
+TEST(exhaustive_search_alone_finds_the_best_from_nothing) {
+  // Without local search before it, the tree itself must reach the optimum.
+  std::mt19937 rng(52);
+  for (int round = 0; round < 150; ++round) {
+    const BlockCase c = random_case(rng, 3 + static_cast<std::size_t>(round) % 2, 3, kPeriods, 2);
+    const Block block = c.block();
+    double sum = 0.0;  // of the parts' optima and of links that no shift changes
+    std::vector<int64_t> zero(block.n_jobs(), 0);
+    for (const BlockLink& at : block.links) {
+      if (at.job.size() < 2) sum += at.per_excess() * at.least;
+    }
+    for (std::size_t part = 0; part < block.n_components; ++part) {
+      std::vector<std::size_t> jobs;
+      for (std::size_t j = 0; j < block.n_jobs(); ++j) {
+        if (block.component[j] == part) jobs.push_back(j);
+      }
+      if (links_of(block, jobs).empty()) continue;
+      Budget budget(kNone, kNone, nullptr);
+      const Proof proof = prove_block(block, jobs, 1e6, budget);
+      CHECK(proof.improved);
+      CHECK(proof.lower == proof.objective);
+      sum += proof.objective;
+    }
+    CHECK(std::abs(sum - c.best()) < 1e-9);
+  }
+}
+
+TEST(bounds_of_blocks_hold_whatever_the_node_limit) {
+  std::mt19937 rng(53);
+  for (int round = 0; round < 150; ++round) {
+    const BlockCase c = random_case(rng, 3 + static_cast<std::size_t>(round) % 2, 3, kPeriods, 2);
+    const Block block = c.block();
+    const double best = c.best();
+    for (const int64_t limit : {int64_t{1}, int64_t{3}, int64_t{10}, int64_t{40}, int64_t{200}}) {
+      const FoundBlock found = solve(block, limit);
+      CHECK(found.lower <= best + 1e-9);
+      CHECK(c.objective(found.shift) >= best - 1e-9);
+    }
+  }
+}
+
+TEST(a_start_is_never_lost_and_only_its_neighbourhood_need_be_dirty) {
+  std::mt19937 rng(54);
+  for (int round = 0; round < 150; ++round) {
+    const BlockCase c = random_case(rng, 5, 4, kPeriods, 3);
+    const Block block = c.block();
+    std::vector<int64_t> start;
+    std::vector<uint8_t> dirty;
+    for (const int64_t period : c.jobs.period) {
+      start.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(period)));
+      dirty.push_back(rng() % 2);
+    }
+    for (const int64_t limit : {int64_t{1}, int64_t{20}, int64_t{2000}}) {
+      const FoundBlock found = solve(block, limit, {start, dirty});
+      CHECK(c.objective(found.shift) <= c.objective(start) + 1e-9);
+    }
+  }
+}
+
+TEST(one_link_as_a_block_is_as_good_as_the_link_alone) {
+  std::mt19937 rng(55);
+  for (int round = 0; round < 100; ++round) {
+    BlockCase c = random_case(rng, 4, 1, kPeriods, 3);
+    const Link& link = c.prepared[0]->link;
+    Budget budget(kNone, kNone, nullptr);
+    const double best = search(link, budget).excess;
+    const FoundBlock found = solve(c.block());
+    CHECK(std::abs(c.objective(found.shift) - c.weight[0] * best / link.capacity) < 1e-9);
+  }
+}
+
+TEST(jobs_may_be_free_on_one_link_and_movable_on_another) {
+  std::mt19937 rng(56);
+  for (int round = 0; round < 100; ++round) {
+    BlockCase c = random_case(rng, 4, 3, kPeriods, 2);
+    for (std::size_t l = 0; l < c.on.size(); ++l) {
+      for (std::size_t p = 0; p < c.on[l].size(); ++p)
+        c.is_free[l][p] = rng() % 4 == 0 && !c.problem(l).phases[p].empty();
+    }
+    c.prepared.clear();
+    c.prepare();
+    const Block block = c.block();
+    // The kernel's own scores: ticks cannot show a random phase.
+    const auto objective = [&](const std::vector<int64_t>& shift) {
+      double sum = 0.0;
+      int64_t work = 0;
+      std::vector<int64_t> movable;
+      for (const BlockLink& at : block.links) {
+        shifts_on(at, shift, movable);
+        sum += at.per_excess() * at.link().excess(movable, &work);
+      }
+      return sum;
+    };
+    const FoundBlock found = solve(block);
+    double least = std::numeric_limits<double>::infinity();
+    std::vector<int64_t> shift(4, 0);
+    for (std::size_t j = 0; j < 4;) {
+      least = std::min(least, objective(shift));
+      for (j = 1; j < 4; ++j) {
+        if (++shift[j] < block.turn[j]) break;
+        shift[j] = 0;
+      }
+    }
+    CHECK(objective(found.shift) <= least + 1e-9);
+    CHECK(found.lower >= least - 1e-9);
+    CHECK(found.lower <= least + 1e-9);
+  }
+}
+
+TEST(the_state_of_a_block_follows_its_moves) {
+  std::mt19937 rng(57);
+  for (int round = 0; round < 60; ++round) {
+    const BlockCase c = random_case(rng, 6, 5, kPeriods, 3);
+    const Block block = c.block();
+    Budget budget(kNone, kNone, nullptr);
+    BlockState state(block, budget);
+    const std::vector<int64_t> zero(6, 0);
+    state.set(zero);
+    for (int step = 0; step < 12; ++step) {
+      const auto j = static_cast<std::size_t>(rng() % 6);
+      if (block.places[j].empty()) continue;
+      const double before = state.objective();
+      const std::vector<int64_t> old = state.shift();
+      // The total profile promises what the move then does.
+      const Minimum best = state.best(j);
+      CHECK(best.value <= state.part_of(j) + 1e-9);
+      state.mark();
+      if (step % 3 == 2) {
+        const std::array<std::size_t, 2> group{j, (j + 1) % 6};
+        state.move_all(group, static_cast<int64_t>(rng() % 12));
+      } else {
+        state.move(j, step % 3 == 0 ? best.shift : static_cast<int64_t>(rng() % 12) % block.turn[j]);
+        if (step % 3 == 0) CHECK(std::abs(state.part_of(j) - best.value) < 1e-9);
+      }
+      CHECK(std::abs(state.objective() - c.objective(state.shift())) < 1e-9);
+      if (rng() % 2 == 0) {
+        state.undo();
+        CHECK(state.objective() == before);
+        CHECK(state.shift() == old);
+      }
+    }
+  }
+}
+
+TEST(the_least_of_a_sum_is_where_every_whole_shift_says) {
+  std::mt19937 rng(58);
+  for (int round = 0; round < 100; ++round) {
+    const BlockCase c = random_case(rng, 5, 5, kPeriods, 3);
+    const Block block = c.block();
+    Budget budget(kNone, kNone, nullptr);
+    BlockState state(block, budget);
+    std::vector<int64_t> shift(5);
+    for (std::size_t j = 0; j < 5; ++j) shift[j] = static_cast<int64_t>(rng() % static_cast<uint64_t>(block.turn[j]));
+    state.set(shift);
+    for (std::size_t j = 0; j < 5; ++j) {
+      if (block.places[j].empty()) continue;
+      double least = std::numeric_limits<double>::infinity();
+      TermSum& sum = state.terms(j);
+      for (int64_t s = 0; s < block.turn[j]; ++s) least = std::min(least, sum.at(s));
+      const Minimum found = sum.least(block.turn[j], true, &budget.work);
+      CHECK(std::abs(found.value - least) < 1e-9);
+      CHECK(std::abs(sum.at(found.shift) - least) < 1e-9);
+      for (const Minimum& m : sum.minima) {
+        CHECK(std::abs(sum.at(m.shift) - m.value) < 1e-9);
+        CHECK(sum.at(m.shift - 1) >= m.value - 1e-9 && sum.at(m.shift + 1) >= m.value - 1e-9);
+      }
+    }
+  }
+}
+
+TEST(the_order_of_links_does_not_matter) {
+  std::mt19937 rng(59);
+  for (int round = 0; round < 60; ++round) {
+    const BlockCase c = random_case(rng, 6, 6, kPeriods, 2);
+    std::vector<BlockLink> links = c.links();
+    std::vector<std::size_t> origin;
+    const Block block = make_block(c.jobs.period, links, origin);
+    std::shuffle(links.begin(), links.end(), rng);
+    const Block other = make_block(c.jobs.period, links, origin);
+    CHECK(solve(block, 3000).shift == solve(other, 3000).shift);
+  }
+}
+
+TEST(canonical_shifts_change_no_score) {
+  std::mt19937 rng(60);
+  for (int round = 0; round < 60; ++round) {
+    const BlockCase c = random_case(rng, 5, 3, kPeriods, 2);
+    const Block block = c.block();
+    std::vector<int64_t> shift;
+    for (const int64_t period : c.jobs.period)
+      shift.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(period)));
+    std::vector<int64_t> turned = shift;
+    canonical_shifts(block, turned);
+    CHECK(std::abs(c.objective(shift) - c.objective(turned)) < 1e-9);
+    for (std::size_t j = 0; j < 5; ++j) CHECK(turned[j] >= 0 && turned[j] < block.turn[j]);
+  }
+}
+
+TEST(a_block_stops_for_a_deadline_and_for_a_cancel_flag) {
+  std::mt19937 rng(61);
+  const BlockCase c = random_case(rng, 6, 8, kPeriods, 3);
+  const Block block = c.block();
+  Budget late(kNone, 0, nullptr);
+  const FoundBlock found = solve_block(block, {}, late);
+  CHECK(found.lower <= c.objective(found.shift) + 1e-9);
+  const int32_t cancel = 1;
+  Budget canceled(kNone, kNone, &cancel);
+  bool thrown = false;
+  try {
+    solve_block(block, {}, canceled);
+  } catch (const Canceled&) {
+    thrown = true;
+  }
+  CHECK(thrown);
+}

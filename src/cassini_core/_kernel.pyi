@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 _Int64 = npt.NDArray[np.int64]
+_Float64 = npt.NDArray[np.float64]
 
 library_version: str
 result_dtype: np.dtype[np.void]
@@ -101,3 +102,63 @@ def solve_links(
     options: Options,
     cancel: npt.NDArray[np.int32] | None = None,
 ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
+
+class BlockAnswer:
+    @property
+    def shift(self) -> _Int64: ...
+    @property
+    def score_lower(self) -> _Float64: ...
+    @property
+    def score_upper(self) -> _Float64: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def upper_bound(self) -> float: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def optimal(self) -> bool: ...
+    @property
+    def stopped_by(self) -> str: ...
+
+class Links:
+    def __init__(
+        self,
+        job_offset: _Int64,
+        period: _Int64,
+        phase_offset: _Int64,
+        phase_start: _Int64,
+        phase_length: _Int64,
+        phase_rate: _Int64,
+        capacity: _Int64,
+        options: Options,
+    ) -> None: ...
+    @property
+    def status(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def job_offset(self) -> _Int64: ...
+    def solve_block(
+        self,
+        period: _Int64,
+        link: _Int64,
+        member: _Int64,
+        weight: _Float64,
+        options: Options,
+        upper_bound: _Float64 | None = None,
+        own_shift: _Int64 | None = None,
+        start: _Int64 | None = None,
+        dirty: npt.NDArray[np.uint8] | None = None,
+        centred: bool = False,
+        node_limit: int | None = None,
+        cancel: npt.NDArray[np.int32] | None = None,
+    ) -> BlockAnswer | None: ...
+    def evaluate_block(
+        self,
+        period: _Int64,
+        link: _Int64,
+        member: _Int64,
+        shift: _Int64,
+        options: Options,
+        with_slack: bool = True,
+        cancel: npt.NDArray[np.int32] | None = None,
+    ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...

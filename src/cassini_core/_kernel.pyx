@@ -37,6 +37,17 @@ cdef extern from "cassini/cassini.h" nogil:
         int32_t optimal
         int32_t stopped_by
 
+    ctypedef struct cassini_links:
+        pass
+
+    ctypedef struct cassini_block_result:
+        int64_t size
+        double score
+        double upper_bound
+        int64_t nodes
+        int32_t optimal
+        int32_t stopped_by
+
     int32_t cassini_abi_version()
     const char* cassini_version()
     const char* cassini_strerror(int32_t status)
@@ -52,6 +63,16 @@ cdef extern from "cassini/cassini.h" nogil:
     int32_t cassini_solve_links(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
                                 const int64_t*, const int64_t*, const int64_t*, const cassini_options*, int64_t*,
                                 int64_t*, uint8_t*, cassini_result*, int32_t*)
+    int32_t cassini_prepare_links(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
+                                  const int64_t*, const int64_t*, const int64_t*, const cassini_options*,
+                                  cassini_links**, int32_t*)
+    void cassini_free_links(cassini_links*)
+    int32_t cassini_solve_block(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*, const int64_t*,
+                                const double*, const double*, const int64_t*, const int64_t*, const uint8_t*, int32_t,
+                                const cassini_options*, int64_t*, double*, double*, cassini_block_result*)
+    int32_t cassini_evaluate_block(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*,
+                                   const int64_t*, const int64_t*, const cassini_options*, double*, double*, int64_t*,
+                                   int64_t*)
 
 if cassini_abi_version() != CASSINI_ABI_VERSION:
     raise ImportError(
@@ -83,6 +104,7 @@ if result_dtype.itemsize != sizeof(cassini_result):
 # Bound once: looking them up costs a tenth of a two-job call.
 cdef object new_array = np.empty
 cdef object int64_type = np.dtype(np.int64)
+cdef object float64_type = np.dtype(np.float64)
 cdef object bool_type = np.dtype(np.bool_)
 
 
@@ -312,11 +334,10 @@ cdef class Link:
         return excess_array
 
 
-def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
-                const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
-                const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
-                const int64_t[::1] capacity not None, Options options not None, const int32_t[::1] cancel=None):
-    """cassini_solve_links: (shift, slack, free, results of result_dtype, status), or None if canceled."""
+cdef check_links(const int64_t[::1] job_offset, const int64_t[::1] period, const int64_t[::1] phase_offset,
+                 const int64_t[::1] phase_start, const int64_t[::1] phase_length, const int64_t[::1] phase_rate,
+                 const int64_t[::1] capacity):
+    """Shapes and offsets of concatenated links: the kernel reads by them, none may lead outside."""
     cdef int64_t n_links = capacity.shape[0]
     cdef int64_t n_jobs = period.shape[0]
     if job_offset.shape[0] != n_links + 1:
@@ -330,9 +351,27 @@ def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] perio
     if phase_offset[0] != 0 or phase_offset[n_jobs] != phase_start.shape[0]:
         raise InputError(f"phase_offset: expected to run from 0 to {phase_start.shape[0]}")
     cdef int64_t i
-    for i in range(n_jobs):  # the kernel reads phases by these: none may lie outside
+    for i in range(n_jobs):
         if phase_offset[i + 1] < phase_offset[i]:
             raise InputError(f"phase_offset: expected no entry to decrease, got {phase_offset[i + 1]} at {i + 1}")
+    for i in range(n_links):
+        if job_offset[i + 1] < job_offset[i]:
+            raise InputError(f"job_offset: expected no entry to decrease, got {job_offset[i + 1]} at {i + 1}")
+
+
+cdef expect(str name, int64_t got, int64_t expected):
+    if got != expected:
+        raise InputError(f"{name}: expected shape ({expected},), got ({got},)")
+
+
+def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
+                const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
+                const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
+                const int64_t[::1] capacity not None, Options options not None, const int32_t[::1] cancel=None):
+    """cassini_solve_links: (shift, slack, free, results of result_dtype, status), or None if canceled."""
+    cdef int64_t n_links = capacity.shape[0]
+    cdef int64_t n_jobs = period.shape[0]
+    check_links(job_offset, period, phase_offset, phase_start, phase_length, phase_rate, capacity)
     shift_array = np.zeros(n_jobs, dtype=np.int64)
     slack_array = np.zeros(n_jobs, dtype=np.int64)
     free_array = np.zeros(n_jobs, dtype=np.bool_)
@@ -363,3 +402,193 @@ def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] perio
         return None
     raise_for(outcome, "solve_links")
     return shift_array, slack_array, free_array, results, status_array
+
+cdef class BlockAnswer:
+    """What the kernel found for one block, in ticks; ``shift`` has one entry per job, the scores one per link.
+
+    Attributes
+    ----------
+    shift : int64 array, shape (n_jobs,)
+        Ticks, in ``[0, period)``.
+    score_lower, score_upper : float64 array, shape (n_links,)
+        Certified bounds on each link's score; equal within the limits of folding.
+    score, upper_bound : float
+        Weighted means over the links: what ``shift`` scores at least, and what no shifts can exceed.
+    optimal : bool
+        ``score >= upper_bound - 1e-9``.
+    nodes : int
+        Nodes counted.
+    stopped_by : str
+        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+    """
+
+    cdef cassini_block_result result
+    cdef readonly object shift
+    cdef readonly object score_lower
+    cdef readonly object score_upper
+
+    @property
+    def score(self):
+        return self.result.score
+
+    @property
+    def upper_bound(self):
+        return self.result.upper_bound
+
+    @property
+    def nodes(self):
+        return self.result.nodes
+
+    @property
+    def optimal(self):
+        return self.result.optimal != 0
+
+    @property
+    def stopped_by(self):
+        return STOPPED_BY[self.result.stopped_by]
+
+
+cdef class Links:
+    """Many link problems, prepared once, for blocks that refer to them by index. Immutable; safe to share."""
+
+    cdef cassini_links* handle
+    cdef readonly object status
+    cdef readonly object job_offset
+    cdef const int64_t[::1] offset_view
+
+    def __cinit__(self):
+        self.handle = NULL
+
+    def __init__(self, const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
+                 const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
+                 const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
+                 const int64_t[::1] capacity not None, Options options not None):
+        cdef int64_t n_links = capacity.shape[0]
+        check_links(job_offset, period, phase_offset, phase_start, phase_length, phase_rate, capacity)
+        if self.handle != NULL:
+            raise InputError("Links: already prepared")
+        self.status = np.zeros(n_links, dtype=np.int32)
+        cdef int32_t[::1] status = self.status
+        cdef const int64_t* offsets = data(job_offset)
+        cdef const int64_t* periods = data(period)
+        cdef const int64_t* phases = data(phase_offset)
+        cdef const int64_t* starts = data(phase_start)
+        cdef const int64_t* lengths = data(phase_length)
+        cdef const int64_t* rates = data(phase_rate)
+        cdef const int64_t* capacities = data(capacity)
+        cdef int32_t* statuses = &status[0] if n_links > 0 else NULL
+        cdef int32_t outcome
+        with nogil:
+            outcome = cassini_prepare_links(n_links, offsets, periods, phases, starts, lengths, rates, capacities,
+                                            &options.c, &self.handle, statuses)
+        raise_for(outcome, "prepare_links")
+        self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
+        self.offset_view = self.job_offset
+
+    def __dealloc__(self):
+        cassini_free_links(self.handle)
+
+    cdef int64_t count_members(self, const int64_t[::1] link) except -1:
+        cdef int64_t n_all = self.offset_view.shape[0] - 1
+        cdef int64_t members = 0
+        cdef int64_t i
+        for i in range(link.shape[0]):
+            if link[i] < 0 or link[i] >= n_all:
+                raise InputError(f"link: expected indices of 0 to {n_all - 1}, got {link[i]} at {i}")
+            members += self.offset_view[link[i] + 1] - self.offset_view[link[i]]
+        return members
+
+    def solve_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
+                    const int64_t[::1] member not None, const double[::1] weight not None, Options options not None,
+                    const double[::1] upper_bound=None, const int64_t[::1] own_shift=None,
+                    const int64_t[::1] start=None, const uint8_t[::1] dirty=None, bint centred=False, node_limit=None,
+                    const int32_t[::1] cancel=None):
+        """cassini_solve_block. ``node_limit`` replaces that of the options. None: canceled."""
+        cdef int64_t n_jobs = period.shape[0]
+        cdef int64_t n_links = link.shape[0]
+        cdef int64_t n_members = self.count_members(link)
+        expect("period", n_jobs, max(n_jobs, 1))
+        expect("member", member.shape[0], n_members)
+        expect("weight", weight.shape[0], n_links)
+        cdef const double* bounds = NULL
+        cdef const int64_t* own = NULL
+        cdef const int64_t* from_here = NULL
+        cdef const uint8_t* flags = NULL
+        cdef cassini_options c = options.c
+        if upper_bound is not None:
+            expect("upper_bound", upper_bound.shape[0], n_links)
+            bounds = &upper_bound[0] if n_links > 0 else NULL
+        if own_shift is not None:
+            expect("own_shift", own_shift.shape[0], n_members)
+            own = data(own_shift)
+        if start is not None:
+            expect("start", start.shape[0], n_jobs)
+            from_here = data(start)
+        if dirty is not None:
+            expect("dirty", dirty.shape[0], n_jobs)
+            flags = &dirty[0]
+        if node_limit is not None:
+            c.node_limit = node_limit
+        if cancel is not None:
+            expect("cancel", cancel.shape[0], 1)
+            c.cancel = &cancel[0]
+        cdef BlockAnswer answer = BlockAnswer.__new__(BlockAnswer)
+        answer.shift = new_array(n_jobs, int64_type)
+        answer.score_lower = new_array(n_links, float64_type)
+        answer.score_upper = new_array(n_links, float64_type)
+        answer.result.size = sizeof(cassini_block_result)
+        cdef int64_t[::1] shift = answer.shift
+        cdef double[::1] lower = answer.score_lower
+        cdef double[::1] upper = answer.score_upper
+        cdef double* lowers = &lower[0] if n_links > 0 else NULL
+        cdef double* uppers = &upper[0] if n_links > 0 else NULL
+        cdef const double* weights = &weight[0] if n_links > 0 else NULL
+        cdef const int64_t* links = data(link)
+        cdef const int64_t* members = data(member)
+        cdef int32_t status
+        with nogil:
+            status = cassini_solve_block(self.handle, n_jobs, &period[0], n_links, links, members, weights, bounds, own,
+                                         from_here, flags, centred, &c, &shift[0], lowers, uppers, &answer.result)
+        if status == CASSINI_ECANCELED:
+            return None
+        raise_for(status, "solve_block")
+        return answer
+
+    def evaluate_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
+                       const int64_t[::1] member not None, const int64_t[::1] shift not None, Options options not None,
+                       bint with_slack=True, const int32_t[::1] cancel=None):
+        """cassini_evaluate_block: (score_lower, score_upper, slack, hold), or None if canceled.
+
+        ``slack`` has one entry per member, the others one per link; ``slack`` and ``hold`` are None if not asked for.
+        """
+        cdef int64_t n_jobs = period.shape[0]
+        cdef int64_t n_links = link.shape[0]
+        cdef int64_t n_members = self.count_members(link)
+        expect("period", n_jobs, max(n_jobs, 1))
+        expect("member", member.shape[0], n_members)
+        expect("shift", shift.shape[0], n_jobs)
+        cdef cassini_options c = options.c
+        if cancel is not None:
+            expect("cancel", cancel.shape[0], 1)
+            c.cancel = &cancel[0]
+        lower_array = new_array(n_links, float64_type)
+        upper_array = new_array(n_links, float64_type)
+        if n_links == 0:
+            empty = new_array(0, int64_type)
+            return lower_array, upper_array, empty if with_slack else None, empty if with_slack else None
+        slack_array = new_array(n_members, int64_type)
+        hold_array = new_array(n_links, int64_type)
+        cdef double[::1] lower = lower_array
+        cdef double[::1] upper = upper_array
+        cdef int64_t[::1] slack = slack_array
+        cdef int64_t[::1] hold = hold_array
+        cdef int64_t* slacks = &slack[0] if with_slack else NULL
+        cdef int64_t* holds = &hold[0] if with_slack else NULL
+        cdef int32_t status
+        with nogil:
+            status = cassini_evaluate_block(self.handle, n_jobs, &period[0], n_links, &link[0], &member[0], &shift[0],
+                                            &c, &lower[0], &upper[0], slacks, holds)
+        if status == CASSINI_ECANCELED:
+            return None
+        raise_for(status, "evaluate_block")
+        return lower_array, upper_array, slack_array if with_slack else None, hold_array if with_slack else None
