@@ -17,11 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
+from cassini_core.block_solver import BlockSolver
 from cassini_core.link_catalog import LinkCatalog, Placement, SharedLink
 from cassini_core.link_pool import Budget, Deadline, SolvedLink, solve_problems
 from cassini_core.loops import STRATEGIES
+from cassini_core.merged_links import merge_links
 from cassini_core.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from cassini_core.shifts import PlacementAnswer, Round, answer_placement, merge_links
+from cassini_core.shifts import PlacementAnswer, Round, answer_placement
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 
@@ -32,7 +34,8 @@ def looked_at(problem: Problem, *, node_limit: int | None = DEFAULT_NODE_LIMIT) 
     budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE)
     solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
-    return placements, Round(period, solved, budget)
+    blocks = BlockSolver(catalog.problems, solved, period, budget)
+    return placements, Round(period, solved, budget, blocks)
 
 
 def answered(problem: Problem, loops: str = "merge") -> PlacementAnswer:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import InputError, shown
 
-__all__ = ["Aggregate", "aggregate_named"]
+__all__ = ["Aggregate", "aggregate_named", "mean"]
 
 Aggregate = Callable[[Sequence[float], Sequence[Sequence[str]], Collection[str]], float]
 """``aggregate(scores, jobs_on_link, placed_jobs)``: one score and the ids of the jobs per shared link."""
@@ -43,7 +43,7 @@ def aggregate_named(name: Any) -> Aggregate:
     InputError
         Another name.
     """
-    named: dict[str, Aggregate] = {"mean": _mean, "min": _minimum, "per_job": _per_job}
+    named: dict[str, Aggregate] = {"mean": mean, "min": _minimum, "per_job": _per_job}
     if isinstance(name, str):
         if name in named:
             return named[name]
@@ -53,7 +53,8 @@ def aggregate_named(name: Any) -> Aggregate:
     raise InputError(f"aggregate: expected 'mean', 'min', 'per_job' or a percentile 'p0' to 'p100', got {shown(name)}")
 
 
-def _mean(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
+def mean(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
+    """The paper's: all shared links count alike."""
     # fsum is exact: the mean does not depend on the order of the links.
     return math.fsum(scores) / len(scores) if scores else 1.0
 

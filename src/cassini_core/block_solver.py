@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _kernel
+from .errors import KernelError
 from .link_catalog import LinkProblem
 from .link_pool import Budget, SolvedLink
 from .merged_links import MergedLink
@@ -76,13 +78,33 @@ class BlockSolver:
             weight=weight,
             upper_bound=np.array([answer.upper_bound for answer in answers]),
             own_shift=np.concatenate([answer.answer.shift for answer in answers if answer.answer is not None]),
+            centred=True,
             options=self._options,
             node_limit=self._budget.block_node_limit,
         )
         if found is None:
-            raise _kernel_failure()
+            raise KernelError("solve_block: canceled")
         return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.score, found.upper_bound)
 
     @cached_property
     def _options(self) -> _kernel.Options:
         return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
+
+    @cached_property
+    def _links(self) -> _kernel.Links:
+        prepared = [problem.prepared for problem in self._problems]
+        n_phases = np.concatenate([np.diff(one.phase_offset) for one in prepared])
+        return _kernel.Links(
+            job_offset=_offsets([len(one) for one in prepared]),
+            period=np.concatenate([one.period for one in prepared]),
+            phase_offset=_offsets(n_phases),
+            phase_start=np.concatenate([one.phase_start for one in prepared]),
+            phase_length=np.concatenate([one.phase_length for one in prepared]),
+            phase_rate=np.concatenate([one.phase_rate for one in prepared]),
+            capacity=np.array([one.capacity for one in prepared], dtype=np.int64),
+            options=self._options,
+        )
+
+
+def _offsets(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -46,11 +46,12 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one link may cost and how finely it is judged; see ``solve_link`` for each."""
+    """What one link and one cyclic block may cost, and how finely they are judged; see ``rank`` for each."""
 
     node_limit: int | None
     resolution_ms: float
     slack_tolerance: float
+    block_node_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from .affinity import affinity_graph, bfs_time_shifts, has_loop, surely_has_loop
+from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
 from .link_pool import SolvedLink
-from .shifts import TOLERANCE, Composition, Round, Strategy, evaluate, merge_links
+from .merged_links import merge_links
+from .shifts import TOLERANCE, Composition, Round, Strategy, evaluate
 
 __all__ = ["STRATEGIES"]
 
 
 def discard_loops(placement: Placement, context: Round) -> Composition:
     """The paper (Algorithm 2, lines 15-18): a placement whose affinity graph has a loop is given up."""
-    time_shifts = _time_shifts(placement.shared, context, keep_free=True)
+    time_shifts = context.time_shifts(placement.shared, keep_free=True)
     if surely_has_loop(time_shifts):
         return Composition("discarded")
     graph = affinity_graph(time_shifts, placement.sharing_jobs())
@@ -30,7 +32,7 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
     the loop costs nothing and they are optimal ("consistent").
     """
     merged = [group.link for group in merge_links(placement.shared)]
-    time_shifts = _time_shifts(merged, context, keep_free=False)
+    time_shifts = context.time_shifts(merged, keep_free=False)
     all_proven = all(_proven(context.solved[link.problem.index]) for link in merged)
     if not all_proven and surely_has_loop(time_shifts):
         return Composition("discarded")
@@ -44,24 +46,12 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
     return Composition("discarded")
 
 
-STRATEGIES: Mapping[str, Strategy] = {"discard": discard_loops, "merge": merge_then_discard}
-"""The values of ``loops``. Solving cyclic blocks jointly is one more entry."""
-
-
-def _time_shifts(links: Sequence[SharedLink], context: Round, *, keep_free: bool) -> dict[str, dict[str, int]]:
-    """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
-
-    The score of a link does not depend on its free jobs (F1b), so their edges hold nothing together.
-    """
-    time_shifts = {}
-    for link in links:
-        answer = context.solved[link.problem.index].answer
-        assert answer is not None  # a strategy is only asked about placements whose links have one
-        own = zip(link.jobs, answer.shift.tolist(), answer.free.tolist(), strict=True)
-        held = {job: ticks for job, ticks, is_free in own if keep_free or not is_free}
-        if len(held) >= 2:
-            time_shifts[link.id] = held
-    return time_shifts
+STRATEGIES: Mapping[str, Strategy] = {
+    "joint": solve_jointly,
+    "merge": merge_then_discard,
+    "discard": discard_loops,
+}
+"""The values of ``loops``."""
 
 
 def _proven(solved: SolvedLink) -> bool:

@@ -290,6 +290,11 @@ def _options(
     )
 
 
+def kernel_options(resolution_ms: float, slack_tolerance: float) -> _kernel.Options:
+    """Options of the exact method, without limits; :class:`InputError` where one is out of range."""
+    return _options("exact", 72, resolution_ms, slack_tolerance, None)
+
+
 def _check_node_limit(node_limit: int | None) -> None:
     if node_limit is not None and (
         not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63

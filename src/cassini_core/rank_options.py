@@ -48,6 +48,7 @@ def checked_options(
     threads: Any,
     deadline_s: Any,
     node_limit: Any,
+    block_node_limit: Any,
     resolution_ms: Any,
     slack_tolerance: Any,
     progress: Any,
@@ -73,6 +74,7 @@ def checked_options(
             node_limit=None if node_limit is None else _count(node_limit, "node_limit"),
             resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
             slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
+            block_node_limit=None if block_node_limit is None else _count(block_node_limit, "block_node_limit"),
         ),
         progress=_silent if progress is None else progress,
     )
@@ -80,11 +82,8 @@ def checked_options(
 
 def _strategy(loops: Any) -> Strategy:
     expected = " or ".join(repr(name) for name in STRATEGIES)
-    if isinstance(loops, str):
-        if loops in STRATEGIES:
-            return STRATEGIES[loops]
-        if loops == "joint":
-            raise InputError(f"loops: 'joint' is not available yet; expected {expected}")
+    if isinstance(loops, str) and loops in STRATEGIES:
+        return STRATEGIES[loops]
     raise InputError(f"loops: expected {expected}, got {shown(loops)}")
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .aggregate import Aggregate
+from .aggregate import Aggregate, mean
+from .block_solver import BlockSolver
 from .link_catalog import LinkCatalog, Placement
 from .link_pool import Deadline, SolvedLink, solve_problems
 from .model import LinkScore, Problem, RankedCandidate, Ranking
@@ -18,6 +19,9 @@ from .units import ms_from_ticks, ticks_from_ms
 
 __all__ = ["rank"]
 
+DEFAULT_BLOCK_NODE_LIMIT = 20_000
+"""Search nodes per cyclic block."""
+
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
 
@@ -25,12 +29,13 @@ PACING_SHARE = 0.25
 def rank(
     problem: Problem,
     *,
-    loops: str = "merge",
+    loops: str = "joint",
     aggregate: str = "mean",
     period_tolerance: float = 0.01,
     threads: int | None = None,
     deadline_s: float | None = None,
     node_limit: int | None = DEFAULT_NODE_LIMIT,
+    block_node_limit: int | None = DEFAULT_BLOCK_NODE_LIMIT,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
     progress: Progress | None = None,
@@ -41,10 +46,11 @@ def rank(
     ----------
     problem : Problem
         Jobs, links and candidates.
-    loops : {"merge", "discard"}
-        What becomes of a candidate whose affinity graph has a loop. ``"discard"`` gives it up, as the paper does.
-        ``"merge"`` first makes one link of those that pose the same problem, and lets free jobs go; what then still
-        has a loop is kept only if that costs nothing. A candidate that is given up keeps its bounds and sorts last.
+    loops : {"joint", "merge", "discard"}
+        What becomes of a candidate whose affinity graph has a loop. ``"joint"`` makes one link of those that pose the
+        same problem, lets free jobs go, and finds shifts for the links of each loop together. ``"merge"`` keeps what
+        then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
+        candidate that is given up keeps its bounds and sorts last.
     aggregate : str
         How the scores of a candidate's shared links become its score: ``"mean"`` (the paper's), ``"min"``, a
         percentile such as ``"p10"``, or ``"per_job"``, the mean over all placed jobs of the job's worst link.
@@ -59,6 +65,8 @@ def rank(
         valid but not reproducible.
     node_limit : int or None
         Search nodes per link; None for no limit. What was cut short says so in its candidate's warnings.
+    block_node_limit : int or None
+        Search nodes per cyclic block with ``loops="joint"``; None for no limit.
     resolution_ms : float
         How precisely a shift can be held, ms (F1b).
     slack_tolerance : float
@@ -92,6 +100,7 @@ def rank(
         threads=threads,
         deadline_s=deadline_s,
         node_limit=node_limit,
+        block_node_limit=block_node_limit,
         resolution_ms=resolution_ms,
         slack_tolerance=slack_tolerance,
         progress=progress,
@@ -114,7 +123,8 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         progress=lambda done: options.progress(done, total),
     )
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    answers = _answers(placements, Round(period, solved, options.budget), options, deadline)
+    blocks = BlockSolver(catalog.problems, solved, period, options.budget)
+    answers = _answers(placements, Round(period, solved, options.budget, blocks), options, deadline)
     entries = [_entry(place, answer, options.aggregate, period) for place, answer in enumerate(answers)]
     candidates = tuple(entry.candidate for entry in sorted(entries, key=_Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
@@ -175,6 +185,8 @@ def _entry(place: int, answer: PlacementAnswer, aggregate: Aggregate, period: Ma
     shared, placed = answer.placement.shared, answer.placement.placed
     jobs = [link.jobs for link in shared]
     bound = aggregate(answer.bounds, jobs, placed)
+    if aggregate is mean and answer.mean_bound is not None:
+        bound = min(bound, answer.mean_bound)
     score = None if answer.scores is None else aggregate(answer.scores, jobs, placed)
     scores: Sequence[float | None] = answer.scores if answer.scores is not None else [None] * len(shared)
     candidate = RankedCandidate(

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .block_solver import BlockSolver
 from .link_catalog import Placement, SharedLink
 from .link_pool import Budget, SolvedLink
+from .merged_links import merge_links
 from .prepared_link import Evaluation
 
 __all__ = [
     "TOLERANCE",
     "Composition",
-    "MergedLink",
     "PlacementAnswer",
     "Round",
     "Strategy",
     "answer_placement",
     "evaluate",
-    "merge_links",
 ]
 
 TOLERANCE = 1e-9
@@ -39,22 +39,36 @@ class Round:
     period: Mapping[str, int]
     solved: Sequence[SolvedLink]
     budget: Budget
+    blocks: BlockSolver
 
+    def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
+        """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
 
-@dataclass(frozen=True, slots=True)
-class MergedLink:
-    """Links of one candidate that pose the same problem to the same jobs; ``ids`` are sorted, the first names all."""
-
-    ids: tuple[str, ...]
-    link: SharedLink
+        The score of a link does not depend on its free jobs (F1b), so their edges hold nothing together. All links
+        have an answer.
+        """
+        shifts = {}
+        for link in links:
+            answer = self.solved[link.problem.index].answer
+            assert answer is not None
+            own = zip(link.jobs, answer.shift.tolist(), answer.free.tolist(), strict=True)
+            held = {job: ticks for job, ticks, is_free in own if keep_free or not is_free}
+            if len(held) >= 2:
+                shifts[link.id] = held
+        return shifts
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A status and, where there is one, a shift for every job that shares a link, ticks."""
+    """A status and, where there is one, a shift for every job that shares a link, ticks.
+
+    ``mean_bound``: no shifts score more on average over the shared links, proven; None: no more than the links' own
+    bounds say.
+    """
 
     status: str
     shift: Mapping[str, int] | None = None
+    mean_bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,7 @@ class PlacementAnswer:
     """The answer for one placement; times in ticks.
 
     ``scores`` and ``bounds`` follow ``placement.shared``; ``scores`` and ``hold`` are None where nothing was solved.
+    ``mean_bound`` as for :class:`Composition`.
     """
 
     placement: Placement
@@ -73,17 +88,7 @@ class PlacementAnswer:
     hold: int | None = None
     free_jobs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-def merge_links(shared: Sequence[SharedLink]) -> list[MergedLink]:
-    """Links that pose the same problem to the same jobs, as one each, in the order of their first ids; O(links).
-
-    The same jobs at the same places of the same problem: demands divided by capacity are then equal, exactly.
-    """
-    groups: dict[tuple[tuple[str, ...], int], list[SharedLink]] = {}
-    for link in shared:
-        groups.setdefault((link.jobs, link.problem.index), []).append(link)
-    return [MergedLink(tuple(link.id for link in group), group[0]) for group in groups.values()]
+    mean_bound: float | None = None
 
 
 Strategy = Callable[[Placement, Round], Composition]
@@ -164,16 +169,19 @@ def _verified(
         assert seen.slack is not None  # asked for
         for job, ticks in zip(group.link.jobs, seen.slack.tolist(), strict=True):
             slack[job] = min(slack[job], ticks)
+    reached = tuple(scores[link.id] for link in placement.shared)
+    loops_cost_nothing = all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True))
     return PlacementAnswer(
         placement,
-        composition.status,
+        "consistent" if composition.status == "joint" and loops_cost_nothing else composition.status,
         bounds,
-        scores=tuple(scores[link.id] for link in placement.shared),
+        scores=reached,
         shift={job: shift[job] for job in slack},
         slack=slack,
         hold=min(holds),
         free_jobs=tuple(job for job in slack if job not in held),
         warnings=(*warnings, *sorted(intervals)),
+        mean_bound=composition.mean_bound,
     )
 
 
