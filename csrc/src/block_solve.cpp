@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "block_centre.hpp"
 #include "block_descent.hpp"
 #include "block_search.hpp"
 #include "block_state.hpp"
@@ -30,6 +31,7 @@ class BlockSolve {
       }
       if (!done()) escape(start);
       if (!done()) prove();
+      if (start.slack_tolerance >= 0.0) centre(start.slack_tolerance);
     } catch (const LimitExceeded&) {
       best_.limited = true;
     }
@@ -204,6 +206,12 @@ class BlockSolve {
     if (!improved) return;
     state_.set(best_.shift);
     least_ = std::min(least_, state_.objective());
+  }
+
+  void centre(double tolerance) {
+    state_.set(best_.shift);
+    centre_block(state_, tolerance, budget_);
+    best_.shift = state_.shift();
   }
 
   const Block& block_;

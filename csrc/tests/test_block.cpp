@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "block.hpp"
+#include "block_centre.hpp"
 #include "block_search.hpp"
 #include "block_solve.hpp"
 #include "block_state.hpp"
@@ -363,4 +364,68 @@ TEST(a_block_stops_for_a_deadline_and_for_a_cancel_flag) {
     thrown = true;
   }
   CHECK(thrown);
+}
+
+TEST(centring_raises_the_least_slack_and_costs_nothing) {
+  std::mt19937 rng(62);
+  int raised = 0;
+  for (int round = 0; round < 80; ++round) {
+    const std::array<int64_t, 3> periods{120, 60, 240};
+    const BlockCase c = random_case(rng, 4, 3, periods, 2);
+    const Block block = c.block();
+    const double tolerance = 0.02;
+    const auto least_slack = [&](std::span<const int64_t> shift) {
+      Budget budget(kNone, kNone, nullptr);
+      BlockState state(block, budget);
+      state.set(shift);
+      int64_t least = kNone;
+      for (std::size_t j = 0; j < 4; ++j) least = std::min(least, slack_in_block(state, j, tolerance, &budget.work));
+      return least;
+    };
+    const FoundBlock edge = solve(block);
+    BlockStart wish;
+    wish.slack_tolerance = tolerance;
+    const FoundBlock middle = solve(block, kNone, wish);
+    CHECK(c.objective(middle.shift) <= c.objective(edge.shift) + 1e-9);
+    CHECK(least_slack(middle.shift) >= least_slack(edge.shift));
+    raised += least_slack(middle.shift) > least_slack(edge.shift);
+  }
+  CHECK(raised > 10);
+}
+
+TEST(the_slack_of_a_job_is_the_farthest_whole_move_that_keeps_every_link) {
+  std::mt19937 rng(63);
+  for (int round = 0; round < 80; ++round) {
+    const BlockCase c = random_case(rng, 4, 3, kPeriods, 2);
+    const Block block = c.block();
+    Budget budget(kNone, kNone, nullptr);
+    BlockState state(block, budget);
+    std::vector<int64_t> shift;
+    for (const int64_t period : c.jobs.period)
+      shift.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(period)));
+    state.set(shift);
+    const double tolerance = 0.05;
+    const auto kept = [&](std::size_t j, int64_t by) {
+      std::vector<int64_t> moved = shift;
+      moved[j] = wrap(moved[j] + by, c.jobs.period[j]);
+      for (std::size_t l = 0; l < c.on.size(); ++l) {
+        std::vector<int64_t> old_own;
+        std::vector<int64_t> new_own;
+        for (const std::size_t k : c.on[l]) {
+          old_own.push_back(shift[k]);
+          new_own.push_back(moved[k]);
+        }
+        const Problem p = c.problem(l);
+        const double limit = excess_by_ticks(p, old_own) + tolerance * static_cast<double>(p.capacity) + 1e-9;
+        if (excess_by_ticks(p, new_own) > limit) return false;
+      }
+      return true;
+    };
+    for (std::size_t j = 0; j < 4; ++j) {
+      int64_t by_ticks = 0;
+      const int64_t half = c.jobs.period[j] / 2;
+      while (by_ticks < half && kept(j, by_ticks + 1) && kept(j, -by_ticks - 1)) ++by_ticks;
+      CHECK(slack_in_block(state, j, tolerance, &budget.work) == by_ticks);
+    }
+  }
 }

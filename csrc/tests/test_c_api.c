@@ -138,6 +138,144 @@ static void test_bad_calls(void) {
   CHECK(shift[0] == -7 && slack[1] == -7 && is_free[0] == 9 && result.nodes == 0);
 }
 
+/* Two links that carry the two jobs of above, and a third where the second job meets a short one. */
+static const int64_t block_job_offset[3] = {0, 2, 4};
+static const int64_t block_periods[4] = {255 * MS, 255 * MS, 255 * MS, 85 * MS};
+static const int64_t block_offsets[5] = {0, 1, 2, 3, 4};
+static const int64_t block_starts[4] = {141 * MS, 141 * MS, 141 * MS, 0};
+static const int64_t block_lengths[4] = {114 * MS, 114 * MS, 114 * MS, 20 * MS};
+static const int64_t block_rates[4] = {45 * GBPS, 45 * GBPS, 45 * GBPS, 30 * GBPS};
+static const int64_t block_capacity[2] = {50 * GBPS, 50 * GBPS};
+static const int64_t job_period[3] = {255 * MS, 255 * MS, 85 * MS};
+static const int64_t block_link[3] = {0, 0, 1};
+static const int64_t block_member[6] = {0, 1, 0, 1, 1, 2};
+static const double block_weight[3] = {1.0, 1.0, 2.0};
+
+static cassini_links* prepared(void) {
+  cassini_links* links = NULL;
+  int32_t link_status[2] = {-1, -1};
+  CHECK(cassini_prepare_links(2, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
+                              block_rates, block_capacity, NULL, &links, link_status) == CASSINI_OK);
+  CHECK(links != NULL && link_status[0] == CASSINI_OK && link_status[1] == CASSINI_OK);
+  return links;
+}
+
+static void test_block(void) {
+  cassini_links* links = prepared();
+  int64_t shift[3], slack[6], hold[3];
+  double lower[3], upper[3], again_lower[3], again_upper[3];
+  const double none_better[3] = {1.0, 1.0, 1.0};
+  const int64_t own[6] = {0, 127500000, 0, 127500000, 0, 0};
+  const uint8_t dirty[3] = {0, 0, 0};
+  int i;
+  cassini_options options;
+  cassini_block_result result, warm;
+  result.size = warm.size = (int64_t)sizeof result;
+  CHECK(cassini_solve_block(links, 3, job_period, 3, block_link, block_member, block_weight, none_better, own, NULL,
+                            NULL, 1, NULL, shift, lower, upper, &result) == CASSINI_OK);
+  CHECK(shift[0] == 0 && lower[0] == 1.0 && lower[1] == 1.0 && lower[0] == upper[0]);
+  CHECK(fabs(result.score - (lower[0] + lower[1] + 2.0 * lower[2]) / 4.0) < 1e-12);
+  CHECK(result.upper_bound >= result.score && result.optimal == 1 && result.stopped_by == CASSINI_STOP_COMPLETE);
+  CHECK(cassini_evaluate_block(links, 3, job_period, 3, block_link, block_member, shift, NULL, again_lower, again_upper,
+                               slack, hold) == CASSINI_OK);
+  for (i = 0; i < 3; ++i) {
+    CHECK(again_lower[i] == lower[i] && again_upper[i] == upper[i]);
+    CHECK(hold[i] <= slack[2 * i] && hold[i] <= slack[2 * i + 1]);
+  }
+  CHECK(cassini_solve_block(links, 3, job_period, 3, block_link, block_member, block_weight, NULL, NULL, shift, dirty,
+                            0, NULL, shift, lower, upper, &warm) == CASSINI_OK);
+  CHECK(warm.score >= result.score - 1e-12 && warm.upper_bound >= warm.score);
+
+  /* No links: nothing to lose. */
+  CHECK(cassini_solve_block(links, 3, job_period, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, shift, NULL,
+                            NULL, &result) == CASSINI_OK);
+  CHECK(result.score == 1.0 && result.optimal == 1 && shift[2] == 0);
+
+  cassini_default_options(&options);
+  i = 1;
+  options.cancel = (const int32_t*)&i;
+  CHECK(cassini_solve_block(links, 3, job_period, 3, block_link, block_member, block_weight, NULL, NULL, NULL, NULL, 0,
+                            &options, shift, lower, upper, &result) == CASSINI_ECANCELED);
+  cassini_free_links(links);
+  cassini_free_links(NULL);
+}
+
+static void test_block_beyond_limits(void) {
+  cassini_links* links = NULL;
+  int32_t link_status[2];
+  int64_t shift[3];
+  double lower[3], upper[3];
+  cassini_options options;
+  cassini_block_result result;
+  cassini_default_options(&options);
+  options.max_events = 1;
+  result.size = (int64_t)sizeof result;
+  CHECK(cassini_prepare_links(2, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
+                              block_rates, block_capacity, &options, &links, link_status) == CASSINI_OK);
+  CHECK(cassini_solve_block(links, 3, job_period, 3, block_link, block_member, block_weight, NULL, NULL, NULL, NULL, 0,
+                            NULL, shift, lower, upper, &result) == CASSINI_OK);
+  CHECK(lower[0] < upper[0] && result.score <= result.upper_bound && result.stopped_by == CASSINI_STOP_LIMITS);
+  cassini_free_links(links);
+}
+
+static void test_bad_block_calls(void) {
+  cassini_links* links = prepared();
+  int64_t shift[3] = {-7, -7, -7};
+  double lower[3], upper[3], bad_weight[3] = {1.0, 1.0, 0.0};
+  const double bad_bound[3] = {1.0, NAN, 1.0};
+  int64_t bad[6];
+  int32_t link_status[2];
+  cassini_links* unset = NULL;
+  cassini_block_result result;
+  memset(&result, 0, sizeof result);
+  result.size = (int64_t)sizeof result;
+#define BLOCK(n, p, m, l, b, w, u) \
+  cassini_solve_block(links, n, p, m, l, b, w, u, NULL, NULL, NULL, 0, NULL, shift, lower, upper, &result)
+  CHECK(BLOCK(0, job_period, 3, block_link, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, NULL, 3, block_link, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, -1, block_link, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, 3, NULL, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, 3, block_link, NULL, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, bad_weight, NULL) == CASSINI_EINVAL);
+  bad_weight[2] = INFINITY;
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, bad_weight, NULL) == CASSINI_EINVAL);
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, block_weight, bad_bound) == CASSINI_EINVAL);
+  bad[0] = 0, bad[1] = 2, bad[2] = 1; /* no such link */
+  CHECK(BLOCK(3, job_period, 3, bad, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  bad[1] = -1;
+  CHECK(BLOCK(3, job_period, 3, bad, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  memcpy(bad, block_member, sizeof bad);
+  bad[5] = 1; /* another period, and twice on the link */
+  CHECK(BLOCK(3, job_period, 3, block_link, bad, block_weight, NULL) == CASSINI_EINVAL);
+  bad[5] = 2, bad[1] = 0; /* twice on the link */
+  CHECK(BLOCK(3, job_period, 3, block_link, bad, block_weight, NULL) == CASSINI_EINVAL);
+  bad[1] = 3;
+  CHECK(BLOCK(3, job_period, 3, block_link, bad, block_weight, NULL) == CASSINI_EINVAL);
+  result.size = 1;
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  CHECK(cassini_evaluate_block(links, 3, job_period, 3, block_link, block_member, NULL, NULL, lower, upper, NULL,
+                               NULL) == CASSINI_EINVAL);
+  CHECK(cassini_solve_block(NULL, 3, job_period, 3, block_link, block_member, block_weight, NULL, NULL, NULL, NULL, 0,
+                            NULL, shift, lower, upper, &result) == CASSINI_EINVAL);
+  CHECK(shift[0] == -7 && shift[2] == -7 && result.nodes == 0);
+  cassini_free_links(links);
+
+  CHECK(cassini_prepare_links(2, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
+                              block_rates, block_capacity, NULL, NULL, link_status) == CASSINI_EINVAL);
+  CHECK(cassini_prepare_links(-1, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
+                              block_rates, block_capacity, NULL, &unset, link_status) == CASSINI_EINVAL);
+  CHECK(unset == NULL);
+  /* One link that is refused does not spoil the other, but cannot be used. */
+  bad[0] = 0, bad[1] = 50 * GBPS;
+  CHECK(cassini_prepare_links(2, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
+                              block_rates, bad, NULL, &links, link_status) == CASSINI_OK);
+  CHECK(link_status[0] == CASSINI_EINVAL && link_status[1] == CASSINI_OK);
+  result.size = (int64_t)sizeof result;
+  CHECK(BLOCK(3, job_period, 3, block_link, block_member, block_weight, NULL) == CASSINI_EINVAL);
+  cassini_free_links(links);
+}
+
 int main(void) {
   int32_t status;
   CHECK(cassini_abi_version() == CASSINI_ABI_VERSION);
@@ -147,6 +285,9 @@ int main(void) {
   test_optional_outputs_and_long_deadlines();
   test_batch();
   test_bad_calls();
+  test_block();
+  test_block_beyond_limits();
+  test_bad_block_calls();
   printf("%d failed checks\n", failures);
   return failures == 0 ? 0 : 1;
 }
