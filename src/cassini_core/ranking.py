@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .aggregate import Aggregate, mean
 from .block_solver import BlockSolver
 from .link_catalog import LinkCatalog, Placement
-from .link_pool import Deadline, SolvedLink, solve_problems
+from .link_pool import DEFAULT_BLOCK_NODE_LIMIT, Deadline, SolvedLink, solve_problems
 from .model import LinkScore, Problem, RankedCandidate, Ranking
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
@@ -18,9 +18,6 @@ from .shifts import TOLERANCE, PlacementAnswer, Round, answer_placement
 from .units import ms_from_ticks, ticks_from_ms
 
 __all__ = ["rank"]
-
-DEFAULT_BLOCK_NODE_LIMIT = 20_000
-"""Search nodes per cyclic block."""
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""

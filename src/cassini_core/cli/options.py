@@ -13,6 +13,7 @@ from ..errors import InputError
 __all__ = [
     "AggregateName",
     "AngleCount",
+    "BlockNodeLimit",
     "DeadlineS",
     "JsonFlag",
     "NodeLimit",
@@ -89,6 +90,13 @@ NodeLimit = Annotated[
     Parameter(
         converter=whole_number_from(1, none_word="none"),
         help="Search nodes per link problem before the answer is given without proof; none removes the limit.",
+    ),
+]
+BlockNodeLimit = Annotated[
+    int | None,
+    Parameter(
+        converter=whole_number_from(1, none_word="none"),
+        help="Search nodes per cyclic block of links (--loops joint); none removes the limit.",
     ),
 ]
 ResolutionMs = Annotated[

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from ..link_pool import DEFAULT_BLOCK_NODE_LIMIT
 from ..prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import load_input
 from .options import (
     AggregateName,
+    BlockNodeLimit,
     DeadlineS,
     JsonFlag,
     NodeLimit,
@@ -36,12 +38,13 @@ def rank(
     *,
     json: JsonFlag = False,
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
-    loops: Literal["discard", "merge"] = "merge",
+    loops: Literal["joint", "merge", "discard"] = "joint",
     aggregate: AggregateName = "mean",
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,
     deadline_s: DeadlineS = None,
     node_limit: NodeLimit = DEFAULT_NODE_LIMIT,
+    block_node_limit: BlockNodeLimit = DEFAULT_BLOCK_NODE_LIMIT,
     resolution_ms: ResolutionMs = DEFAULT_RESOLUTION_MS,
     slack_tolerance: SlackTolerance = DEFAULT_SLACK_TOLERANCE,
 ) -> None:
@@ -57,8 +60,9 @@ def rank(
     top
         How many candidates the table shows. JSON always has all.
     loops
-        What to do with a placement whose affinity graph has a loop: merge links that pose the same problem
-        first and give a bound where a loop remains, or discard the placement as the paper does.
+        What to do with a placement whose affinity graph has a loop: find shifts for all links of a loop jointly,
+        keep it only if no loop is left (or costs anything) once links that pose the same problem are merged, or
+        discard it as the paper does.
     aggregate
         How link scores become a candidate's score: mean, min, a percentile such as p10, or per_job.
     period_tolerance
@@ -79,6 +83,7 @@ def rank(
             threads=threads,
             deadline_s=deadline_s,
             node_limit=node_limit,
+            block_node_limit=block_node_limit,
             resolution_ms=resolution_ms,
             slack_tolerance=slack_tolerance,
             progress=waiting.update,
