@@ -49,11 +49,11 @@ def job_of(kind: Job, job_id: str, gpus: int) -> Job:
 
 
 def perturbed(rng: random.Random, kind: Job, most: float) -> Job:
-    """The same kind, all of its times stretched or shrunk by one factor within ``1 - most .. 1 + most``.
+    """The same kind, all of its times stretched by one factor within ``1 .. 1 + most``.
 
-    To 0.1 µs, which is more precise than anyone measures.
+    Longer only, as stalls make it; to 0.1 µs, which is more precise than anyone measures.
     """
-    factor = 1.0 + most * (2.0 * rng.random() - 1.0)
+    factor = 1.0 + most * rng.random()
     return Job(
         kind.id,
         round(kind.iteration_ms * factor, 4),
