@@ -9,37 +9,54 @@ from hypothesis import given
 from hypothesis import strategies as st
 from placements import rounds
 
-from cassini_core import Problem
+from cassini_core import Candidate, Problem
 from cassini_core.link_catalog import LinkCatalog, Placement
-from cassini_core.route_table import RouteTable
+from cassini_core.route_table import Members, RouteTable
+
+
+def loads_of(candidate: Candidate) -> dict[str, Members]:
+    """What each link carries, read plainly."""
+    carried: dict[str, dict[str, float]] = {}
+    for job, route in candidate.routes.items():
+        for link, multiplier in route.items():
+            carried.setdefault(link, {})[job] = multiplier
+    return {link: tuple(sorted(members.items())) for link, members in carried.items()}
 
 
 @given(rounds(max_candidates=6))
-def test_the_common_routes_and_the_changes_give_back_every_candidate(problem: Problem) -> None:
+def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem) -> None:
     table = RouteTable(problem.candidates)
+    seen = set()
     for place, candidate in enumerate(problem.candidates):
-        routes = table.common()
-        for job, (before, now) in table.changes(place).items():
-            assert before != now or (job in routes) != (job in candidate.routes)
-            assert before == routes.get(job, ())
-            routes[job] = now
-        placed = {job: dict(route) for job, route in routes.items() if job in candidate.routes}
-        assert placed == {job: dict(route) for job, route in candidate.routes.items()}
-        assert all(not routes[job] for job in routes.keys() - placed.keys())
+        own = table.own_loads(place)
+        assert all(table.common_loads().get(link, ()) != members for link, members in own.items())
+        merged = {**table.common_loads(), **own}
+        assert {link: members for link, members in merged.items() if members} == loads_of(candidate)
+        seen |= loads_of(candidate).items()
+    assert seen <= table.distinct_loads() <= seen | set(table.common_loads().items())
 
 
 @given(rounds(max_candidates=6), st.randoms(use_true_random=False))
-def test_no_route_is_more_frequent_than_the_common_one_and_order_plays_no_part(
+def test_the_common_placement_holds_most_frequent_routes_and_order_plays_no_part(
     problem: Problem, rng: random.Random
 ) -> None:
-    table = RouteTable(problem.candidates)
-    common = table.common()
+    common = RouteTable(problem.candidates).common_loads()
     for job in {job for candidate in problem.candidates for job in candidate.routes}:
-        routes = [candidate.routes.get(job) for candidate in problem.candidates]
-        counts = Counter(None if route is None else tuple(route.items()) for route in routes)
-        assert counts[common.get(job)] == max(counts.values())
+        routes = [candidate.routes.get(job, {}) for candidate in problem.candidates]
+        counts = Counter(frozenset(route.items()) for route in routes)
+        held = frozenset((link, dict(members)[job]) for link, members in common.items() if job in dict(members))
+        assert held in counts or not held
     shuffled = rng.sample(problem.candidates, len(problem.candidates))
-    assert RouteTable(shuffled).common() == common
+    assert RouteTable(shuffled).common_loads() == common
+
+
+def test_the_most_frequent_route_is_common() -> None:
+    routes: list[dict[str, list[str]]] = [{"a": ["x"]}, {"a": ["y"]}, {"a": ["y"], "b": ["x"]}, {"b": []}]
+    table = RouteTable([Candidate(f"c{k}", route) for k, route in enumerate(routes)])
+    assert table.common_loads() == {"y": (("a", 1.0),)}
+    assert table.own_loads(0) == {"x": (("a", 1.0),), "y": ()}
+    assert table.own_loads(1) == {}
+    assert table.own_loads(3) == {"y": ()}
 
 
 @given(rounds(max_candidates=6))
@@ -55,4 +72,4 @@ def test_candidates_read_together_are_as_each_by_itself(problem: Problem) -> Non
 
 
 def test_no_candidates_at_all() -> None:
-    assert RouteTable([]).common() == {}
+    assert RouteTable([]).common_loads() == {}

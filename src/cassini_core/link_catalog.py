@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .errors import InputError
 from .model import Candidate, Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
-from .route_table import Route, RouteTable
+from .route_table import Members, RouteTable
 from .units import kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
@@ -124,8 +124,6 @@ class Placement:
         return sorted({job for link in self.shared for job in link.jobs})
 
 
-# What a link carries in one candidate: job ids and multipliers, sorted by id.
-_Members = tuple[tuple[str, float], ...]
 _Load = tuple[SharedLink | None, str | None]
 _NOTHING: _Load = (None, None)
 
@@ -152,10 +150,16 @@ class LinkCatalog:
         # What a link carries is looked up before it is read: most candidates differ in few links.
         self._demands: dict[tuple[str, float], Demand] = {}
         self._scaled: dict[tuple[Demand, int], Demand] = {}
-        self._loads: dict[tuple[str, _Members], _Load] = {}
+        self._loads: dict[tuple[str, Members], _Load] = {}
 
-    def placements(self, candidates: Sequence[Candidate]) -> list[Placement]:
+    def placements(self, candidates: Sequence[Candidate], routes: RouteTable | None = None) -> list[Placement]:
         """The shared links of each candidate.
+
+        Parameters
+        ----------
+        candidates : sequence of Candidate
+        routes : RouteTable, optional
+            Of these candidates, if it was made already.
 
         Returns
         -------
@@ -170,36 +174,18 @@ class LinkCatalog:
 
         Notes
         -----
-        Candidates of one scheduling round differ in few routes. Each is read as its difference from their common
-        placement: O(jobs) to find what differs, then O(links that differ).
+        O(links, and what differs from the common placement) per candidate.
         """
-        routes = RouteTable(candidates)
-        common: dict[str, dict[str, float]] = {}
-        for job, route in routes.common().items():
-            for link, multiplier in route:
-                common.setdefault(link, {})[job] = multiplier
-        loads = {link: self._load(link, _members(carried)) for link, carried in sorted(common.items())}
+        routes = RouteTable(candidates) if routes is None else routes
+        common = {link: self._load(link, members) for link, members in routes.common_loads().items()}
         return [
-            self._placement(candidate, routes.changes(place), common, loads)
-            for place, candidate in enumerate(candidates)
+            self._placement(candidate, routes.own_loads(place), common) for place, candidate in enumerate(candidates)
         ]
 
-    def _placement(
-        self,
-        candidate: Candidate,
-        changes: Mapping[str, tuple[Route, Route]],
-        common: Mapping[str, Mapping[str, float]],
-        common_loads: Mapping[str, _Load],
-    ) -> Placement:
-        touched: dict[str, dict[str, float]] = {}
-        for job, (before, now) in changes.items():
-            for link, _ in before:
-                touched.setdefault(link, dict(common.get(link, {}))).pop(job)
-            for link, multiplier in now:
-                touched.setdefault(link, dict(common.get(link, {})))[job] = multiplier
-        loads = dict(common_loads)
-        loads.update((link, self._load(link, _members(carried))) for link, carried in touched.items())
-        if any(link not in common_loads for link in touched):
+    def _placement(self, candidate: Candidate, own: Mapping[str, Members], common: Mapping[str, _Load]) -> Placement:
+        loads = dict(common)
+        loads.update((link, self._load(link, members)) for link, members in own.items())
+        if len(loads) > len(common):
             loads = dict(sorted(loads.items()))
         return Placement(
             candidate.id,
@@ -208,7 +194,7 @@ class LinkCatalog:
             tuple(warning for _, warning in loads.values() if warning is not None),
         )
 
-    def _load(self, link_id: str, members: _Members) -> _Load:
+    def _load(self, link_id: str, members: Members) -> _Load:
         if not members:
             return _NOTHING
         load = self._loads.get((link_id, members))
@@ -216,7 +202,7 @@ class LinkCatalog:
             load = self._loads[link_id, members] = self._read(self._links[link_id], members)
         return load
 
-    def _read(self, link: Link, members: _Members) -> _Load:
+    def _read(self, link: Link, members: Members) -> _Load:
         demands = {job: self._demand(job, multiplier) for job, multiplier in members}
         demands = {job: demand for job, demand in demands.items() if demand.phases}
         capacity = kbps_from_gbps(link.capacity_gbps)
@@ -255,10 +241,6 @@ class LinkCatalog:
         if scaled is None:
             scaled = self._scaled[demand, divisor] = demand.scaled_down(divisor)
         return scaled
-
-
-def _members(carried: Mapping[str, float]) -> _Members:
-    return tuple(sorted(carried.items()))
 
 
 def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:

@@ -8,6 +8,7 @@ from .link_pool import Deadline
 from .model import Job, Problem
 from .periods import LINK_NODE_LIMIT, pace_problem
 from .prepared_link import PreparedLink
+from .route_table import RouteTable
 
 __all__ = ["paced_problem"]
 
@@ -16,7 +17,9 @@ class _DeadlinePassed(Exception):
     """Raised through ``pace_problem``: what it has seen by then is not enough to choose by."""
 
 
-def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, deadline: Deadline) -> Problem | None:
+def paced_problem(
+    problem: Problem, tolerance: float, resolution_ms: float, deadline: Deadline, routes: RouteTable | None = None
+) -> Problem | None:
     """The problem with every job at the iteration time at which it is to be paced.
 
     Parameters
@@ -27,6 +30,8 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
     resolution_ms : float
         How precisely a shift can be held, ms: decides which jobs of a link are free (F1b).
     deadline : Deadline
+    routes : RouteTable, optional
+        Of the problem's candidates, if it was made already.
 
     Returns
     -------
@@ -54,6 +59,6 @@ def paced_problem(problem: Problem, tolerance: float, resolution_ms: float, dead
         return link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False).score_lower
 
     try:
-        return pace_problem(problem, tolerance, link_score, link_score)
+        return pace_problem(problem, tolerance, link_score, link_score, routes=routes)
     except _DeadlinePassed:
         return None

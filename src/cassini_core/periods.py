@@ -20,6 +20,7 @@ import numpy.typing as npt
 from .assignments import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .errors import InputError
 from .model import Harmonized, Job, Phase, Problem, checked_capacity_gbps
+from .route_table import RouteTable
 from .units import KBPS_PER_GBPS, TICKS_PER_MS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 __all__ = ["harmonize", "lengthen", "pace_links", "pace_problem"]
@@ -162,17 +163,19 @@ def pace_problem(
     tolerance: float,
     link_score: LinkScore | None = None,
     careful_score: CarefulLinkScore | None = None,
+    *,
+    routes: RouteTable | None = None,
 ) -> Problem:
-    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`."""
+    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
+
+    ``routes`` is the table of its candidates, if it was made already.
+    """
+    if tolerance == 0:
+        return problem
     capacity = {link.id: link.capacity_gbps for link in problem.links}
-    links: list[tuple[float, Mapping[str, float]]] = []
-    for candidate in problem.candidates:
-        users: dict[str, dict[str, float]] = {}
-        for job_id, route in candidate.routes.items():
-            for link, multiplier in route.items():
-                users.setdefault(link, {})[job_id] = multiplier
-        links += [(capacity[link], on_it) for link, on_it in users.items() if len(on_it) > 1]
-    paces = pace_links(problem.jobs, links, tolerance, link_score, careful_score=careful_score)
+    routes = RouteTable(problem.candidates) if routes is None else routes
+    loads = [(capacity[link], dict(members)) for link, members in routes.distinct_loads() if len(members) > 1]
+    paces = pace_links(problem.jobs, loads, tolerance, link_score, careful_score=careful_score)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem

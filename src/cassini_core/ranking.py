@@ -14,6 +14,7 @@ from .model import LinkScore, Problem, RankedCandidate, Ranking
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
+from .route_table import RouteTable
 from .shifts import TOLERANCE, PlacementAnswer, Round, answer_placement
 from .units import ms_from_ticks, ticks_from_ms
 
@@ -106,11 +107,13 @@ def rank(
 
 
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
-    paced = paced_problem(problem, options.period_tolerance, options.budget.resolution_ms, deadline.part(PACING_SHARE))
+    routes = RouteTable(problem.candidates)
+    pacing_deadline = deadline.part(PACING_SHARE)
+    paced = paced_problem(problem, options.period_tolerance, options.budget.resolution_ms, pacing_deadline, routes)
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced)
-    placements = catalog.placements(problem.candidates)
+    placements = catalog.placements(problem.candidates, routes)
     total = len(catalog.problems) + len(placements)
     solved = solve_problems(
         catalog.problems,
