@@ -147,6 +147,7 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
         "threads": 3,
         "deadline_s": 1.5,
         "node_limit": None,
+        "block_node_limit": 70,
         "resolution_ms": 0.0,
         "slack_tolerance": 0.5,
     }

@@ -43,7 +43,7 @@ def aggregated(aggregate: str, scores: dict[str, float], on_link: dict[str, Any]
 
 @given(
     st.one_of(strategies.loop_problems(max_candidates=2), strategies.tree_problems(), placements.rounds()),
-    st.sampled_from(["merge", "discard"]),
+    st.sampled_from(["joint", "merge", "discard"]),
     st.sampled_from(AGGREGATES),
     st.sampled_from([0.0, 0.01, 0.05]),
 )
@@ -76,7 +76,9 @@ def test_every_score_equals_an_independent_rescore_of_the_json(
         assert all(0 <= shift < said["paces_ms"][job] for job, shift in one["shifts_ms"].items())
 
 
-@given(st.one_of(strategies.loop_problems(max_jobs=4), placements.rounds()), st.sampled_from(["merge", "discard"]))
+@given(
+    st.one_of(strategies.loop_problems(max_jobs=4), placements.rounds()), st.sampled_from(["joint", "merge", "discard"])
+)
 def test_no_shifts_beat_the_upper_bound_of_a_link(problem: Problem, loops: str) -> None:
     ranking = rank(problem, loops=loops, period_tolerance=0.0)
     jobs = {job.id: job for job in problem.jobs}
@@ -186,7 +188,7 @@ def test_tree_consistent_discarded_and_alone_in_one_ranking() -> None:
         discarded={"a": ["x", "z"], "b": ["x", "y"], "c": ["y", "z"]},
         alone={"a": ["x"], "b": ["y"]},
     )
-    ranking = rank(problem)
+    ranking = rank(problem, loops="merge")
     assert {one.id: one.status for one in ranking.candidates} == {one.id: one.id for one in ranking.candidates}
     discarded = ranking.candidates[-1]
     assert discarded.id == "discarded"
@@ -199,7 +201,7 @@ def test_tree_consistent_discarded_and_alone_in_one_ranking() -> None:
 
 def test_discard_and_merge_differ_on_an_uplink_and_a_downlink() -> None:
     problem = problem_of(PAIR, {"up": 50, "down": 50}, c={"a": ["up", "down"], "b": ["up", "down"]})
-    paper, merged = rank(problem, loops="discard"), rank(problem)
+    paper, merged = rank(problem, loops="discard"), rank(problem, loops="merge")
     assert paper.best is None
     assert not paper.best_proven
     assert paper.candidates[0].status == "discarded"
@@ -221,7 +223,7 @@ def test_discard_and_merge_agree_where_there_is_no_loop(problem: Problem) -> Non
 def test_all_discarded_has_no_best_and_sorts_by_bound() -> None:
     routes = {"a": ["x", "z"], "b": ["x", "y"], "c": ["y", "z"]}
     heavy = {job: dict.fromkeys(route, 2.0) for job, route in routes.items()}
-    ranking = rank(problem_of(PAIR, {"x": 50, "y": 51, "z": 52}, heavy=heavy, light=routes))
+    ranking = rank(problem_of(PAIR, {"x": 50, "y": 51, "z": 52}, heavy=heavy, light=routes), loops="merge")
     assert ranking.best is None
     assert [one.id for one in ranking.candidates] == ["light", "heavy"]
     assert [one.status for one in ranking.candidates] == ["discarded", "discarded"]
@@ -332,7 +334,7 @@ def test_best_proven_needs_every_other_bound() -> None:
     jobs = [*PAIR, up("on", 100, 0, 100, 25)]
     solved = {"a": ["x"], "on": ["x"]}
     loop = {"a": ["x", "z"], "b": ["x", "y"], "c": ["y", "z"]}
-    ranking = rank(problem_of(jobs, {"x": 50, "y": 51, "z": 52}, solved=solved, loop=loop))
+    ranking = rank(problem_of(jobs, {"x": 50, "y": 51, "z": 52}, solved=solved, loop=loop), loops="merge")
     assert ranking.best is not None
     assert ranking.best.id == "solved"
     assert ranking.best.optimal

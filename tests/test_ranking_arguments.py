@@ -16,8 +16,7 @@ from cassini_core.ranking import rank
 @pytest.mark.parametrize(
     ("argument", "value", "expected"),
     [
-        ("loops", "joint", "not available yet; expected 'discard' or 'merge'"),
-        ("loops", "other", "loops: expected 'discard' or 'merge', got 'other'"),
+        ("loops", "other", "loops: expected 'joint' or 'merge' or 'discard', got 'other'"),
         ("loops", None, "loops: expected"),
         ("aggregate", "median", "aggregate: expected 'mean', 'min', 'per_job' or a percentile"),
         ("aggregate", "p101", "aggregate: expected"),
@@ -36,6 +35,7 @@ from cassini_core.ranking import rank
         ("node_limit", 0, "node_limit: expected None or a whole number"),
         ("node_limit", 10**30, "node_limit: expected None or a whole number"),
         ("node_limit", "many", "node_limit: expected None or a whole number"),
+        ("block_node_limit", 0, "block_node_limit: expected None or a whole number"),
         ("resolution_ms", -1, "resolution_ms: expected a number from 0"),
         ("resolution_ms", 1e12, "resolution_ms: expected a number from 0"),
         ("slack_tolerance", -1e-9, "slack_tolerance: expected"),

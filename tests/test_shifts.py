@@ -27,11 +27,13 @@ from cassini_core.shifts import PlacementAnswer, Round, answer_placement
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 
-def looked_at(problem: Problem, *, node_limit: int | None = DEFAULT_NODE_LIMIT) -> tuple[list[Placement], Round]:
+def looked_at(
+    problem: Problem, *, node_limit: int | None = DEFAULT_NODE_LIMIT, slack_tolerance: float = DEFAULT_SLACK_TOLERANCE
+) -> tuple[list[Placement], Round]:
     """The placements of a problem and the answers of their links."""
     catalog = LinkCatalog(problem)
     placements = catalog.placements(problem.candidates)
-    budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE)
+    budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
     solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
     blocks = BlockSolver(catalog.problems, solved, period, budget)
@@ -130,9 +132,8 @@ def test_hold_is_the_least_of_all_links_and_slack_that_of_the_job() -> None:
     # Of 100 ms, a and b leave 60 empty, b and c 20: between them there is 30 and 10 ms on either side.
     jobs = [up("a", 100, 0, 20, 50), up("b", 100, 0, 20, 50), up("c", 100, 0, 60, 50)]
     problem = one_candidate(jobs, [Link("x", 50), Link("y", 50)], {"a": ["x"], "b": ["x", "y"], "c": ["y"]})
-    context = looked_at(problem)[1]
-    exact = dataclasses.replace(context, budget=dataclasses.replace(context.budget, slack_tolerance=0.0))
-    answer = answer_placement(looked_at(problem)[0][0], exact, STRATEGIES["merge"])
+    placements, context = looked_at(problem, slack_tolerance=0.0)
+    answer = answer_placement(placements[0], context, STRATEGIES["merge"])
     assert {job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()} == {"a": 30.0, "b": 10.0, "c": 10.0}
     assert answer.hold is not None
     assert ms_from_ticks(answer.hold) == 5.0

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from .affinity import affinity_graph, bfs_time_shifts, has_loop, surely_has_loop
 from .joint import solve_jointly
-from .link_catalog import Placement, SharedLink
+from .link_catalog import Placement
 from .link_pool import SolvedLink
 from .merged_links import merge_links
-from .shifts import TOLERANCE, Composition, Round, Strategy, evaluate
+from .shifts import TOLERANCE, Composition, Round, Strategy
 
 __all__ = ["STRATEGIES"]
 
@@ -31,9 +31,9 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
     Where a loop is left, the shifts of Algorithm 1 along a spanning tree may still reach the bound of every link: then
     the loop costs nothing and they are optimal ("consistent").
     """
-    merged = [group.link for group in merge_links(placement.shared)]
-    time_shifts = context.time_shifts(merged, keep_free=False)
-    all_proven = all(_proven(context.solved[link.problem.index]) for link in merged)
+    merged = merge_links(placement.shared)
+    time_shifts = context.time_shifts([group.link for group in merged], keep_free=False)
+    all_proven = all(_proven(context.solved[group.link.problem.index]) for group in merged)
     if not all_proven and surely_has_loop(time_shifts):
         return Composition("discarded")
     graph = affinity_graph(time_shifts, placement.sharing_jobs())
@@ -41,7 +41,9 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
         return Composition("tree", bfs_time_shifts(graph, context.period))
     if all_proven:
         shift = bfs_time_shifts(graph, context.period)
-        if all(_reaches_bound(link, shift, context) for link in merged):
+        reached = context.blocks.evaluate(merged, shift).score_lower
+        bounds = [context.solved[group.link.problem.index].upper_bound for group in merged]
+        if all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True)):
             return Composition("consistent", shift)
     return Composition("discarded")
 
@@ -56,8 +58,3 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 def _proven(solved: SolvedLink) -> bool:
     return solved.answer is not None and solved.answer.optimal
-
-
-def _reaches_bound(link: SharedLink, shift: Mapping[str, int], context: Round) -> bool:
-    reached = evaluate(link, shift, context, with_slack=False).score_lower
-    return reached >= context.solved[link.problem.index].upper_bound - TOLERANCE

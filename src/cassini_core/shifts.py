@@ -13,7 +13,6 @@ from .block_solver import BlockSolver
 from .link_catalog import Placement, SharedLink
 from .link_pool import Budget, SolvedLink
 from .merged_links import merge_links
-from .prepared_link import Evaluation
 
 __all__ = [
     "TOLERANCE",
@@ -22,7 +21,6 @@ __all__ = [
     "Round",
     "Strategy",
     "answer_placement",
-    "evaluate",
 ]
 
 TOLERANCE = 1e-9
@@ -51,11 +49,17 @@ class Round:
         for link in links:
             answer = self.solved[link.problem.index].answer
             assert answer is not None
-            own = zip(link.jobs, answer.shift.tolist(), answer.free.tolist(), strict=True)
-            held = {job: ticks for job, ticks, is_free in own if keep_free or not is_free}
+            kept = link.jobs if keep_free else self.held_jobs(link)
+            held = {job: ticks for job, ticks in zip(link.jobs, answer.shift.tolist(), strict=True) if job in kept}
             if len(held) >= 2:
                 shifts[link.id] = held
         return shifts
+
+    def held_jobs(self, link: SharedLink) -> list[str]:
+        """Jobs whose shift matters on a link that has an answer: all but the free ones."""
+        answer = self.solved[link.problem.index].answer
+        assert answer is not None
+        return [job for job, is_free in zip(link.jobs, answer.free.tolist(), strict=True) if not is_free]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +139,6 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy | 
     return _verified(placement, context, composition, bounds, warnings)
 
 
-def evaluate(link: SharedLink, shift: Mapping[str, int], context: Round, *, with_slack: bool) -> Evaluation:
-    """Score, and slack and hold if asked for, of one link at the shifts of its jobs."""
-    return link.problem.prepared.evaluate(
-        [shift[job] for job in link.jobs],
-        resolution_ms=context.budget.resolution_ms,
-        slack_tolerance=context.budget.slack_tolerance,
-        with_slack=with_slack,
-    )
-
-
 def _verified(
     placement: Placement,
     context: Round,
@@ -155,20 +149,19 @@ def _verified(
     """Scores every link again at the shifts that were found, and reads slack and hold off there (F5)."""
     shift = composition.shift or {}
     slack = {job: context.period[job] // 2 for job in placement.sharing_jobs()}
-    holds: list[int] = []
+    groups = merge_links(placement.shared)
+    seen = context.blocks.evaluate(groups, shift)
     scores: dict[str, float] = {}
     held: set[str] = set()
     intervals: list[str] = []
-    for group in merge_links(placement.shared):
-        seen = evaluate(group.link, shift, context, with_slack=True)
-        scores.update(dict.fromkeys(group.ids, seen.score_lower))
-        if seen.score_upper > seen.score_lower:
-            intervals += [_interval_warning(one, seen) for one in group.ids]
-        holds.append(int(seen.hold))
-        held.update(job for job, is_free in zip(group.link.jobs, seen.free.tolist(), strict=True) if not is_free)
-        assert seen.slack is not None  # asked for
-        for job, ticks in zip(group.link.jobs, seen.slack.tolist(), strict=True):
-            slack[job] = min(slack[job], ticks)
+    slacks = iter(seen.slack)
+    for group, lower, upper in zip(groups, seen.score_lower, seen.score_upper, strict=True):
+        scores.update(dict.fromkeys(group.ids, lower))
+        if upper > lower:
+            intervals += [_interval_warning(one, lower, upper) for one in group.ids]
+        held.update(context.held_jobs(group.link))
+        for job in group.link.jobs:
+            slack[job] = min(slack[job], next(slacks))
     reached = tuple(scores[link.id] for link in placement.shared)
     loops_cost_nothing = all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True))
     return PlacementAnswer(
@@ -178,7 +171,7 @@ def _verified(
         scores=reached,
         shift={job: shift[job] for job in slack},
         slack=slack,
-        hold=min(holds),
+        hold=min(seen.hold),
         free_jobs=tuple(job for job in slack if job not in held),
         warnings=(*warnings, *sorted(intervals)),
         mean_bound=composition.mean_bound,
@@ -205,5 +198,5 @@ def _search_warnings(placement: Placement, solved: Sequence[SolvedLink]) -> list
     return lines
 
 
-def _interval_warning(link_id: str, seen: Evaluation) -> str:
-    return f"link {link_id!r}: its score is only known to lie in [{seen.score_lower:.9g}, {seen.score_upper:.9g}]"
+def _interval_warning(link_id: str, lower: float, upper: float) -> str:
+    return f"link {link_id!r}: its score is only known to lie in [{lower:.9g}, {upper:.9g}]"
