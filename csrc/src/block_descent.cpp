@@ -5,6 +5,7 @@
 namespace cassini {
 namespace {
 
+constexpr int64_t kPromise = 48;            // jobs asked after a kick before it must have paid
 constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's turn wins
 
 }  // namespace
@@ -26,23 +27,31 @@ void Descent::ask_neighbours(std::size_t j) {
   }
 }
 
-bool Descent::run() {
+bool Descent::run(int64_t most) {
   const double noise = state_.block().noise;
-  std::size_t next = 0;
-  bool complete = true;
-  for (; next < queue_.size(); ++next) {
-    const std::size_t j = queue_[next];
-    if (complete) complete = budget_.left();
+  for (; next_ < queue_.size() && most > 0; ++next_) {
+    const std::size_t j = queue_[next_];
+    if (!budget_.left()) {
+      forget();
+      return false;
+    }
     waits_[j] = 0;
-    if (!complete || state_.hope(j) <= noise) continue;
+    if (state_.hope(j) <= noise) continue;
+    --most;
     budget_.spend();
     const Minimum best = state_.best(j);
     if (best.value >= state_.part_of(j) - noise) continue;
     state_.move(j, best.shift);
     ask_neighbours(j);
   }
+  if (next_ == queue_.size()) forget();
+  return true;
+}
+
+void Descent::forget() {
+  for (; next_ < queue_.size(); ++next_) waits_[queue_[next_]] = 0;
   queue_.clear();
-  return complete;
+  next_ = 0;
 }
 
 void place_greedily(BlockState& state, std::span<const std::size_t> order, Budget& budget) {
@@ -74,7 +83,10 @@ void Escape::run(double floor, int64_t patience) {
     state_.mark();
     one_round();
     if (state_.moved().empty()) continue;
-    const bool complete = descent_.run();
+    // A kick that pays shows soon; only then it may send moves through the whole block.
+    bool complete = descent_.run(kPromise);
+    if (complete && state_.objective() < best - noise) complete = descent_.run();
+    descent_.forget();
     const double now = state_.objective();
     if (now > best) {
       state_.undo();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <span>
 #include <vector>
@@ -19,13 +20,16 @@ class Descent {
   void ask(std::size_t j);
   void ask_neighbours(std::size_t j);
 
-  // Moves jobs until none can win by itself. False: out of budget, some were not asked.
-  bool run();
+  // Moves jobs until none can win by itself, or `most` were asked: then the others still wait. False: out of budget,
+  // and none waits.
+  bool run(int64_t most = std::numeric_limits<int64_t>::max());
+  void forget();
 
  private:
   BlockState& state_;
   Budget& budget_;
   std::vector<std::size_t> queue_;
+  std::size_t next_ = 0;
   std::vector<uint8_t> waits_;
 };
 

@@ -285,7 +285,7 @@ class PartSearch {
       marginal_.build(*node.demand[places_[k][p].link], job, at.link->capacity, &budget_.work);
       marginal_.at_all(all.shift, row);
       for (std::size_t c = 0; c < n; ++c) all.total[c] += row[c] *= at.weight;
-      budget_.work += static_cast<int64_t>(512 + 8 * n * (1 + job.segments.size()));  // about a node each microsecond
+      budget_.work += static_cast<int64_t>(900 + 10 * n * (1 + job.segments.size()));  // about a node each microsecond
     }
     all.argleast = static_cast<std::size_t>(std::min_element(all.total.begin(), all.total.end()) - all.total.begin());
     all.least = all.total[all.argleast];

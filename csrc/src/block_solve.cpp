@@ -173,7 +173,7 @@ class BlockSolve {
   }
 
   void escape(const BlockStart& start) {
-    state_.set(best_.shift);
+    if (state_.shift() != best_.shift) state_.set(best_.shift);
     Escape out(state_, descent_, focus(start), budget_);
     const auto n = static_cast<int64_t>(block_.n_jobs());
     out.run(floor_, n * (block_.n_jobs() <= kMostProofJobs ? kRoundsBeforeProof : kRoundsPerJob));
@@ -182,7 +182,7 @@ class BlockSolve {
 
   // Small components one by one: the least of each is exhausted, or its bound at least raised.
   void prove() {
-    state_.set(best_.shift);
+    if (state_.shift() != best_.shift) state_.set(best_.shift);
     std::vector<std::vector<std::size_t>> jobs(block_.n_components);
     for (const std::size_t j : by_demand()) jobs[block_.component[j]].push_back(j);
     double lower = floor_;
@@ -209,7 +209,7 @@ class BlockSolve {
   }
 
   void centre(double tolerance) {
-    state_.set(best_.shift);
+    if (state_.shift() != best_.shift) state_.set(best_.shift);
     centre_block(state_, tolerance, budget_);
     best_.shift = state_.shift();
   }

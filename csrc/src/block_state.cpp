@@ -55,8 +55,8 @@ void BlockState::set(std::span<const int64_t> shift) {
 double BlockState::fresh_excess(std::size_t link) {
   const BlockLink& at = block_.links[link];
   if (at.job.size() == 2) return at.prepared->pair[1].at(shift_[at.job[1]] - shift_[at.job[0]]);
-  shifts_on(at, shift_, at_);
-  return at.link().excess(at_, &budget_.work);
+  others(link, at.job.size());
+  return mean_excess(demand_, at.link().capacity);
 }
 
 double BlockState::objective() const {
@@ -77,11 +77,11 @@ double BlockState::part_of(std::size_t j) const {
   return sum;
 }
 
-// Demand of all that is on the link but one member.
+// Demand of all that is on the link but one member; of all where there is no such member.
 void BlockState::others(std::size_t link, std::size_t member) {
   const BlockLink& at = block_.links[link];
   const Link& l = at.link();
-  double left = l.circle(member).peak;
+  double left = member < at.job.size() ? l.circle(member).peak : 0.0;
   for (std::size_t m = 0; m < at.job.size(); ++m) {
     if (m != member && shift_[at.job[m]] != kAbsent) left += l.circle(m).peak;
   }

@@ -126,7 +126,6 @@ class BlockState {
   Demand scratch_demand_;
   Marginal marginal_;
   ProfileScratch scratch_;
-  std::vector<int64_t> at_;
   static const Profile kFlat;
 };
 
