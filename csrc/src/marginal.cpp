@@ -222,17 +222,69 @@ void Marginal::sweep(const Kinks& shifts, Values& values) const {
   }
 }
 
-int64_t Marginal::next_kink(int64_t shift, int direction) const {
-  int64_t nearest = turn_;
-  const int64_t s = wrap(shift, turn_);
-  for (const Edge& edge : job_->edges) {
-    const int64_t x = wrap(edge.at + s, turn_);
-    const std::size_t i = interval_of(x);
-    int64_t gap = at_[i + 1] - x;
-    if (direction < 0) gap = x > at_[i] ? x - at_[i] : at_[i] - (i > 0 ? at_[i - 1] : at_[at_.size() - 2] - turn_);
-    nearest = std::min(nearest, gap);
+Marginal::Walk::Walk(const Marginal& marginal, int64_t shift, int direction)
+    : marginal_(marginal), direction_(direction) {
+  const int64_t turn = marginal.turn_;
+  const int64_t first = wrap(shift, turn);
+  for (const Arc& arc : marginal.arc_) {
+    const int64_t begin = arc.start + first < turn ? arc.start + first : arc.start + first - turn;
+    const int64_t end = begin + arc.rest < turn ? begin + arc.rest : begin + arc.rest - turn;
+    end_.push_back(settled(begin));
+    end_.push_back(settled(end));
   }
-  return nearest;
+}
+
+// On a breakpoint an end belongs to the interval that it is about to enter; the circle's two names for its origin
+// follow from that.
+Marginal::Walk::End Marginal::Walk::settled(int64_t at) const {
+  std::size_t i = marginal_.interval_of(at);
+  if (direction_ < 0 && at == marginal_.at_[i]) {
+    if (i == 0) return {marginal_.turn_, marginal_.at_.size() - 2};
+    --i;
+  }
+  return {at, i};
+}
+
+int64_t Marginal::Walk::room(const End& end) const {
+  return direction_ > 0 ? marginal_.at_[end.interval + 1] - end.at : end.at - marginal_.at_[end.interval];
+}
+
+void Marginal::Walk::move(End& end, int64_t ticks) const {
+  const std::size_t last = marginal_.at_.size() - 2;
+  if (direction_ > 0) {
+    end.at += ticks;
+    if (end.at < marginal_.at_[end.interval + 1]) return;
+    end = end.interval < last ? End{end.at, end.interval + 1} : End{0, 0};
+  } else {
+    end.at -= ticks;
+    if (end.at > marginal_.at_[end.interval]) return;
+    end = end.interval > 0 ? End{end.at, end.interval - 1} : End{marginal_.turn_, last};
+  }
+}
+
+int64_t Marginal::Walk::step() {
+  int64_t ticks = marginal_.turn_;
+  for (const End& end : end_) ticks = std::min(ticks, room(end));
+  for (End& end : end_) move(end, ticks);
+  return ticks;
+}
+
+double Marginal::Walk::value() const {
+  const std::size_t n = marginal_.at_.size() - 1;
+  const int64_t* at = marginal_.at_.data();
+  double out = 0.0;
+  for (std::size_t a = 0; a < marginal_.arc_.size(); ++a) {
+    const Arc& arc = marginal_.arc_[a];
+    const double* sum = marginal_.sum_.data() + arc.level * (n + 1);
+    const double* rate = marginal_.rate_.data() + arc.level * n;
+    const End& x = end_[2 * a];
+    const End& y = end_[2 * a + 1];
+    double value = arc.turns * sum[n] + (sum[y.interval] + rate[y.interval] * static_cast<double>(y.at - at[y.interval])) -
+                   (sum[x.interval] + rate[x.interval] * static_cast<double>(x.at - at[x.interval]));
+    if (y.at < x.at) value += sum[n];
+    out += value;
+  }
+  return out * marginal_.scale_;
 }
 
 // Breakpoints at which no level's rate changes are no kinks.

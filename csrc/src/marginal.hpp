@@ -42,8 +42,30 @@ class Marginal {
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
   int64_t reading_cost() const { return static_cast<int64_t>(job_->edges.size() + arc_.size()); }
 
-  // Ticks from `shift` to the next kink later (direction 1) or earlier (-1), at most turn().
-  int64_t next_kink(int64_t shift, int direction) const;
+  // Goes from kink to kink in one direction: on the way nothing is searched for and nothing divided.
+  class Walk {
+   public:
+    Walk(const Marginal& marginal, int64_t shift, int direction);
+
+    // Steps on to the next kink; the ticks that took, at most turn().
+    int64_t step();
+
+    // The marginal where the walk has got to.
+    double value() const;
+
+   private:
+    struct End {
+      int64_t at;
+      std::size_t interval;
+    };
+    End settled(int64_t at) const;
+    void move(End& end, int64_t ticks) const;
+    int64_t room(const End& end) const;
+
+    const Marginal& marginal_;
+    int direction_;
+    SmallVector<End, 16> end_;  // [2 * arc] where the arc begins, [2 * arc + 1] where it ends
+  };
 
  private:
   std::size_t interval_of(int64_t x) const;  // x in [0, turn)

@@ -1,0 +1,141 @@
+#include "envelope.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "slack.hpp"
+
+namespace cassini {
+
+Envelope::Envelope(const Link& link, std::span<const int64_t> shift) : link_(link), shift_(shift) {
+  steps_.resize(link.size());
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    if (link.turn[m] == link.circle(m).period) steps_of(link.folded[m], steps_[m]);
+  }
+}
+
+void Envelope::steps_of(const Demand& folded, Steps& out) {
+  const std::size_t n = folded.size();
+  if (n < 2 || folded.atoms.size() != n) return;
+  const auto level = [&](std::size_t i) { return folded.atoms[i % n].value; };
+  std::size_t first = 0;
+  while (level(first) <= level(first + n - 1)) ++first;
+  out.origin = folded.begin[first];
+  out.demand.turn = folded.turn;
+  out.demand.weight = folded.weight;
+  out.demand.begin.clear();
+  out.demand.offset.assign(1, 0);
+  out.demand.atoms.clear();
+  for (std::size_t k = first; k < first + n; ++k) {
+    // The origin of the circle is an edge only where the demand jumps there.
+    if (level(k) == level(k + n - 1)) continue;
+    out.demand.begin.push_back(wrap(folded.begin[k % n] - out.origin, folded.turn));
+    out.demand.atoms.push_back(folded.atoms[k % n]);
+    out.demand.offset.push_back(static_cast<uint32_t>(out.demand.atoms.size()));
+    out.falls.push_back(level(k) < level(k + n - 1));
+  }
+  out.least_dip = folded.turn;
+  const std::size_t edges = out.falls.size();
+  for (std::size_t k = 0; k < edges; ++k) {
+    if (out.falls[k] && !out.falls[(k + 1) % edges]) {
+      out.least_dip = std::min(out.least_dip, out.demand.end_of(k) - out.demand.begin[k]);
+    }
+  }
+  out.wide = out.demand;
+}
+
+Placed Envelope::widened(std::size_t m, int64_t radius) {
+  Steps& steps = steps_[m];
+  if (2 * radius < steps.least_dip) {
+    // Seen from the first rising edge, rising edges stand still and falling ones move away by twice the radius.
+    for (std::size_t k = 0; k < steps.falls.size(); ++k) {
+      steps.wide.begin[k] = steps.demand.begin[k] + (steps.falls[k] ? 2 * radius : 0);
+    }
+    return {&steps.wide, shift_[m] + steps.origin - radius};
+  }
+  const bool probability = link_.folded[m].weight == 1.0 && link_.turn[m] != link_.circle(m).period;
+  steps.general = fold(widen(link_.circle(m), radius), link_.turn[m], probability);
+  return {&steps.general, shift_[m]};
+}
+
+double Envelope::excess(int64_t radius, int64_t* work) {
+  double left = link_.movable_peak();
+  Placed sum = placed_base(link_, shift_[0]);
+  for (std::size_t m = 0; m < link_.size(); ++m) {
+    left -= link_.circle(m).peak;
+    sum = together(sum, widened(m, radius), link_.capacity - left, link_.limits, room_[m % 2], work);
+  }
+  return mean_excess(*sum.demand, link_.capacity);
+}
+
+namespace {
+
+// The largest radius in [low, high) that is found with over(radius) <= 0. over() grows; it is -`spare` at 0.
+template <class Over>
+int64_t last_within(int64_t high, double spare, const Over& over, Budget& budget) {
+  int64_t low = 0;
+  double below = -spare;
+  double above = over(high);
+  if (above <= 0.0) return high;
+  while (high - low > std::max<int64_t>(1, high >> 10) && budget.in_time()) {
+    const int64_t width = high - low;
+    const auto between = [&](double part) {
+      return std::clamp(low + static_cast<int64_t>(part * static_cast<double>(width)), low + 1, high - 1);
+    };
+    // Where over() is convex its chord ends inside.
+    const int64_t chord = between(below / (below - above));
+    const double value = over(chord);
+    if (value > 0.0) {
+      high = chord;
+      above = value;
+    } else {
+      const double slope = (value - below) / static_cast<double>(chord - low);
+      low = chord;
+      below = value;
+      // ... and the chord before, drawn on, ends outside or where over() does.
+      const double rest = static_cast<double>(high - low);
+      const double ahead = -below / slope;
+      if (ahead < 1.0) return low;
+      if (ahead < rest && high - low > 1) {
+        const int64_t outer = std::clamp(low + static_cast<int64_t>(ahead), low + 1, high - 1);
+        const double there = over(outer);
+        if (there <= 0.0) {
+          low = outer;
+          below = there;
+          if (there >= -2.0 * slope) return low;
+        } else {
+          high = outer;
+          above = there;
+        }
+      }
+    }
+    if (2 * (high - low) > width && high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      const double there = over(middle);
+      (there <= 0.0 ? low : high) = middle;
+      (there <= 0.0 ? below : above) = there;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double excess, double tolerance,
+                       int64_t least_slack, Budget& budget) {
+  // An envelope of more levels costs more than it is worth: no hold is promised.
+  constexpr std::size_t kMaxLevels = 1024;
+  bool capped = false;
+  for (std::size_t m = 0; m < link.size(); ++m) {
+    if (link.circle(m).levels.size() > kMaxLevels) return 0;
+    capped = capped || link.circle(m).period / 2 == least_slack;
+  }
+  // One job a radius later and all others a radius earlier is one job twice the radius later.
+  const int64_t most = capped ? least_slack : least_slack / 2;
+  const double spare = tolerance + link.noise;
+  Envelope envelope(link, shift);
+  const auto over = [&](int64_t radius) { return envelope.excess(radius, &budget.work) - excess - spare; };
+  return most == 0 ? 0 : last_within(most, spare, over, budget);
+}
+
+}  // namespace cassini
