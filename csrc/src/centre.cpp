@@ -8,7 +8,8 @@ namespace cassini {
 namespace {
 
 // The middle is best for the job itself; the other points let it make room for a neighbour.
-constexpr std::array<int64_t, 5> kEighths{4, 2, 6, 1, 7};
+constexpr std::array<int64_t, 5> kEighths{1, 2, 4, 6, 7};
+constexpr std::array<std::size_t, 5> kOrder{2, 1, 3, 0, 4};
 using Moves = std::array<int64_t, kEighths.size()>;
 using Marks = std::array<bool, kEighths.size()>;
 
@@ -30,7 +31,7 @@ class Centring {
       moved = false;
       for (std::size_t m = 0; m < n && tries_ > 0; ++m) moved = improve(m) || moved;
     }
-    return std::move(now_.movable);
+    return {now_.movable.begin(), now_.movable.end()};
   }
 
  private:
@@ -51,7 +52,7 @@ class Centring {
     }
     const Marks marks = m == t ? eased_by_itself(move) : eased_by(m, move);
     const int64_t kept = shift_[m];
-    for (std::size_t i = 0; i < move.size(); ++i) {
+    for (const std::size_t i : kOrder) {
       if (!marks[i] || move[i] == 0) continue;
       if (tries_-- <= 0 || budget_.work > most_work_ || !budget_.in_time()) return stop();
       shift_[m] = wrap(kept + move[i], link_.turn[m]);
@@ -90,13 +91,16 @@ class Centring {
     for (const int side : {first, -first}) {
       if (std::none_of(out.begin(), out.end(), [](bool mark) { return mark; })) break;
       const Placed others = without(m, now_.tightest, side * (now_.least + 1));
-      marginal_.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
       // Three times the noise: of the plateau, of the limit, and of this sum.
       const double limit =
           now_.excess + tolerance_ + 3.0 * link_.noise - mean_excess(*others.demand, link_.capacity);
-      for (std::size_t i = 0; i < move.size(); ++i) {
-        out[i] = out[i] && marginal_.at(shift_[m] + move[i] - others.shift) <= limit;
-      }
+      if (limit < 0.0) return {};
+      marginal_.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
+      Moves to = move;
+      for (int64_t& shift : to) shift += shift_[m] - others.shift;
+      std::array<double, kEighths.size()> added;
+      marginal_.at_all(to, added.data());
+      for (std::size_t i = 0; i < move.size(); ++i) out[i] = out[i] && added[i] <= limit;
     }
     return out;
   }

@@ -24,6 +24,7 @@ class Envelope {
  private:
   // A job that stands on its own circle with certainty: its edges, from a rising one on.
   struct Steps {
+    Steps() {}  // not defaulted: a vector would fill the room in its small vectors with zeros first
     Demand demand;               // unmoved, turned so that it begins with a rising edge
     SmallVector<uint8_t, 12> falls;  // [interval] begins with a falling edge
     int64_t origin = 0;          // where the first rising edge stands on the job's circle

@@ -122,10 +122,30 @@ std::size_t Marginal::interval_of(int64_t x) const {
   return static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end() - 1, x) - at_.begin()) - 1;
 }
 
-double Marginal::at(int64_t shift) const {
+double Marginal::unscaled(int64_t shift) const {
+  const std::size_t n = at_.size() - 1;
+  const int64_t first = wrap(shift, turn_);
   double out = 0.0;
-  at_all({&shift, 1}, &out);
+  for (const Arc& arc : arc_) {
+    const double* sum = sum_.data() + arc.level * (n + 1);
+    const double* rate = rate_.data() + arc.level * n;
+    const int64_t x = arc.start + first < turn_ ? arc.start + first : arc.start + first - turn_;
+    const int64_t y = x + arc.rest < turn_ ? x + arc.rest : x + arc.rest - turn_;
+    const std::size_t i = interval_of(x);
+    const std::size_t k = interval_of(y);
+    double value = arc.turns * sum[n] + (sum[k] + rate[k] * static_cast<double>(y - at_[k])) -
+                   (sum[i] + rate[i] * static_cast<double>(x - at_[i]));
+    if (x + arc.rest >= turn_) value += sum[n];
+    out += value;
+  }
   return out;
+}
+
+double Marginal::rounding() const {
+  const std::size_t n = at_.size() - 1;
+  double largest = 0.0;
+  for (const Arc& arc : arc_) largest += (arc.turns + 2.0) * sum_[arc.level * (n + 1) + n];
+  return 1e-15 * largest * scale_;
 }
 
 void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
@@ -223,68 +243,54 @@ void Marginal::sweep(const Kinks& shifts, Values& values) const {
 }
 
 Marginal::Walk::Walk(const Marginal& marginal, int64_t shift, int direction)
-    : marginal_(marginal), direction_(direction) {
+    : marginal_(marginal), direction_(direction), shift_(wrap(shift, marginal.turn_)) {
   const int64_t turn = marginal.turn_;
-  const int64_t first = wrap(shift, turn);
   for (const Arc& arc : marginal.arc_) {
-    const int64_t begin = arc.start + first < turn ? arc.start + first : arc.start + first - turn;
+    const int64_t begin = arc.start + shift_ < turn ? arc.start + shift_ : arc.start + shift_ - turn;
     const int64_t end = begin + arc.rest < turn ? begin + arc.rest : begin + arc.rest - turn;
     end_.push_back(settled(begin));
     end_.push_back(settled(end));
   }
+  value_ = marginal.unscaled(shift_);
 }
 
-// On a breakpoint an end belongs to the interval that it is about to enter; the circle's two names for its origin
-// follow from that.
+// On a breakpoint an end belongs to the interval that it is about to enter.
 Marginal::Walk::End Marginal::Walk::settled(int64_t at) const {
-  std::size_t i = marginal_.interval_of(at);
-  if (direction_ < 0 && at == marginal_.at_[i]) {
-    if (i == 0) return {marginal_.turn_, marginal_.at_.size() - 2};
-    --i;
-  }
-  return {at, i};
+  const std::size_t i = marginal_.interval_of(at);
+  if (direction_ > 0) return {marginal_.at_[i + 1] - at, i};
+  End end{at - marginal_.at_[i], i};
+  if (end.room == 0) enter_next(end);
+  return end;
 }
 
-int64_t Marginal::Walk::room(const End& end) const {
-  return direction_ > 0 ? marginal_.at_[end.interval + 1] - end.at : end.at - marginal_.at_[end.interval];
-}
-
-void Marginal::Walk::move(End& end, int64_t ticks) const {
+void Marginal::Walk::enter_next(End& end) const {
   const std::size_t last = marginal_.at_.size() - 2;
   if (direction_ > 0) {
-    end.at += ticks;
-    if (end.at < marginal_.at_[end.interval + 1]) return;
-    end = end.interval < last ? End{end.at, end.interval + 1} : End{0, 0};
+    end.interval = end.interval < last ? end.interval + 1 : 0;
   } else {
-    end.at -= ticks;
-    if (end.at > marginal_.at_[end.interval]) return;
-    end = end.interval > 0 ? End{end.at, end.interval - 1} : End{marginal_.turn_, last};
+    end.interval = end.interval > 0 ? end.interval - 1 : last;
   }
+  end.room = marginal_.at_[end.interval + 1] - marginal_.at_[end.interval];
 }
 
 int64_t Marginal::Walk::step() {
-  int64_t ticks = marginal_.turn_;
-  for (const End& end : end_) ticks = std::min(ticks, room(end));
-  for (End& end : end_) move(end, ticks);
-  return ticks;
-}
-
-double Marginal::Walk::value() const {
+  constexpr int64_t kAnchor = 1024;  // steps between exact readings, so that rounding cannot add up
   const std::size_t n = marginal_.at_.size() - 1;
-  const int64_t* at = marginal_.at_.data();
-  double out = 0.0;
-  for (std::size_t a = 0; a < marginal_.arc_.size(); ++a) {
-    const Arc& arc = marginal_.arc_[a];
-    const double* sum = marginal_.sum_.data() + arc.level * (n + 1);
-    const double* rate = marginal_.rate_.data() + arc.level * n;
-    const End& x = end_[2 * a];
-    const End& y = end_[2 * a + 1];
-    double value = arc.turns * sum[n] + (sum[y.interval] + rate[y.interval] * static_cast<double>(y.at - at[y.interval])) -
-                   (sum[x.interval] + rate[x.interval] * static_cast<double>(x.at - at[x.interval]));
-    if (y.at < x.at) value += sum[n];
-    out += value;
+  int64_t ticks = marginal_.turn_;
+  double slope = 0.0;
+  for (std::size_t e = 0; e < end_.size(); e += 2) {
+    const double* rate = marginal_.rate_.data() + marginal_.arc_[e / 2].level * n;
+    slope += rate[end_[e + 1].interval] - rate[end_[e].interval];
+    ticks = std::min({ticks, end_[e].room, end_[e + 1].room});
   }
-  return out * marginal_.scale_;
+  for (End& end : end_) {
+    end.room -= ticks;
+    if (end.room == 0) enter_next(end);
+  }
+  shift_ += direction_ * ticks;
+  value_ += slope * static_cast<double>(direction_ * ticks);
+  if (++steps_ % kAnchor == 0) value_ = marginal_.unscaled(shift_);
+  return ticks;
 }
 
 // Breakpoints at which no level's rate changes are no kinks.

@@ -23,7 +23,7 @@ class Marginal {
   void build(const Demand& demand, const Circle& job, double capacity, int64_t* work);
 
   // Mean excess added when the job is delayed by `shift` (any integer).
-  double at(int64_t shift) const;
+  double at(int64_t shift) const { return scale_ * unscaled(shift); }
 
   // The same for many shifts at once; fastest if they ascend within [0, turn): then no position is searched twice.
   void at_all(std::span<const int64_t> shifts, double* out) const;
@@ -42,32 +42,38 @@ class Marginal {
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
   int64_t reading_cost() const { return static_cast<int64_t>(job_->edges.size() + arc_.size()); }
 
-  // Goes from kink to kink in one direction: on the way nothing is searched for and nothing divided.
+  // Rounding of at() stays below this.
+  double rounding() const;
+
+  // Goes from kink to kink, later (direction 1) or earlier (-1): on the way nothing is searched for and nothing divided.
   class Walk {
    public:
     Walk(const Marginal& marginal, int64_t shift, int direction);
 
-    // Steps on to the next kink; the ticks that took, at most turn().
+    // Goes on to the next kink; the ticks that took, at most turn().
     int64_t step();
 
     // The marginal where the walk has got to.
-    double value() const;
+    double value() const { return value_ * marginal_.scale_; }
 
    private:
     struct End {
-      int64_t at;
+      int64_t room;  // ticks left within its interval
       std::size_t interval;
     };
     End settled(int64_t at) const;
-    void move(End& end, int64_t ticks) const;
-    int64_t room(const End& end) const;
+    void enter_next(End& end) const;
 
     const Marginal& marginal_;
     int direction_;
+    int64_t shift_;
+    double value_ = 0.0;
+    int64_t steps_ = 0;
     SmallVector<End, 16> end_;  // [2 * arc] where the arc begins, [2 * arc + 1] where it ends
   };
 
  private:
+  double unscaled(int64_t shift) const;
   std::size_t interval_of(int64_t x) const;  // x in [0, turn)
   void fold_events(const Demand& demand, double capacity);
   void join_equal_intervals();

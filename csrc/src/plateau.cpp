@@ -7,11 +7,14 @@ namespace cassini {
 namespace {
 
 // Largest whole x in [0, span) with value(x) <= limit, where value is linear from `v0` (<= limit) to `v1` (> limit).
+// Where a tick changes the value by much more than `rounding` there is no need to ask.
 template <class Value>
-int64_t crossing(double v0, double v1, int64_t span, double limit, const Value& value) {
+int64_t crossing(double v0, double v1, int64_t span, double limit, double rounding, const Value& value) {
+  constexpr double kMuchMore = 1024.0;
   const double part = (limit - v0) / (v1 - v0);
   int64_t high = span;
   int64_t x = std::clamp<int64_t>(static_cast<int64_t>(std::floor(part * static_cast<double>(span))), 0, span - 1);
+  if (v1 - v0 > kMuchMore * rounding * static_cast<double>(span)) return x;
   // The guess is right but for rounding: halve the way back where it is not.
   while (x > 0 && value(x) > limit) {
     high = x;
@@ -34,10 +37,14 @@ class Side {
         readable_(readable),
         work_(work),
         walk_(marginal, shift, direction),
+        rounding_(marginal.rounding()),
         value_(walk_.value()) {
     constexpr int64_t kMostWork = int64_t{1} << 19;
     steps_ = std::max<int64_t>(256, kMostWork / marginal.reading_cost());
   }
+
+  // The marginal where the walk begins, until it ends somewhere.
+  double value() const { return value_; }
 
   // Sets how far nothing is worse than the limit. False if that is all the way round.
   bool ends(double limit, int64_t* distance) {
@@ -66,7 +73,7 @@ class Side {
       return false;
     }
     const auto at = [&](int64_t x) { return marginal_.at(from_ + direction_ * (done_ + x)); };
-    *distance = done_ + crossing(value_, next, gap - done_, limit, at);
+    *distance = done_ + crossing(value_, next, gap - done_, limit, rounding_, at);
     return true;
   }
 
@@ -95,6 +102,7 @@ class Side {
   std::size_t readable_;
   int64_t* work_;
   Marginal::Walk walk_;
+  double rounding_;
   int64_t steps_ = 0;
   int64_t done_ = 0;  // so far nothing is worse than the last limit; the marginal is linear from here to gap_
   double value_;
@@ -105,28 +113,23 @@ class Side {
 
 }  // namespace
 
-Reach reach(const Marginal& marginal, int64_t shift, double limit, std::size_t readable, int64_t* work) {
-  return reaches(marginal, shift, limit, limit, readable, work).far;
+Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size_t readable, int64_t* work) {
+  return reaches(marginal, shift, tolerance, tolerance, readable, work).far;
 }
 
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work) {
   Reaches out;
   Side late(marginal, shift, 1, readable, work);
-  out.near.everywhere = !late.ends(near, &out.near.late);
-  if (near == far) {
-    out.far.late = out.near.late;
-    out.far.everywhere = out.near.everywhere;
-  } else {
-    out.far.everywhere = !late.ends(far, &out.far.late);
-  }
+  const double near_limit = late.value() + near;
+  const double far_limit = late.value() + far;
+  out.near.everywhere = !late.ends(near_limit, &out.near.late);
+  out.far.everywhere = near < far ? !late.ends(far_limit, &out.far.late) : out.near.everywhere;
+  out.far.late = near < far ? out.far.late : out.near.late;
   if (out.near.everywhere) return out;
   Side early(marginal, shift, -1, readable, work);
-  early.ends(near, &out.near.early);
-  if (near == far) {
-    out.far = out.near;
-  } else if (!out.far.everywhere) {
-    early.ends(far, &out.far.early);
-  }
+  early.ends(near_limit, &out.near.early);
+  out.far.early = out.near.early;
+  if (near < far && !out.far.everywhere) early.ends(far_limit, &out.far.early);
   return out;
 }
 

@@ -20,11 +20,11 @@ struct Reach {
 // Kinks worth reading for one slack of many.
 inline constexpr std::size_t kReadable = std::size_t{1} << 15;
 
-// How far the job of `marginal` may move from `shift` with marginal.at(.) <= limit all the way; less where
-// more than `readable` kinks make that too much to find out.
-Reach reach(const Marginal& marginal, int64_t shift, double limit, std::size_t readable, int64_t* work);
+// How far the job of `marginal` may move from `shift` with marginal.at(.) at most `tolerance` above its value there, all
+// the way; less where more than `readable` kinks make that too much to find out.
+Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size_t readable, int64_t* work);
 
-// The same for two limits, near <= far, for little more than one.
+// The same for two tolerances, near <= far, for little more than one.
 struct Reaches {
   Reach near;
   Reach far;

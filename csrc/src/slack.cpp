@@ -15,9 +15,8 @@ int64_t pair_slack(const Link& link, std::span<const int64_t> shift, double tole
   const Placed others = together(first, placed_base(link, shift[0]), link.capacity - link.circle(1).peak, link.limits,
                                  room, &budget.work);
   marginal.build(*others.demand, link.circle(1), link.capacity, &budget.work);
-  const int64_t at = shift[1] - others.shift;
   const Reach r =
-      reach(marginal, at, marginal.at(at) + tolerance + link.noise, Limits::max_kinks, &budget.work);
+      reach(marginal, shift[1] - others.shift, link.noise + tolerance, Limits::max_kinks, &budget.work);
   return r.everywhere ? std::numeric_limits<int64_t>::max() : std::min(r.early, r.late);
 }
 
@@ -36,21 +35,21 @@ SlackTable::SlackTable(const Link& link, double tolerance, Budget& budget)
       budget_(budget),
       few_(link.size() <= kFew),
       own_(few_ ? 2 * link.size() : 1),
-      turn_(link.size(), 0),
-      room_(link.size()),
-      suffix_(link.size() + 1) {}
+      room_(link.size() - 2) {
+  turn_.assign(link.size(), 0);
+  suffix_.assign(link.size() + 1, Placed{});
+}
 
 // Sums of the jobs from m on, as far down as someone before them needs them.
 void SlackTable::sum_suffixes(std::span<const int64_t> shift, std::size_t moved) {
   const std::size_t n = link_.size();
   double left = 0.0;
   for (const Circle& job : link_.jobs) left += job.peak;
-  suffix_[n] = {};
   const std::size_t lowest = few_ && moved == 0 ? 2 : 1;
   for (std::size_t m = n; m-- > lowest;) {
     left -= link_.circle(m).peak;
-    suffix_[m] = together({&link_.folded[m], shift[m]}, suffix_[m + 1], link_.capacity - left, link_.limits, room_[m],
-                          &budget_.work);
+    suffix_[m] = together({&link_.folded[m], shift[m]}, suffix_[m + 1], link_.capacity - left, link_.limits,
+                          room_[std::min(m, n - 2) - 1], &budget_.work);
   }
 }
 
@@ -74,7 +73,7 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
     if (!few_ || m != moved) {
       Own& own = fresh(m);
       const Placed others = together(prefix, suffix_[m + 1], link_.capacity - link_.circle(m).peak, link_.limits,
-                                     own.others, &budget_.work);
+                                     others_, &budget_.work);
       own.origin = others.shift;
       own.marginal.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
       if (is_first) {
@@ -93,9 +92,8 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
 }
 
 bool SlackTable::settle(std::size_t m, const Own& own, int64_t shift, int64_t floor, Slacks& out) {
-  const int64_t at = shift - own.origin;
-  const double here = own.marginal.at(at) + link_.noise;
-  const Reaches r = reaches(own.marginal, at, here, here + tolerance_, kReadable, &budget_.work);
+  const Reaches r = reaches(own.marginal, shift - own.origin, link_.noise, link_.noise + tolerance_, kReadable,
+                            &budget_.work);
   const int64_t half = link_.circle(m).period / 2;
   out.reach[m] = r;
   out.movable[m] = r.far.everywhere ? half : std::min({r.far.early, r.far.late, half});
@@ -145,7 +143,7 @@ Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, const Know
   if (known.slack.empty()) {
     SlackTable(link, tolerance, budget).measure(shift, link.size(), SlackTable::kAny, slacks);
   } else {
-    slacks.movable.assign(known.slack.begin(), known.slack.end());
+    slacks.movable.append(known.slack.data(), known.slack.data() + known.slack.size());
     slacks.least = *std::min_element(slacks.movable.begin(), slacks.movable.end());
   }
   for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];

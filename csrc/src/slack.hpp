@@ -16,8 +16,8 @@
 namespace cassini {
 
 struct Slacks {
-  std::vector<int64_t> movable;  // [movable] min(early, late), at most period / 2
-  std::vector<Reaches> reach;    // [movable] near: without any loss; far: within the tolerance
+  SmallVector<int64_t, 8> movable;  // [movable] min(early, late), at most period / 2
+  SmallVector<Reaches, 8> reach;    // [movable] near: without any loss; far: within the tolerance
   int64_t least = std::numeric_limits<int64_t>::max();
   std::size_t tightest = 0;  // who has the least
   double excess = 0.0;       // mean, at the shifts
@@ -40,9 +40,9 @@ class SlackTable {
   // Marginals of few jobs are kept, twice: of the shifts that were kept and of those just measured.
   static constexpr std::size_t kFew = 8;
   struct Own {
-    Demand others;
+    Own() {}  // not defaulted: a vector would fill the room in its small vectors with zeros first
     Marginal marginal;
-    int64_t origin = 0;  // the delay of `others`, as in Placed
+    int64_t origin = 0;  // where the demand of the others begins
   };
   Own& kept(std::size_t m) { return own_[few_ ? 2 * m + turn_[m] : 0]; }
   Own& fresh(std::size_t m) { return own_[few_ ? 2 * m + 1 - turn_[m] : 0]; }
@@ -55,9 +55,10 @@ class SlackTable {
   bool few_;
   Placed base_;
   std::vector<Own> own_;
-  std::vector<uint8_t> turn_;     // [movable] which of two is kept
-  std::vector<Demand> room_;      // of sums of the jobs from m on
-  std::vector<Placed> suffix_;    // [movable + 1]
+  SmallVector<uint8_t, kFew> turn_;     // [movable] which of two is kept
+  std::vector<Demand> room_;            // of sums of the jobs from m on
+  SmallVector<Placed, kFew + 1> suffix_;  // [movable + 1]
+  Demand others_;
   Demand prefix_room_[2];
 };
 
