@@ -107,6 +107,13 @@ void sum_levels(const Demand& a, std::size_t a0, std::size_t a1, const Demand& b
   if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
 }
 
+// How often a demand changes on a circle that its own divides.
+double changes(const Demand& demand, int64_t turn) {
+  const auto size = static_cast<double>(demand.size());
+  if (demand.size() == 1) return 0.0;
+  return turn == demand.turn ? size : static_cast<double>(turn / demand.turn) * size;
+}
+
 // One atom per interval: where the jobs stand is certain, or of several levels only one can still matter.
 bool certain(const Demand& demand) {
   if (demand.atoms.size() != demand.size()) return false;
@@ -120,44 +127,115 @@ bool certain(const Demand& demand) {
 // What a demand that can never reach the capacity counts as: whatever is added, it stays below.
 constexpr double kNever = -1e300;
 
+// The intervals of a certain demand one after the other, round and round; what `delay` delays stands at 0 first.
+class Turning {
+ public:
+  Turning(const Demand& demand, int64_t delay, int64_t turn)
+      : begin_(demand.begin.data()), atom_(demand.atoms.data()), size_(demand.size()), turn_(demand.turn), next_(turn) {
+    if (size_ == 1) return;  // the same everywhere, however short its circle: it has no next change
+    const int64_t at = wrap(-delay, turn_);
+    while (i_ + 1 < size_ && begin_[i_ + 1] <= at) ++i_;
+    origin_ = -at;
+    next_ = origin_ + end();
+  }
+  const Atom& atom() const { return atom_[i_]; }
+  int64_t next() const { return next_; }
+  void advance() {
+    if (++i_ == size_) {
+      i_ = 0;
+      origin_ += turn_;
+    }
+    next_ = origin_ + end();
+  }
+
+ private:
+  int64_t end() const { return i_ + 1 < size_ ? begin_[i_ + 1] : turn_; }
+
+  const int64_t* begin_;
+  const Atom* atom_;
+  std::size_t size_;
+  int64_t turn_;
+  std::size_t i_ = 0;
+  int64_t origin_ = 0;
+  int64_t next_;
+};
+
 // add() for certain demands with few intervals: one merge of two sorted lists into memory that is there already.
 void add_certain(const Demand& a, const Demand& b, int64_t shift, double drop, std::size_t most, Demand& out) {
   int64_t* const begin = out.begin.overwrite(most);
   Atom* const atoms = out.atoms.overwrite(most);
   const int64_t turn = out.turn;
+  Turning of_a(a, 0, turn);
+  Turning of_b(b, shift, turn);
+  std::size_t n = 0;
+  Atom last{0.0, -1.0};  // like none
+  for (int64_t at = 0;;) {
+    const double value = of_a.atom().value + of_b.atom().value;
+    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, of_a.atom().weight * of_b.atom().weight};
+    if (atom.value != last.value || atom.weight != last.weight) {
+      begin[n] = at;
+      atoms[n++] = last = atom;
+    }
+    at = std::min(of_a.next(), of_b.next());
+    if (at >= turn) break;
+    if (of_a.next() == at) of_a.advance();
+    if (of_b.next() == at) of_b.advance();
+  }
+  out.begin.erase_from(begin + n);
+  out.atoms.erase_from(atoms + n);
+  uint32_t* const offset = out.offset.overwrite(n + 1);
+  for (std::size_t i = 0; i <= n; ++i) offset[i] = static_cast<uint32_t>(i);
+}
+
+// add() for all demands; the turn and the weight of the sum are there already.
+void add_any(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out,
+             int64_t* work, Levels levels, double bin) {
+  const int64_t turn = out.turn;
+  clear(out, turn, out.weight);
+  Bins bins(levels, bin);
   std::size_t ia = 0;
+  // A demand with one interval is the same everywhere, however short its circle: it has no next change.
   int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
-  const int64_t coordinate = b.size() == 1 ? 0 : wrap(-shift, b.turn);
+  // b's own coordinate at residue 0 is -shift.
+  int64_t coordinate = wrap(-shift, b.turn);
   std::size_t ib =
       static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
   int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
-  Atom atom_a = a.atoms[0];
-  Atom atom_b = b.atoms[ib];
-  std::size_t n = 0;
-  for (int64_t at = 0;;) {
-    const double value = atom_a.value + atom_b.value;
-    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, atom_a.weight * atom_b.weight};
-    if (n == 0 || atom.value != atoms[n - 1].value || atom.weight != atoms[n - 1].weight) {
-      begin[n] = at;
-      atoms[n++] = atom;
+  for (int64_t at = 0; at < turn;) {
+    const std::size_t first = out.atoms.size();
+    const std::size_t a0 = a.offset[ia], a1 = a.offset[ia + 1];
+    const std::size_t b0 = b.offset[ib], b1 = b.offset[ib + 1];
+    if (a1 - a0 == 1 && b1 - b0 == 1) {  // certain demands: by far the most common
+      const double value = a.atoms[a0].value + b.atoms[b0].value;
+      if (value > drop) out.atoms.push_back({value, a.atoms[a0].weight * b.atoms[b0].weight});
+    } else {
+      if (levels == Levels::exact) {
+        sum_levels(a, a0, a1, b, b0, b1, drop, limits, out, first);
+      } else {
+        for (std::size_t i = a0; i < a1; ++i) {
+          for (std::size_t k = b0; k < b1; ++k) {
+            bins.put(a.atoms[i].value + b.atoms[k].value, a.atoms[i].weight * b.atoms[k].weight);
+          }
+        }
+        bins.take(out.atoms);
+        if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
+      }
+      *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
     }
-    at = std::min(next_a, next_b);
-    if (at >= turn) break;
+    close_interval(out, at, first);
+    if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
+    at = std::min({next_a, next_b, turn});
+    if (at == turn) break;
     if (at == next_a) {
       ia = ia + 1 < a.size() ? ia + 1 : 0;
       next_a += a.end_of(ia) - a.begin[ia];
-      atom_a = a.atoms[ia];
     }
     if (at == next_b) {
       ib = ib + 1 < b.size() ? ib + 1 : 0;
       next_b += b.end_of(ib) - b.begin[ib];
-      atom_b = b.atoms[ib];
     }
   }
-  out.begin.resize(n);
-  out.atoms.resize(n);
-  uint32_t* const offset = out.offset.overwrite(n + 1);
-  for (std::size_t i = 0; i <= n; ++i) offset[i] = static_cast<uint32_t>(i);
+  *work += static_cast<int64_t>(out.begin.size());
 }
 
 }  // namespace
@@ -244,63 +322,20 @@ Demand always(double level) {
 
 void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out, int64_t* work,
          Levels levels, double bin) {
-  const int64_t turn = lcm_capped(a.turn, b.turn);
+  const int64_t turn = a.turn == b.turn ? a.turn : lcm_capped(a.turn, b.turn);
   if (turn >= kTooLarge) throw LimitExceeded{};
-  clear(out, turn, a.weight * b.weight);
+  out.turn = turn;
+  out.weight = a.weight * b.weight;
   if (levels == Levels::exact && certain(a) && certain(b)) {
     constexpr double kFew = 4096.0;
-    const double steps = (a.size() == 1 ? 0.0 : static_cast<double>(turn / a.turn) * static_cast<double>(a.size())) +
-                         (b.size() == 1 ? 0.0 : static_cast<double>(turn / b.turn) * static_cast<double>(b.size()));
+    const double steps = changes(a, turn) + changes(b, turn);
     if (steps <= kFew) {
       add_certain(a, b, shift, drop, static_cast<std::size_t>(steps) + 2, out);
       *work += static_cast<int64_t>(out.begin.size());
       return;
     }
   }
-  Bins bins(levels, bin);
-  std::size_t ia = 0;
-  // A demand with one interval is the same everywhere, however short its circle: it has no next change.
-  int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
-  // b's own coordinate at residue 0 is -shift.
-  int64_t coordinate = wrap(-shift, b.turn);
-  std::size_t ib =
-      static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
-  int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
-  for (int64_t at = 0; at < turn;) {
-    const std::size_t first = out.atoms.size();
-    const std::size_t a0 = a.offset[ia], a1 = a.offset[ia + 1];
-    const std::size_t b0 = b.offset[ib], b1 = b.offset[ib + 1];
-    if (a1 - a0 == 1 && b1 - b0 == 1) {  // certain demands: by far the most common
-      const double value = a.atoms[a0].value + b.atoms[b0].value;
-      if (value > drop) out.atoms.push_back({value, a.atoms[a0].weight * b.atoms[b0].weight});
-    } else {
-      if (levels == Levels::exact) {
-        sum_levels(a, a0, a1, b, b0, b1, drop, limits, out, first);
-      } else {
-        for (std::size_t i = a0; i < a1; ++i) {
-          for (std::size_t k = b0; k < b1; ++k) {
-            bins.put(a.atoms[i].value + b.atoms[k].value, a.atoms[i].weight * b.atoms[k].weight);
-          }
-        }
-        bins.take(out.atoms);
-        if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
-      }
-      *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
-    }
-    close_interval(out, at, first);
-    if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
-    at = std::min({next_a, next_b, turn});
-    if (at == turn) break;
-    if (at == next_a) {
-      ia = ia + 1 < a.size() ? ia + 1 : 0;
-      next_a += a.end_of(ia) - a.begin[ia];
-    }
-    if (at == next_b) {
-      ib = ib + 1 < b.size() ? ib + 1 : 0;
-      next_b += b.end_of(ib) - b.begin[ib];
-    }
-  }
-  *work += static_cast<int64_t>(out.begin.size());
+  add_any(a, b, shift, drop, limits, out, work, levels, bin);
 }
 
 void coarsen(Demand& demand, Levels levels, double bin) {

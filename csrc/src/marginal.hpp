@@ -45,10 +45,14 @@ class Marginal {
   // Rounding of at() stays below this.
   double rounding() const;
 
-  // Goes from kink to kink, later (direction 1) or earlier (-1): on the way nothing is searched for and nothing divided.
+  // Goes from kink to kink, later or earlier: on the way nothing is searched for and nothing divided.
   class Walk {
    public:
-    Walk(const Marginal& marginal, int64_t shift, int direction);
+    // Later.
+    Walk(const Marginal& marginal, int64_t shift);
+
+    // The other way, from where this one is; for a walk that has not begun.
+    Walk turned_round() const;
 
     // Goes on to the next kink; the ticks that took, at most turn().
     int64_t step();
@@ -61,11 +65,10 @@ class Marginal {
       int64_t room;  // ticks left within its interval
       std::size_t interval;
     };
-    End settled(int64_t at) const;
     void enter_next(End& end) const;
 
     const Marginal& marginal_;
-    int direction_;
+    int direction_ = 1;  // of shift_
     int64_t shift_;
     double value_ = 0.0;
     int64_t steps_ = 0;
@@ -73,8 +76,13 @@ class Marginal {
   };
 
  private:
+  struct Arc;
   double unscaled(int64_t shift) const;
+  double integral(const Arc& arc, int64_t x, std::size_t i, int64_t y, std::size_t k) const;
+  int64_t turned(int64_t x, int64_t by) const { return x + by < turn_ ? x + by : x + by - turn_; }
   std::size_t interval_of(int64_t x) const;  // x in [0, turn)
+  void lay_arcs();
+  void read_one_level(const Demand& demand, double level, double capacity);
   void fold_events(const Demand& demand, double capacity);
   void join_equal_intervals();
   void sweep(const Kinks& shifts, Values& values) const;

@@ -30,21 +30,19 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, double roundi
 // One side of reach(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
 class Side {
  public:
-  Side(const Marginal& marginal, int64_t shift, int direction, std::size_t readable, int64_t* work)
+  Side(const Marginal& marginal, const Marginal::Walk& walk, int64_t shift, int direction, std::size_t readable,
+       int64_t* work)
       : marginal_(marginal),
         from_(wrap(shift, marginal.turn())),
         direction_(direction),
         readable_(readable),
         work_(work),
-        walk_(marginal, shift, direction),
+        walk_(walk),
         rounding_(marginal.rounding()),
         value_(walk_.value()) {
     constexpr int64_t kMostWork = int64_t{1} << 19;
     steps_ = std::max<int64_t>(256, kMostWork / marginal.reading_cost());
   }
-
-  // The marginal where the walk begins, until it ends somewhere.
-  double value() const { return value_; }
 
   // Sets how far nothing is worse than the limit. False if that is all the way round.
   bool ends(double limit, int64_t* distance) {
@@ -119,14 +117,15 @@ Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size
 
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work) {
   Reaches out;
-  Side late(marginal, shift, 1, readable, work);
-  const double near_limit = late.value() + near;
-  const double far_limit = late.value() + far;
+  const Marginal::Walk walk(marginal, shift);
+  const double near_limit = walk.value() + near;
+  const double far_limit = walk.value() + far;
+  Side late(marginal, walk, shift, 1, readable, work);
   out.near.everywhere = !late.ends(near_limit, &out.near.late);
   out.far.everywhere = near < far ? !late.ends(far_limit, &out.far.late) : out.near.everywhere;
   out.far.late = near < far ? out.far.late : out.near.late;
   if (out.near.everywhere) return out;
-  Side early(marginal, shift, -1, readable, work);
+  Side early(marginal, walk.turned_round(), shift, -1, readable, work);
   early.ends(near_limit, &out.near.early);
   out.far.early = out.near.early;
   if (near < far && !out.far.everywhere) early.ends(far_limit, &out.far.early);
