@@ -27,9 +27,9 @@ class Centring {
     // Tried at most this often: enough for convergence with a few jobs, bounded with many.
     tries_ = std::max<int64_t>(12, 600 / static_cast<int64_t>(n));
     most_work_ = budget_.work + kMostWork;
-    for (bool moved = true; moved && tries_ > 0;) {
-      moved = false;
-      for (std::size_t m = 0; m < n && tries_ > 0; ++m) moved = improve(m) || moved;
+    // Until every job has been asked in vain since the last move.
+    for (std::size_t m = 0, vain = 0; vain < n && tries_ > 0; m = m + 1 < n ? m + 1 : 0) {
+      vain = improve(m) ? 0 : vain + 1;
     }
     return {now_.movable.begin(), now_.movable.end()};
   }

@@ -59,11 +59,17 @@ Placed Envelope::widened(std::size_t m, int64_t radius) {
 }
 
 double Envelope::excess(int64_t radius, int64_t* work) {
+  part_.clear();
+  const Placed base = placed_base(link_, shift_[0]);
+  for (std::size_t m = 0; m < link_.size(); ++m) part_.push_back(widened(m, radius));
+  if (base.demand != nullptr) part_.push_back(base);
+  double few = 0.0;
+  if (excess_of_few(part_, link_.capacity, &few, work)) return few;
   double left = link_.movable_peak();
-  Placed sum = placed_base(link_, shift_[0]);
+  Placed sum = base;
   for (std::size_t m = 0; m < link_.size(); ++m) {
     left -= link_.circle(m).peak;
-    sum = together(sum, widened(m, radius), link_.capacity - left, link_.limits, room_[m % 2], work);
+    sum = together(sum, part_[m], link_.capacity - left, link_.limits, room_[m % 2], work);
   }
   return mean_excess(*sum.demand, link_.capacity);
 }

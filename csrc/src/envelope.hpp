@@ -38,6 +38,7 @@ class Envelope {
   const Link& link_;
   std::span<const int64_t> shift_;
   std::vector<Steps> steps_;  // [movable]
+  SmallVector<Placed, 8> part_;
   Demand room_[2];
 };
 

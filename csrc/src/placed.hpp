@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "demand.hpp"
 
@@ -21,5 +22,9 @@ inline Placed together(const Placed& a, const Placed& b, double drop, const Limi
   add(*a.demand, *b.demand, b.shift - a.shift, drop, limits, room, work);
   return {&room, a.shift};
 }
+
+// Mean of (their sum - capacity)+, without laying out the sum. Only for a few demands of few levels and intervals:
+// false, and nothing set, where adding them up is better.
+bool excess_of_few(std::span<const Placed> parts, double capacity, double* excess, int64_t* work);
 
 }  // namespace cassini

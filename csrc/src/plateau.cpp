@@ -1,7 +1,6 @@
 #include "plateau.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace cassini {
 namespace {
@@ -13,7 +12,7 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, double roundi
   constexpr double kMuchMore = 1024.0;
   const double part = (limit - v0) / (v1 - v0);
   int64_t high = span;
-  int64_t x = std::clamp<int64_t>(static_cast<int64_t>(std::floor(part * static_cast<double>(span))), 0, span - 1);
+  int64_t x = std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<double>(span)), 0, span - 1);
   if (v1 - v0 > kMuchMore * rounding * static_cast<double>(span)) return x;
   // The guess is right but for rounding: halve the way back where it is not.
   while (x > 0 && value(x) > limit) {
@@ -30,7 +29,7 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, double roundi
 // One side of reach(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
 class Side {
  public:
-  Side(const Marginal& marginal, const Marginal::Walk& walk, int64_t shift, int direction, std::size_t readable,
+  Side(const Marginal& marginal, Marginal::Walk& walk, int64_t shift, int direction, std::size_t readable,
        int64_t* work)
       : marginal_(marginal),
         from_(wrap(shift, marginal.turn())),
@@ -39,19 +38,17 @@ class Side {
         work_(work),
         walk_(walk),
         rounding_(marginal.rounding()),
-        value_(walk_.value()) {
-    constexpr int64_t kMostWork = int64_t{1} << 19;
-    steps_ = std::max<int64_t>(256, kMostWork / marginal.reading_cost());
-  }
+        value_(walk_.value()) {}
 
   // Sets how far nothing is worse than the limit. False if that is all the way round.
   bool ends(double limit, int64_t* distance) {
     const int64_t turn = marginal_.turn();
     // Mostly the end is near: walk from kink to kink.
-    for (; done_ < turn && (ahead_ || steps_ > 0); ahead_ = false) {
+    for (; done_ < turn && (ahead_ || steps_ < kFewSteps || spent_ < kMostWork); ahead_ = false) {
       if (!ahead_) {
         *work_ += marginal_.reading_cost();
-        --steps_;
+        spent_ += marginal_.reading_cost();
+        ++steps_;
         gap_ = std::min(turn, done_ + walk_.step());
         next_ = walk_.value();
         ahead_ = true;
@@ -64,6 +61,9 @@ class Side {
   }
 
  private:
+  static constexpr int64_t kFewSteps = 256;
+  static constexpr int64_t kMostWork = int64_t{1} << 19;
+
   bool ends_before(int64_t gap, double next, double limit, int64_t* distance) {
     if (next <= limit) {
       done_ = gap;
@@ -99,9 +99,10 @@ class Side {
   int direction_;
   std::size_t readable_;
   int64_t* work_;
-  Marginal::Walk walk_;
+  Marginal::Walk& walk_;
   double rounding_;
   int64_t steps_ = 0;
+  int64_t spent_ = 0;  // work
   int64_t done_ = 0;  // so far nothing is worse than the last limit; the marginal is linear from here to gap_
   double value_;
   bool ahead_ = false;  // the next kink has been read: gap_ ticks away, worth next_
@@ -117,15 +118,16 @@ Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size
 
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work) {
   Reaches out;
-  const Marginal::Walk walk(marginal, shift);
-  const double near_limit = walk.value() + near;
-  const double far_limit = walk.value() + far;
-  Side late(marginal, walk, shift, 1, readable, work);
+  Marginal::Walk later(marginal, shift);
+  Marginal::Walk earlier = later.turned_round();
+  const double near_limit = later.value() + near;
+  const double far_limit = later.value() + far;
+  Side late(marginal, later, shift, 1, readable, work);
   out.near.everywhere = !late.ends(near_limit, &out.near.late);
   out.far.everywhere = near < far ? !late.ends(far_limit, &out.far.late) : out.near.everywhere;
   out.far.late = near < far ? out.far.late : out.near.late;
   if (out.near.everywhere) return out;
-  Side early(marginal, walk.turned_round(), shift, -1, readable, work);
+  Side early(marginal, earlier, shift, -1, readable, work);
   early.ends(near_limit, &out.near.early);
   out.far.early = out.near.early;
   if (near < far && !out.far.everywhere) early.ends(far_limit, &out.far.early);
