@@ -118,15 +118,21 @@ struct Prepared {
 Prepared prepare(const Input& in, const cassini_options& options) {
   check(in);
   int64_t unit = in.capacity;
-  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) unit = std::gcd(unit, in.phase_rate[i]);
+  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) {
+    if (in.phase_rate[i] % unit != 0) unit = std::gcd(unit, in.phase_rate[i]);
+  }
+  const auto n_jobs = static_cast<std::size_t>(in.n_jobs);
   std::vector<Circle> jobs;
   std::vector<int64_t> periods;  // of jobs with demand: the others are not on the link
+  jobs.reserve(n_jobs);
+  periods.reserve(n_jobs);
+  SmallVector<Phase, 8> phases;
   for (int64_t j = 0; j < in.n_jobs; ++j) {
-    std::vector<Phase> phases;
+    phases.clear();
     for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
       phases.push_back({in.phase_start[i], in.phase_length[i], in.phase_rate[i]});
     }
-    jobs.push_back(make_circle(in.period[j], phases, unit));
+    jobs.push_back(make_circle(in.period[j], {phases.data(), phases.size()}, unit));
     if (!jobs.back().silent()) periods.push_back(in.period[j]);
   }
   const std::vector<uint8_t> marked = mark_free(periods, options.resolution);
@@ -141,6 +147,7 @@ Prepared prepare(const Input& in, const cassini_options& options) {
 
 std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> shift) {
   std::vector<int64_t> out;
+  out.reserve(link.size());
   for (std::size_t m = 0; m < link.size(); ++m) out.push_back(wrap(shift[link.movable[m]], link.turn[m]));
   return out;
 }

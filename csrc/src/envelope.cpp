@@ -21,41 +21,42 @@ void Envelope::steps_of(const Demand& folded, Steps& out) {
   std::size_t first = 0;
   while (level(first) <= level(first + n - 1)) ++first;
   out.origin = folded.begin[first];
-  out.demand.turn = folded.turn;
-  out.demand.weight = folded.weight;
-  out.demand.begin.clear();
-  out.demand.offset.assign(1, 0);
-  out.demand.atoms.clear();
   for (std::size_t k = first; k < first + n; ++k) {
     // The origin of the circle is an edge only where the demand jumps there.
     if (level(k) == level(k + n - 1)) continue;
-    out.demand.begin.push_back(wrap(folded.begin[k % n] - out.origin, folded.turn));
-    out.demand.atoms.push_back(folded.atoms[k % n]);
-    out.demand.offset.push_back(static_cast<uint32_t>(out.demand.atoms.size()));
-    out.falls.push_back(level(k) < level(k + n - 1));
+    const int64_t at = folded.begin[k % n] - out.origin + (k < n ? 0 : folded.turn);
+    out.step.push_back({at, static_cast<uint32_t>(k % n), level(k) < level(k + n - 1)});
   }
   out.least_dip = folded.turn;
-  const std::size_t edges = out.falls.size();
-  for (std::size_t k = 0; k < edges; ++k) {
-    if (out.falls[k] && !out.falls[(k + 1) % edges]) {
-      out.least_dip = std::min(out.least_dip, out.demand.end_of(k) - out.demand.begin[k]);
-    }
+  for (std::size_t k = 0; k < out.step.size(); ++k) {
+    const bool last = k + 1 == out.step.size();
+    if (!out.step[k].falls || (!last && out.step[k + 1].falls)) continue;
+    out.least_dip = std::min(out.least_dip, (last ? folded.turn : out.step[k + 1].at) - out.step[k].at);
   }
-  out.wide = out.demand;
 }
 
 Placed Envelope::widened(std::size_t m, int64_t radius) {
   Steps& steps = steps_[m];
+  const Demand& folded = link_.folded[m];
   if (2 * radius < steps.least_dip) {
     // Seen from the first rising edge, rising edges stand still and falling ones move away by twice the radius.
-    for (std::size_t k = 0; k < steps.falls.size(); ++k) {
-      steps.wide.begin[k] = steps.demand.begin[k] + (steps.falls[k] ? 2 * radius : 0);
+    const std::size_t n = steps.step.size();
+    int64_t* const begin = steps.wide.begin.overwrite(n);
+    Atom* const atoms = steps.wide.atoms.overwrite(n);
+    uint32_t* const offset = steps.wide.offset.overwrite(n + 1);
+    for (std::size_t k = 0; k < n; ++k) {
+      begin[k] = steps.step[k].at + (steps.step[k].falls ? 2 * radius : 0);
+      atoms[k] = folded.atoms[steps.step[k].interval];
+      offset[k] = static_cast<uint32_t>(k);
     }
+    offset[n] = static_cast<uint32_t>(n);
+    steps.wide.turn = folded.turn;
+    steps.wide.weight = folded.weight;
     return {&steps.wide, shift_[m] + steps.origin - radius};
   }
-  const bool probability = link_.folded[m].weight == 1.0 && link_.turn[m] != link_.circle(m).period;
-  steps.general = fold(widen(link_.circle(m), radius), link_.turn[m], probability);
-  return {&steps.general, shift_[m]};
+  const bool probability = folded.weight == 1.0 && link_.turn[m] != link_.circle(m).period;
+  steps.wide = fold(widen(link_.circle(m), radius), link_.turn[m], probability);
+  return {&steps.wide, shift_[m]};
 }
 
 double Envelope::excess(int64_t radius, int64_t* work) {

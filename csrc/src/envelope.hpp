@@ -23,14 +23,17 @@ class Envelope {
 
  private:
   // A job that stands on its own circle with certainty: its edges, from a rising one on.
+  struct Step {
+    int64_t at;         // from the first one
+    uint32_t interval;  // of the folded demand that begins here
+    bool falls;
+  };
   struct Steps {
     Steps() {}  // not defaulted: a vector would fill the room in its small vectors with zeros first
-    Demand demand;               // unmoved, turned so that it begins with a rising edge
-    SmallVector<uint8_t, 12> falls;  // [interval] begins with a falling edge
-    int64_t origin = 0;          // where the first rising edge stands on the job's circle
-    int64_t least_dip = 0;       // the shortest way from a falling edge to a rising one; 0: not such a job
-    Demand wide;                 // as far as no dip closes
-    Demand general;              // at any radius
+    SmallVector<Step, 12> step;
+    int64_t origin = 0;     // where the first one stands on the job's circle
+    int64_t least_dip = 0;  // the shortest way from a falling edge to a rising one; 0: not such a job
+    Demand wide;            // at the radius asked for
   };
   static void steps_of(const Demand& folded, Steps& out);
   Placed widened(std::size_t m, int64_t radius);

@@ -3,50 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "turning.hpp"
+
 namespace cassini {
 namespace {
 
 constexpr std::size_t kParts = 4;
-
-// One demand, gone round and round as time passes from 0 on.
-class Turning {
- public:
-  Turning() = default;
-  Turning(const Placed& part, int64_t origin, int64_t turn) : demand_(part.demand), next_(turn) {
-    if (demand_->size() > 1) {  // else the same everywhere, however short its circle: it has no next change
-      const int64_t at = wrap(origin - part.shift, demand_->turn);
-      while (i_ + 1 < demand_->size() && demand_->begin[i_ + 1] <= at) ++i_;
-      origin_ = -at;
-      next_ = origin_ + demand_->end_of(i_);
-    }
-    read();
-  }
-  int64_t next() const { return next_; }
-  const Atom* first() const { return first_; }
-  const Atom* last() const { return last_; }
-  bool certain() const { return first_ + 1 == last_; }
-  void advance() {
-    if (++i_ == demand_->size()) {
-      i_ = 0;
-      origin_ += demand_->turn;
-    }
-    next_ = origin_ + demand_->end_of(i_);
-    read();
-  }
-
- private:
-  void read() {
-    first_ = demand_->atoms.data() + demand_->offset[i_];
-    last_ = demand_->atoms.data() + demand_->offset[i_ + 1];
-  }
-
-  const Demand* demand_ = nullptr;
-  std::size_t i_ = 0;
-  int64_t origin_ = 0;
-  int64_t next_ = 0;
-  const Atom* first_ = nullptr;  // of the levels now
-  const Atom* last_ = nullptr;
-};
 
 // Over all combinations of levels of the parts.
 double expected(const Turning* const* part, std::size_t count, double over, double weight) {
@@ -77,7 +39,7 @@ bool excess_of_few(std::span<const Placed> parts, double capacity, double* exces
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Demand& demand = *parts[p].demand;
     if (demand.size() > 1) changes += static_cast<double>(turn / demand.turn) * static_cast<double>(demand.size());
-    turning[p] = Turning(parts[p], parts[0].shift, turn);
+    turning[p] = Turning(demand, parts[p].shift - parts[0].shift, turn);
   }
   if (changes > kMostChanges) return false;
   double sum = 0.0;
@@ -90,7 +52,7 @@ bool excess_of_few(std::span<const Placed> parts, double capacity, double* exces
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const Turning& part = turning[p];
       next = std::min(next, part.next());
-      if (part.certain()) {
+      if (part.last() - part.first() == 1) {
         over += part.first()->value;
         share *= part.first()->weight;
       } else {

@@ -34,7 +34,6 @@ SlackTable::SlackTable(const Link& link, double tolerance, Budget& budget)
       tolerance_(tolerance),
       budget_(budget),
       few_(link.size() <= kFew),
-      own_(few_ ? 2 * link.size() : 1),
       room_(link.size() - 2) {
   turn_.assign(link.size(), 0);
   suffix_.assign(link.size() + 1, Placed{});

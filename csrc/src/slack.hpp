@@ -1,6 +1,7 @@
 // The slack of every job at given shifts, kept so that it can be asked again after one job has moved.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -38,9 +39,8 @@ class SlackTable {
 
  private:
   // Marginals of few jobs are kept, twice: of the shifts that were kept and of those just measured.
-  static constexpr std::size_t kFew = 8;
+  static constexpr std::size_t kFew = 4;
   struct Own {
-    Own() {}  // not defaulted: a vector would fill the room in its small vectors with zeros first
     Marginal marginal;
     int64_t origin = 0;  // where the demand of the others begins
   };
@@ -54,7 +54,7 @@ class SlackTable {
   Budget& budget_;
   bool few_;
   Placed base_;
-  std::vector<Own> own_;
+  std::array<Own, 2 * kFew> own_;
   SmallVector<uint8_t, kFew> turn_;     // [movable] which of two is kept
   std::vector<Demand> room_;            // of sums of the jobs from m on
   SmallVector<Placed, kFew + 1> suffix_;  // [movable + 1]
