@@ -20,10 +20,10 @@ class Centring {
 
   std::vector<int64_t> run() {
     const std::size_t n = link_.size();
-    table_.measure(shift_, n, SlackTable::kAny, now_);
+    table_.measure(shift_, n, SlackTable::kAny, *now_);
     table_.keep(n);
     // Measured from the first answer, so that noise cannot add up over many moves.
-    limit_ = now_.excess + link_.noise;
+    limit_ = now_->excess + link_.noise;
     // Tried at most this often: enough for convergence with a few jobs, bounded with many.
     tries_ = std::max<int64_t>(12, 600 / static_cast<int64_t>(n));
     most_work_ = budget_.work + kMostWork;
@@ -31,7 +31,7 @@ class Centring {
     for (std::size_t m = 0, vain = 0; vain < n && tries_ > 0; m = m + 1 < n ? m + 1 : 0) {
       vain = improve(m) ? 0 : vain + 1;
     }
-    return {now_.movable.begin(), now_.movable.end()};
+    return {now_->movable.begin(), now_->movable.end()};
   }
 
  private:
@@ -39,12 +39,12 @@ class Centring {
 
   // Tries to move one job so that the least slack of all grows.
   bool improve(std::size_t m) {
-    const Reach flat = now_.reach[m].near;
+    const Reach flat = now_->reach[m].near;
     const int64_t width = flat.early + flat.late;
     if (flat.everywhere || width < 2) return false;
     // Nobody can have more slack than half its iteration.
-    const std::size_t t = now_.tightest;
-    if (now_.least >= link_.circle(t).period / 2) return stop();
+    const std::size_t t = now_->tightest;
+    if (now_->least >= link_.circle(t).period / 2) return stop();
     if (tries_-- <= 0 || budget_.work > most_work_ || !budget_.in_time()) return stop();
     Moves move;
     for (std::size_t i = 0; i < move.size(); ++i) {
@@ -56,7 +56,7 @@ class Centring {
       if (!marks[i] || move[i] == 0) continue;
       if (tries_-- <= 0 || budget_.work > most_work_ || !budget_.in_time()) return stop();
       shift_[m] = wrap(kept + move[i], link_.turn[m]);
-      if (table_.measure(shift_, m, now_.least, tried_) && tried_.excess <= limit_) {
+      if (table_.measure(shift_, m, now_->least, *tried_) && tried_->excess <= limit_) {
         table_.keep(m);
         std::swap(now_, tried_);
         return true;
@@ -73,10 +73,10 @@ class Centring {
 
   // Which moves of the tightest job leave it more slack. On a plateau both its ends stay where they are.
   Marks eased_by_itself(const Moves& move) const {
-    const Reach far = now_.reach[now_.tightest].far;
+    const Reach far = now_->reach[now_->tightest].far;
     Marks out;
     for (std::size_t i = 0; i < move.size(); ++i) {
-      out[i] = std::min(far.early + move[i], far.late - move[i]) > now_.least;
+      out[i] = std::min(far.early + move[i], far.late - move[i]) > now_->least;
     }
     return out;
   }
@@ -84,16 +84,16 @@ class Centring {
   // Which moves of job m may leave the tightest job more slack: it must then be able to go one tick beyond its slack,
   // either way. Every move is asked at once by the marginal of m with the tightest job moved there.
   Marks eased_by(std::size_t m, const Moves& move) {
-    const Reach far = now_.reach[now_.tightest].far;
+    const Reach far = now_->reach[now_->tightest].far;
     Marks out;
     out.fill(true);
     const int first = far.late <= far.early ? 1 : -1;  // the side that limits it
     for (const int side : {first, -first}) {
       if (std::none_of(out.begin(), out.end(), [](bool mark) { return mark; })) break;
-      const Placed others = without(m, now_.tightest, side * (now_.least + 1));
+      const Placed others = without(m, now_->tightest, side * (now_->least + 1));
       // Three times the noise: of the plateau, of the limit, and of this sum.
       const double limit =
-          now_.excess + tolerance_ + 3.0 * link_.noise - mean_excess(*others.demand, link_.capacity);
+          now_->excess + tolerance_ + 3.0 * link_.noise - mean_excess(*others.demand, link_.capacity);
       if (limit < 0.0) return {};
       marginal_.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
       Moves to = move;
@@ -124,8 +124,9 @@ class Centring {
   double tolerance_;
   Budget& budget_;
   SlackTable table_;
-  Slacks now_;
-  Slacks tried_;
+  Slacks slacks_[2];
+  Slacks* now_ = &slacks_[0];
+  Slacks* tried_ = &slacks_[1];
   double limit_ = 0.0;
   int64_t tries_ = 0;
   int64_t most_work_ = 0;

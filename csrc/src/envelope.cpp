@@ -8,7 +8,8 @@
 namespace cassini {
 
 Envelope::Envelope(const Link& link, std::span<const int64_t> shift) : link_(link), shift_(shift) {
-  steps_.resize(link.size());
+  if (link.size() > few_.size()) many_.resize(link.size());
+  steps_ = many_.empty() ? few_.data() : many_.data();
   for (std::size_t m = 0; m < link.size(); ++m) {
     if (link.turn[m] == link.circle(m).period) steps_of(link.folded[m], steps_[m]);
   }

@@ -1,6 +1,7 @@
 // How far all jobs may move at once (F5): the excess of jobs that stand anywhere within a radius at every instant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,6 +19,8 @@ namespace cassini {
 class Envelope {
  public:
   Envelope(const Link& link, std::span<const int64_t> shift);
+  Envelope(const Envelope&) = delete;
+  Envelope& operator=(const Envelope&) = delete;
 
   double excess(int64_t radius, int64_t* work);
 
@@ -29,7 +32,6 @@ class Envelope {
     bool falls;
   };
   struct Steps {
-    Steps() {}  // not defaulted: a vector would fill the room in its small vectors with zeros first
     SmallVector<Step, 12> step;
     int64_t origin = 0;     // where the first one stands on the job's circle
     int64_t least_dip = 0;  // the shortest way from a falling edge to a rising one; 0: not such a job
@@ -40,7 +42,9 @@ class Envelope {
 
   const Link& link_;
   std::span<const int64_t> shift_;
-  std::vector<Steps> steps_;  // [movable]
+  std::array<Steps, 4> few_;  // links of few jobs touch no heap
+  std::vector<Steps> many_;
+  Steps* steps_;  // [movable]
   SmallVector<Placed, 8> part_;
   Demand room_[2];
 };

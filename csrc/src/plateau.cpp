@@ -29,15 +29,15 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, double roundi
 // One side of reach(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
 class Side {
  public:
-  Side(const Marginal& marginal, Marginal::Walk& walk, int64_t shift, int direction, std::size_t readable,
-       int64_t* work)
+  Side(const Marginal& marginal, Marginal::Walk& walk, int64_t shift, int direction, double rounding,
+       std::size_t readable, int64_t* work)
       : marginal_(marginal),
         from_(wrap(shift, marginal.turn())),
         direction_(direction),
         readable_(readable),
         work_(work),
         walk_(walk),
-        rounding_(marginal.rounding()),
+        rounding_(rounding),
         value_(walk_.value()) {}
 
   // Sets how far nothing is worse than the limit. False if that is all the way round.
@@ -120,14 +120,16 @@ Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far
   Reaches out;
   Marginal::Walk later(marginal, shift);
   Marginal::Walk earlier = later.turned_round();
-  const double near_limit = later.value() + near;
-  const double far_limit = later.value() + far;
-  Side late(marginal, later, shift, 1, readable, work);
+  out.value = later.value();
+  const double near_limit = out.value + near;
+  const double far_limit = out.value + far;
+  const double rounding = marginal.rounding();
+  Side late(marginal, later, shift, 1, rounding, readable, work);
   out.near.everywhere = !late.ends(near_limit, &out.near.late);
   out.far.everywhere = near < far ? !late.ends(far_limit, &out.far.late) : out.near.everywhere;
   out.far.late = near < far ? out.far.late : out.near.late;
   if (out.near.everywhere) return out;
-  Side early(marginal, earlier, shift, -1, readable, work);
+  Side early(marginal, earlier, shift, -1, rounding, readable, work);
   early.ends(near_limit, &out.near.early);
   out.far.early = out.near.early;
   if (near < far && !out.far.everywhere) early.ends(far_limit, &out.far.early);

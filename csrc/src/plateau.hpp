@@ -28,6 +28,7 @@ Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size
 struct Reaches {
   Reach near;
   Reach far;
+  double value = 0.0;  // of the marginal at the shift
 };
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work);
 

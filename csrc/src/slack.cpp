@@ -58,7 +58,7 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
   out.movable.assign(n, 0);
   out.reach.assign(n, Reaches{});
   out.least = std::numeric_limits<int64_t>::max();
-  if (few_ && moved < n && !settle(moved, kept(moved), shift[moved], floor, out)) return false;
+  if (few_ && moved < n && !settle(moved, kept(moved), shift[moved], true, floor, out)) return false;
   sum_suffixes(shift, moved);
   double left = link_.movable_peak();
   Placed prefix = placed_base(link_, shift[0]);
@@ -75,11 +75,10 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
                                      others_, &budget_.work);
       own.origin = others.shift;
       own.marginal.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
-      if (is_first) {
-        out.excess = mean_excess(*others.demand, link_.capacity) + own.marginal.at(shift[m] - own.origin);
-        is_first = false;
-      }
-      if (!settle(m, own, shift[m], floor, out)) return false;
+      const bool above = settle(m, own, shift[m], false, floor, out);
+      if (is_first) out.excess = mean_excess(*others.demand, link_.capacity) + own.reach.value;
+      is_first = false;
+      if (!above) return false;
     }
     left -= link_.circle(m).peak;
     const bool needed = m + 2 < n || (m + 2 == n && !(few_ && moved == n - 1));
@@ -90,9 +89,28 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
   return true;
 }
 
-bool SlackTable::settle(std::size_t m, const Own& own, int64_t shift, int64_t floor, Slacks& out) {
-  const Reaches r = reaches(own.marginal, shift - own.origin, link_.noise, link_.noise + tolerance_, kReadable,
-                            &budget_.work);
+// Within a plateau that is level to the last bit both ends stay where they are.
+bool SlackTable::slide(Own& own, int64_t shift, int64_t turn) const {
+  int64_t by = shift - own.shift;
+  if (by > own.reach.near.late) by -= turn;
+  if (by < -own.reach.near.early) by += turn;
+  if (own.reach.far.everywhere || by < -own.reach.near.early || by > own.reach.near.late) return false;
+  if (own.marginal.at(shift - own.origin) != own.reach.value) return false;
+  own.shift = shift;
+  for (Reach* reach : {&own.reach.near, &own.reach.far}) {
+    reach->early += by;
+    reach->late -= by;
+  }
+  return true;
+}
+
+bool SlackTable::settle(std::size_t m, Own& own, int64_t shift, bool again, int64_t floor, Slacks& out) {
+  if (!again || !slide(own, shift, link_.turn[m])) {
+    own.shift = shift;
+    own.reach = reaches(own.marginal, shift - own.origin, link_.noise, link_.noise + tolerance_, kReadable,
+                        &budget_.work);
+  }
+  const Reaches& r = own.reach;
   const int64_t half = link_.circle(m).period / 2;
   out.reach[m] = r;
   out.movable[m] = r.far.everywhere ? half : std::min({r.far.early, r.far.late, half});

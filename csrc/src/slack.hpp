@@ -43,10 +43,13 @@ class SlackTable {
   struct Own {
     Marginal marginal;
     int64_t origin = 0;  // where the demand of the others begins
+    int64_t shift = 0;   // of the job, when last asked
+    Reaches reach;       // from there
   };
   Own& kept(std::size_t m) { return own_[few_ ? 2 * m + turn_[m] : 0]; }
   Own& fresh(std::size_t m) { return own_[few_ ? 2 * m + 1 - turn_[m] : 0]; }
-  bool settle(std::size_t m, const Own& own, int64_t shift, int64_t floor, Slacks& out);
+  bool settle(std::size_t m, Own& own, int64_t shift, bool again, int64_t floor, Slacks& out);
+  bool slide(Own& own, int64_t shift, int64_t turn) const;
   void sum_suffixes(std::span<const int64_t> shift, std::size_t moved);
 
   const Link& link_;
