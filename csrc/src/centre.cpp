@@ -92,8 +92,7 @@ class Centring {
       if (std::none_of(out.begin(), out.end(), [](bool mark) { return mark; })) break;
       const Placed others = without(m, now_->tightest, side * (now_->least + 1));
       // Three times the noise: of the plateau, of the limit, and of this sum.
-      const double limit =
-          now_->excess + tolerance_ + 3.0 * link_.noise - mean_excess(*others.demand, link_.capacity);
+      const double limit = now_->excess + tolerance_ + 3.0 * link_.noise - mean_excess(*others.demand, link_.capacity);
       if (limit < 0.0) return {};
       marginal_.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
       Moves to = move;

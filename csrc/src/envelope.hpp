@@ -18,6 +18,7 @@ namespace cassini {
 // no Down time of a job closes, since two jobs that grow into one another cost at least what they cost apart.
 class Envelope {
  public:
+  // Of a link that has movable jobs.
   Envelope(const Link& link, std::span<const int64_t> shift);
   Envelope(const Envelope&) = delete;
   Envelope& operator=(const Envelope&) = delete;

@@ -103,7 +103,7 @@ class Side {
   double rounding_;
   int64_t steps_ = 0;
   int64_t spent_ = 0;  // work
-  int64_t done_ = 0;  // so far nothing is worse than the last limit; the marginal is linear from here to gap_
+  int64_t done_ = 0;   // so far nothing is worse than the last limit; the marginal is linear from here to gap_
   double value_;
   bool ahead_ = false;  // the next kink has been read: gap_ ticks away, worth next_
   int64_t gap_ = 0;

@@ -15,8 +15,7 @@ int64_t pair_slack(const Link& link, std::span<const int64_t> shift, double tole
   const Placed others = together(first, placed_base(link, shift[0]), link.capacity - link.circle(1).peak, link.limits,
                                  room, &budget.work);
   marginal.build(*others.demand, link.circle(1), link.capacity, &budget.work);
-  const Reach r =
-      reach(marginal, shift[1] - others.shift, link.noise + tolerance, Limits::max_kinks, &budget.work);
+  const Reach r = reach(marginal, shift[1] - others.shift, link.noise + tolerance, Limits::max_kinks, &budget.work);
   return r.everywhere ? std::numeric_limits<int64_t>::max() : std::min(r.early, r.late);
 }
 
@@ -30,11 +29,7 @@ Placed placed_base(const Link& link, int64_t shift) {
 }
 
 SlackTable::SlackTable(const Link& link, double tolerance, Budget& budget)
-    : link_(link),
-      tolerance_(tolerance),
-      budget_(budget),
-      few_(link.size() <= kFew),
-      room_(link.size() - 2) {
+    : link_(link), tolerance_(tolerance), budget_(budget), few_(link.size() <= kFew), room_(link.size() - 2) {
   turn_.assign(link.size(), 0);
   suffix_.assign(link.size() + 1, Placed{});
 }
@@ -71,8 +66,8 @@ bool SlackTable::measure(std::span<const int64_t> shift, std::size_t moved, int6
     }
     if (!few_ || m != moved) {
       Own& own = fresh(m);
-      const Placed others = together(prefix, suffix_[m + 1], link_.capacity - link_.circle(m).peak, link_.limits,
-                                     others_, &budget_.work);
+      const Placed others =
+          together(prefix, suffix_[m + 1], link_.capacity - link_.circle(m).peak, link_.limits, others_, &budget_.work);
       own.origin = others.shift;
       own.marginal.build(*others.demand, link_.circle(m), link_.capacity, &budget_.work);
       const bool above = settle(m, own, shift[m], false, floor, out);
@@ -107,8 +102,8 @@ bool SlackTable::slide(Own& own, int64_t shift, int64_t turn) const {
 bool SlackTable::settle(std::size_t m, Own& own, int64_t shift, bool again, int64_t floor, Slacks& out) {
   if (!again || !slide(own, shift, link_.turn[m])) {
     own.shift = shift;
-    own.reach = reaches(own.marginal, shift - own.origin, link_.noise, link_.noise + tolerance_, kReadable,
-                        &budget_.work);
+    own.reach =
+        reaches(own.marginal, shift - own.origin, link_.noise, link_.noise + tolerance_, kReadable, &budget_.work);
   }
   const Reaches& r = own.reach;
   const int64_t half = link_.circle(m).period / 2;

@@ -58,8 +58,8 @@ class SlackTable {
   bool few_;
   Placed base_;
   std::array<Own, 2 * kFew> own_;
-  SmallVector<uint8_t, kFew> turn_;     // [movable] which of two is kept
-  std::vector<Demand> room_;            // of sums of the jobs from m on
+  SmallVector<uint8_t, kFew> turn_;       // [movable] which of two is kept
+  std::vector<Demand> room_;              // of sums of the jobs from m on
   SmallVector<Placed, kFew + 1> suffix_;  // [movable + 1]
   Demand others_;
   Demand prefix_room_[2];
