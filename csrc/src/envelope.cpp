@@ -78,53 +78,57 @@ double Envelope::excess(int64_t radius, int64_t* work) {
 
 namespace {
 
-// The largest radius in [low, high) that is found with over(radius) <= 0. over() grows; it is -`spare` at 0.
+// Where a growing function of the radius passes 0, between two radii.
 template <class Over>
-int64_t last_within(int64_t high, double spare, const Over& over, Budget& budget) {
-  int64_t low = 0;
-  double below = -spare;
-  double above = over(high);
-  if (above <= 0.0) return high;
-  while (high - low > std::max<int64_t>(1, high >> 10) && budget.in_time()) {
-    const int64_t width = high - low;
-    const auto between = [&](double part) {
-      return std::clamp(low + static_cast<int64_t>(part * static_cast<double>(width)), low + 1, high - 1);
-    };
-    // Where over() is convex its chord ends inside.
-    const int64_t chord = between(below / (below - above));
-    const double value = over(chord);
-    if (value > 0.0) {
-      high = chord;
-      above = value;
-    } else {
-      const double slope = (value - below) / static_cast<double>(chord - low);
-      low = chord;
-      below = value;
-      // ... and the chord before, drawn on, ends outside or where over() does.
-      const double rest = static_cast<double>(high - low);
-      const double ahead = -below / slope;
-      if (ahead < 1.0) return low;
-      if (ahead < rest && high - low > 1) {
-        const int64_t outer = std::clamp(low + static_cast<int64_t>(ahead), low + 1, high - 1);
-        const double there = over(outer);
-        if (there <= 0.0) {
-          low = outer;
-          below = there;
-          if (there >= -2.0 * slope) return low;
-        } else {
-          high = outer;
-          above = there;
-        }
+class Bracket {
+ public:
+  Bracket(int64_t most, double at_zero, const Over& over)
+      : over_(over), high_(most), below_(at_zero), above_(over(most)) {}
+
+  int64_t low() const { return low_; }
+  int64_t high() const { return high_; }
+  int64_t width() const { return high_ - low_; }
+  double below() const { return below_; }
+  double above() const { return above_; }
+
+  // Asks at so many ticks from the lower radius, moved between the two. True if that is not above 0.
+  bool narrow(double ticks) {
+    const int64_t at = std::clamp(low_ + static_cast<int64_t>(ticks), low_ + 1, high_ - 1);
+    const double value = over_(at);
+    (value <= 0.0 ? low_ : high_) = at;
+    (value <= 0.0 ? below_ : above_) = value;
+    return value <= 0.0;
+  }
+
+ private:
+  const Over& over_;
+  int64_t low_ = 0;
+  int64_t high_;
+  double below_;
+  double above_;
+};
+
+// A radius with over(.) <= 0, as large as can be found, at most `most`. over() grows, from at_zero < 0 at 0. Where it is
+// convex a chord ends inside, and the chord before, drawn on, ends outside or exactly there.
+template <class Over>
+int64_t last_within(int64_t most, double at_zero, const Over& over, Budget& budget) {
+  Bracket<Over> at(most, at_zero, over);
+  if (at.above() <= 0.0) return most;
+  while (at.width() > std::max<int64_t>(1, at.high() >> 10) && budget.in_time()) {
+    const int64_t width = at.width();
+    const int64_t from = at.low();
+    const double value = at.below();
+    if (at.narrow(static_cast<double>(width) * (value / (value - at.above())))) {
+      const double slope = (at.below() - value) / static_cast<double>(at.low() - from);
+      const double ahead = -at.below() / slope;
+      if (ahead < 1.0) return at.low();
+      if (at.width() > 1 && ahead < static_cast<double>(at.width())) {
+        if (at.narrow(ahead) && at.below() >= -2.0 * slope) return at.low();
       }
     }
-    if (2 * (high - low) > width && high - low > 1) {
-      const int64_t middle = low + (high - low) / 2;
-      const double there = over(middle);
-      (there <= 0.0 ? low : high) = middle;
-      (there <= 0.0 ? below : above) = there;
-    }
+    if (at.width() > 1 && 2 * at.width() > width) at.narrow(0.5 * static_cast<double>(at.width()));
   }
-  return low;
+  return at.low();
 }
 
 }  // namespace
@@ -143,7 +147,7 @@ int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double 
   const double spare = tolerance + link.noise;
   Envelope envelope(link, shift);
   const auto over = [&](int64_t radius) { return envelope.excess(radius, &budget.work) - excess - spare; };
-  return most == 0 ? 0 : last_within(most, spare, over, budget);
+  return most == 0 ? 0 : last_within(most, -spare, over, budget);
 }
 
 }  // namespace cassini

@@ -20,52 +20,66 @@ double expected(const Turning* const* part, std::size_t count, double over, doub
   return sum;
 }
 
+// The circle of all parts, or 0 if they are more, or of more levels, than are worth going through.
+int64_t circle_of_few(std::span<const Placed> parts) {
+  constexpr std::size_t kMostLevels = 3;  // on average, of one interval of one demand
+  constexpr double kMostChanges = 256.0;
+  if (parts.empty() || parts.size() > kParts) return 0;
+  int64_t turn = 1;
+  for (const Placed& part : parts) {
+    if (part.demand->atoms.size() > kMostLevels * part.demand->size()) return 0;
+    turn = turn == part.demand->turn ? turn : lcm_capped(turn, part.demand->turn);
+  }
+  if (turn >= kTooLarge) return 0;
+  double changes = 0.0;
+  for (const Placed& part : parts) {
+    const auto size = static_cast<double>(part.demand->size());
+    if (size > 1.0) changes += turn == part.demand->turn ? size : size * static_cast<double>(turn / part.demand->turn);
+  }
+  return changes <= kMostChanges ? turn : 0;
+}
+
+// Of the parts as they stand, weighed by the product of their levels' weights.
+double excess_now(std::span<const Turning> parts, double capacity) {
+  std::array<const Turning*, kParts> uncertain;
+  std::size_t count = 0;
+  double over = -capacity;
+  double share = 1.0;
+  for (const Turning& part : parts) {
+    if (part.last() - part.first() == 1) {
+      over += part.first()->value;
+      share *= part.first()->weight;
+    } else {
+      uncertain[count++] = &part;
+    }
+  }
+  return expected(uncertain.data(), count, over, share);
+}
+
 }  // namespace
 
 bool excess_of_few(std::span<const Placed> parts, double capacity, double* excess, int64_t* work) {
-  constexpr double kMostChanges = 256.0;
-  constexpr std::size_t kMostLevels = 3;
-  if (parts.empty() || parts.size() > kParts) return false;
-  int64_t turn = 1;
+  const int64_t turn = circle_of_few(parts);
+  if (turn == 0) return false;
+  std::array<Turning, kParts> room;
+  const std::span<Turning> turning(room.data(), parts.size());
   double weight = 1.0;
-  for (const Placed& part : parts) {
-    if (part.demand->atoms.size() > kMostLevels * part.demand->size()) return false;
-    turn = lcm_capped(turn, part.demand->turn);
-    weight *= part.demand->weight;
-  }
-  if (turn >= kTooLarge) return false;
-  double changes = 0.0;
-  std::array<Turning, kParts> turning;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const Demand& demand = *parts[p].demand;
-    if (demand.size() > 1) changes += static_cast<double>(turn / demand.turn) * static_cast<double>(demand.size());
-    turning[p] = Turning(demand, parts[p].shift - parts[0].shift, turn);
+    weight *= parts[p].demand->weight;
+    turning[p] = Turning(*parts[p].demand, parts[p].shift - parts[0].shift, turn);
   }
-  if (changes > kMostChanges) return false;
   double sum = 0.0;
-  std::array<const Turning*, kParts> uncertain;
-  for (int64_t at = 0; at < turn;) {
+  for (int64_t at = 0; at < turn; ++*work) {
     int64_t next = turn;
-    double over = -capacity;
-    double share = 1.0;
-    std::size_t count = 0;
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const Turning& part = turning[p];
-      next = std::min(next, part.next());
-      if (part.last() - part.first() == 1) {
-        over += part.first()->value;
-        share *= part.first()->weight;
-      } else {
-        uncertain[count++] = &part;
+    for (const Turning& part : turning) next = std::min(next, part.next());
+    sum += excess_now(turning, capacity) * static_cast<double>(next - at);
+    if (next < turn) {
+      for (Turning& part : turning) {
+        if (part.next() == next) part.advance();
       }
-    }
-    sum += expected(uncertain.data(), count, over, share) * static_cast<double>(next - at);
-    for (std::size_t p = 0; p < parts.size() && next < turn; ++p) {
-      if (turning[p].next() == next) turning[p].advance();
     }
     at = next;
   }
-  *work += static_cast<int64_t>(changes);
   *excess = sum / (static_cast<double>(turn) * weight);
   return true;
 }
