@@ -40,6 +40,7 @@ Found solve_by_groups(const Link& link, Budget& budget) {
 
 struct Answer {
   std::vector<int64_t> movable;  // shifts
+  std::vector<int64_t> slack;    // [movable], or empty
   double lower = 0.0;            // bound on the least mean excess
   double claimed = 0.0;          // what the method says
   bool has_claim = false;
@@ -55,7 +56,7 @@ Answer solve_exact(const Link& link, const cassini_options& options, bool centre
       answer.lower = found.lower;
       answer.movable = std::move(found.shift);
       try {
-        if (centred) centre(link, answer.movable, options.slack_tolerance * link.capacity, budget);
+        if (centred) answer.slack = centre(link, answer.movable, options.slack_tolerance * link.capacity, budget);
       } catch (const LimitExceeded&) {
         // Not centred, as good as before.
       }
@@ -118,7 +119,7 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   const std::vector<int64_t> movable = movable_shifts(link, out);
   const Interval excess = excess_interval(link, movable, &budget.work);
   Hold hold;
-  if (slack != nullptr) hold = hold_of(link, movable, options.slack_tolerance, budget);
+  if (slack != nullptr) hold = hold_of(link, movable, excess, answer.slack, options.slack_tolerance, budget);
 
   cassini_result r{};
   r.size = sizeof(cassini_result);
@@ -195,7 +196,7 @@ int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64
     Budget budget(std::numeric_limits<int64_t>::max(), o.deadline_ns, o.cancel);
     const Interval excess = excess_interval(link, movable, &budget.work);
     Hold h;
-    if (slack != nullptr) h = hold_of(link, movable, o.slack_tolerance, budget);
+    if (slack != nullptr) h = hold_of(link, movable, excess, {}, o.slack_tolerance, budget);
     *score_lower = 1.0 - excess.upper / link.capacity;
     *score_upper = 1.0 - excess.lower / link.capacity;
     if (slack != nullptr) {

@@ -164,7 +164,7 @@ void evaluate(const BlockInput& in, const int64_t* shift, const cassini_options&
     const std::vector<int64_t> movable = movable_shifts(link, own);
     budget.in_time();  // sees the cancel flag
     excess.push_back(excess_interval(link, movable, &budget.work));
-    if (slack != nullptr) holds.push_back(hold_of(link, movable, options.slack_tolerance, budget));
+    if (slack != nullptr) holds.push_back(hold_of(link, movable, excess.back(), {}, options.slack_tolerance, budget));
   }
   for (std::size_t i = 0; i < excess.size(); ++i) {
     const double capacity = in.at(static_cast<int64_t>(i)).link.capacity;

@@ -69,15 +69,21 @@ cassini_options checked(const cassini_options* given) {
 Prepared prepare(const Input& in, const cassini_options& options) {
   check(in);
   int64_t unit = in.capacity;
-  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) unit = std::gcd(unit, in.phase_rate[i]);
+  for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) {
+    if (in.phase_rate[i] % unit != 0) unit = std::gcd(unit, in.phase_rate[i]);
+  }
+  const auto n_jobs = static_cast<std::size_t>(in.n_jobs);
   std::vector<Circle> jobs;
   std::vector<int64_t> periods;  // of jobs with demand: the others are not on the link
+  jobs.reserve(n_jobs);
+  periods.reserve(n_jobs);
+  SmallVector<Phase, 8> phases;
   for (int64_t j = 0; j < in.n_jobs; ++j) {
-    std::vector<Phase> phases;
+    phases.clear();
     for (int64_t i = in.phase_offset[j]; i < in.phase_offset[j + 1]; ++i) {
       phases.push_back({in.phase_start[i], in.phase_length[i], in.phase_rate[i]});
     }
-    jobs.push_back(make_circle(in.period[j], phases, unit));
+    jobs.push_back(make_circle(in.period[j], {phases.data(), phases.size()}, unit));
     if (!jobs.back().silent()) periods.push_back(in.period[j]);
   }
   const std::vector<uint8_t> marked = mark_free(periods, options.resolution);
@@ -92,6 +98,7 @@ Prepared prepare(const Input& in, const cassini_options& options) {
 
 std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> shift) {
   std::vector<int64_t> out;
+  out.reserve(link.size());
   for (std::size_t m = 0; m < link.size(); ++m) out.push_back(wrap(shift[link.movable[m]], link.turn[m]));
   return out;
 }
@@ -107,10 +114,13 @@ Interval excess_interval(const Link& link, std::span<const int64_t> movable, int
   return certified_excess(link, movable, work);
 }
 
-Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, Budget& budget) {
+Hold hold_of(const Link& link, std::span<const int64_t> movable, const Interval& excess, std::span<const int64_t> slack,
+             double tolerance, Budget& budget) {
   if (link.within_limits) {
     try {
-      return slack_and_hold(link, movable, tolerance * link.capacity, budget);
+      const double most = tolerance * link.capacity;
+      if (excess.lower < excess.upper) return slack_and_hold(link, movable, most, budget);
+      return slack_and_hold(link, movable, Known{excess.lower, slack}, most, budget);
     } catch (const LimitExceeded&) {
     }
   }

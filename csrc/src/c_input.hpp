@@ -70,7 +70,9 @@ std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> s
 // Mean excess of given shifts: exact where folding allows, else certified bounds.
 Interval excess_interval(const Link& link, std::span<const int64_t> movable, int64_t* work);
 
-// Slack and hold of given shifts; none is promised beyond the limits of folding.
-Hold hold_of(const Link& link, std::span<const int64_t> movable, double tolerance, Budget& budget);
+// Slack and hold of given shifts, whose excess is `excess` and, if known, slack `slack` [movable]; none is promised
+// beyond the limits of folding.
+Hold hold_of(const Link& link, std::span<const int64_t> movable, const Interval& excess, std::span<const int64_t> slack,
+             double tolerance, Budget& budget);
 
 }  // namespace cassini

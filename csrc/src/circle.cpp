@@ -144,6 +144,8 @@ bool operator==(const Circle& a, const Circle& b) {
 
 int64_t lcm_capped(int64_t a, int64_t b) {
   if (a >= kTooLarge || b >= kTooLarge) return kTooLarge;
+  if (a == b || b == 1) return a;  // most calls: no gcd
+  if (a == 1) return b;
   const int64_t factor = b / std::gcd(a, b);
   if (a > kTooLarge / factor) return kTooLarge;
   return a * factor;

@@ -55,6 +55,7 @@ int64_t lcm_capped(int64_t a, int64_t b);
 
 // x modulo m, in [0, m).
 inline int64_t wrap(int64_t x, int64_t m) {
+  if (x >= 0 && x < m) return x;  // mostly; a division takes longer than all else here
   const int64_t r = x % m;
   return r < 0 ? r + m : r;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "turning.hpp"
+
 namespace cassini {
 namespace {
 
@@ -14,19 +16,21 @@ struct Event {
 
 // Closes the interval that starts at `at` and holds the atoms from `first` on: merges it with the one before where both
 // show the same distribution.
-void close_interval(Demand& out, int64_t at, std::size_t first) {
-  const std::size_t count = out.atoms.size() - first;
+inline void close_interval(Demand& out, int64_t at, std::size_t first) {
+  const std::size_t last = out.atoms.size();
   if (!out.begin.empty()) {
-    const std::size_t before = out.offset[out.begin.size() - 1];
-    const auto same = [](const Atom& x, const Atom& y) { return x.value == y.value && x.weight == y.weight; };
-    if (first - before == count && (count == 0 || out.atoms[before].value == out.atoms[first].value) &&
-        std::equal(out.atoms.begin() + before, out.atoms.begin() + first, out.atoms.begin() + first, same)) {
-      out.atoms.resize(first);
+    const Atom* before = out.atoms.begin() + out.offset[out.begin.size() - 1];
+    const Atom* now = out.atoms.begin() + first;
+    const Atom* const end = out.atoms.begin() + last;
+    bool same = now - before == end - now;
+    for (; same && now != end; ++now, ++before) same = now->value == before->value && now->weight == before->weight;
+    if (same) {
+      out.atoms.erase_from(out.atoms.begin() + first);
       return;
     }
   }
   out.begin.push_back(at);
-  out.offset.push_back(static_cast<uint32_t>(out.atoms.size()));
+  out.offset.push_back(static_cast<uint32_t>(last));
 }
 
 void clear(Demand& out, int64_t turn, double weight) {
@@ -39,10 +43,10 @@ void clear(Demand& out, int64_t turn, double weight) {
 
 // Sorts the atoms from `first` on and joins equal values.
 void merge_equal(AtomList& atoms, std::size_t first) {
-  const auto from = atoms.begin() + first;
-  std::sort(from, atoms.end(), [](const Atom& x, const Atom& y) {
+  const auto less = [](const Atom& x, const Atom& y) {
     return x.value < y.value || (x.value == y.value && x.weight < y.weight);
-  });
+  };
+  if (!std::is_sorted(atoms.begin() + first, atoms.end(), less)) std::sort(atoms.begin() + first, atoms.end(), less);
   std::size_t kept = first;
   for (std::size_t i = first; i < atoms.size(); ++i) {
     if (kept > first && atoms[kept - 1].value == atoms[i].value) {
@@ -93,18 +97,36 @@ class Bins {
   std::vector<double> sum_;
 };
 
-// All sums of an atom of a in [a0, a1) and one of b in [b0, b1), from out.atoms[first] on.
-void sum_levels(const Demand& a, std::size_t a0, std::size_t a1, const Demand& b, std::size_t b0, std::size_t b1,
-                double drop, const Limits& limits, Demand& out, std::size_t first) {
-  for (std::size_t i = a0; i < a1; ++i) {
-    for (std::size_t k = b0; k < b1; ++k) {
-      const double value = a.atoms[i].value + b.atoms[k].value;
-      if (value > drop) out.atoms.push_back({value, a.atoms[i].weight * b.atoms[k].weight});
+// The levels of one interval.
+struct Range {
+  const Atom* first;
+  const Atom* last;
+
+  explicit Range(const Turning& turning) : first(turning.first()), last(turning.last()) {}
+  std::size_t size() const { return static_cast<std::size_t>(last - first); }
+};
+
+// All sums of a level of one and a level of the other, from out.atoms[first] on.
+void sum_levels(const Range& a, const Range& b, double drop, const Limits& limits, Demand& out, std::size_t first) {
+  for (const Atom* x = a.first; x != a.last; ++x) {
+    const Atom from = *x;
+    Atom* to = out.atoms.extend(b.size());
+    for (const Atom* y = b.first; y != b.last; ++y) {
+      const double value = from.value + y->value;
+      if (value > drop) *to++ = {value, from.weight * y->weight};
     }
+    out.atoms.erase_from(to);
     if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
   }
-  if (a1 - a0 > 1 && b1 - b0 > 1) merge_equal(out.atoms, first);
+  if (a.size() > 1 && b.size() > 1) merge_equal(out.atoms, first);
   if (out.atoms.size() - first > static_cast<std::size_t>(limits.max_levels)) throw LimitExceeded{};
+}
+
+// How often a demand changes on a circle that its own divides.
+double changes(const Demand& demand, int64_t turn) {
+  const auto size = static_cast<double>(demand.size());
+  if (demand.size() == 1) return 0.0;
+  return turn == demand.turn ? size : static_cast<double>(turn / demand.turn) * size;
 }
 
 // One atom per interval: where the jobs stand is certain, or of several levels only one can still matter.
@@ -125,39 +147,64 @@ void add_certain(const Demand& a, const Demand& b, int64_t shift, double drop, s
   int64_t* const begin = out.begin.overwrite(most);
   Atom* const atoms = out.atoms.overwrite(most);
   const int64_t turn = out.turn;
-  std::size_t ia = 0;
-  int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
-  const int64_t coordinate = b.size() == 1 ? 0 : wrap(-shift, b.turn);
-  std::size_t ib =
-      static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
-  int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
-  Atom atom_a = a.atoms[0];
-  Atom atom_b = b.atoms[ib];
+  Turning of_a(a, 0, turn);
+  Turning of_b(b, shift, turn);
   std::size_t n = 0;
+  Atom last{0.0, -1.0};  // like none
   for (int64_t at = 0;;) {
-    const double value = atom_a.value + atom_b.value;
-    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, atom_a.weight * atom_b.weight};
-    if (n == 0 || atom.value != atoms[n - 1].value || atom.weight != atoms[n - 1].weight) {
+    const double value = of_a.first()->value + of_b.first()->value;
+    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, of_a.first()->weight * of_b.first()->weight};
+    if (atom.value != last.value || atom.weight != last.weight) {
       begin[n] = at;
-      atoms[n++] = atom;
+      atoms[n++] = last = atom;
     }
-    at = std::min(next_a, next_b);
+    at = std::min(of_a.next(), of_b.next());
     if (at >= turn) break;
-    if (at == next_a) {
-      ia = ia + 1 < a.size() ? ia + 1 : 0;
-      next_a += a.end_of(ia) - a.begin[ia];
-      atom_a = a.atoms[ia];
-    }
-    if (at == next_b) {
-      ib = ib + 1 < b.size() ? ib + 1 : 0;
-      next_b += b.end_of(ib) - b.begin[ib];
-      atom_b = b.atoms[ib];
-    }
+    if (of_a.next() == at) of_a.advance();
+    if (of_b.next() == at) of_b.advance();
   }
-  out.begin.resize(n);
-  out.atoms.resize(n);
+  out.begin.erase_from(begin + n);
+  out.atoms.erase_from(atoms + n);
   uint32_t* const offset = out.offset.overwrite(n + 1);
   for (std::size_t i = 0; i <= n; ++i) offset[i] = static_cast<uint32_t>(i);
+}
+
+// add() for all demands; the turn and the weight of the sum are there already.
+void add_any(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out,
+             int64_t* work, Levels levels, double bin) {
+  const int64_t turn = out.turn;
+  clear(out, turn, out.weight);
+  Bins bins(levels, bin);
+  Turning of_a(a, 0, turn);
+  Turning of_b(b, shift, turn);
+  for (int64_t at = 0;;) {
+    const std::size_t first = out.atoms.size();
+    const Range x(of_a);
+    const Range y(of_b);
+    const std::size_t pairs = x.size() * y.size();
+    if (pairs == 1) {
+      const double value = x.first->value + y.first->value;
+      if (value > drop) out.atoms.push_back({value, x.first->weight * y.first->weight});
+    } else if (levels == Levels::exact) {
+      sum_levels(x, y, drop, limits, out, first);
+    } else {
+      for (const Atom* one = x.first; one != x.last; ++one) {
+        for (const Atom* two = y.first; two != y.last; ++two) {
+          bins.put(one->value + two->value, one->weight * two->weight);
+        }
+      }
+      bins.take(out.atoms);
+      if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
+    }
+    if (pairs > 1) *work += static_cast<int64_t>(pairs);
+    close_interval(out, at, first);
+    if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
+    at = std::min(of_a.next(), of_b.next());
+    if (at >= turn) break;
+    if (of_a.next() == at) of_a.advance();
+    if (of_b.next() == at) of_b.advance();
+  }
+  *work += static_cast<int64_t>(out.begin.size());
 }
 
 }  // namespace
@@ -244,63 +291,20 @@ Demand always(double level) {
 
 void add(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out, int64_t* work,
          Levels levels, double bin) {
-  const int64_t turn = lcm_capped(a.turn, b.turn);
+  const int64_t turn = a.turn == b.turn ? a.turn : lcm_capped(a.turn, b.turn);
   if (turn >= kTooLarge) throw LimitExceeded{};
-  clear(out, turn, a.weight * b.weight);
+  out.turn = turn;
+  out.weight = a.weight * b.weight;
   if (levels == Levels::exact && certain(a) && certain(b)) {
     constexpr double kFew = 4096.0;
-    const double steps = (a.size() == 1 ? 0.0 : static_cast<double>(turn / a.turn) * static_cast<double>(a.size())) +
-                         (b.size() == 1 ? 0.0 : static_cast<double>(turn / b.turn) * static_cast<double>(b.size()));
+    const double steps = changes(a, turn) + changes(b, turn);
     if (steps <= kFew) {
       add_certain(a, b, shift, drop, static_cast<std::size_t>(steps) + 2, out);
       *work += static_cast<int64_t>(out.begin.size());
       return;
     }
   }
-  Bins bins(levels, bin);
-  std::size_t ia = 0;
-  // A demand with one interval is the same everywhere, however short its circle: it has no next change.
-  int64_t next_a = a.size() == 1 ? turn : a.end_of(0);
-  // b's own coordinate at residue 0 is -shift.
-  int64_t coordinate = wrap(-shift, b.turn);
-  std::size_t ib =
-      static_cast<std::size_t>(std::upper_bound(b.begin.begin(), b.begin.end(), coordinate) - b.begin.begin()) - 1;
-  int64_t next_b = b.size() == 1 ? turn : b.end_of(ib) - coordinate;
-  for (int64_t at = 0; at < turn;) {
-    const std::size_t first = out.atoms.size();
-    const std::size_t a0 = a.offset[ia], a1 = a.offset[ia + 1];
-    const std::size_t b0 = b.offset[ib], b1 = b.offset[ib + 1];
-    if (a1 - a0 == 1 && b1 - b0 == 1) {  // certain demands: by far the most common
-      const double value = a.atoms[a0].value + b.atoms[b0].value;
-      if (value > drop) out.atoms.push_back({value, a.atoms[a0].weight * b.atoms[b0].weight});
-    } else {
-      if (levels == Levels::exact) {
-        sum_levels(a, a0, a1, b, b0, b1, drop, limits, out, first);
-      } else {
-        for (std::size_t i = a0; i < a1; ++i) {
-          for (std::size_t k = b0; k < b1; ++k) {
-            bins.put(a.atoms[i].value + b.atoms[k].value, a.atoms[i].weight * b.atoms[k].weight);
-          }
-        }
-        bins.take(out.atoms);
-        if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
-      }
-      *work += static_cast<int64_t>((a1 - a0) * (b1 - b0));
-    }
-    close_interval(out, at, first);
-    if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
-    at = std::min({next_a, next_b, turn});
-    if (at == turn) break;
-    if (at == next_a) {
-      ia = ia + 1 < a.size() ? ia + 1 : 0;
-      next_a += a.end_of(ia) - a.begin[ia];
-    }
-    if (at == next_b) {
-      ib = ib + 1 < b.size() ? ib + 1 : 0;
-      next_b += b.end_of(ib) - b.begin[ib];
-    }
-  }
-  *work += static_cast<int64_t>(out.begin.size());
+  add_any(a, b, shift, drop, limits, out, work, levels, bin);
 }
 
 void coarsen(Demand& demand, Levels levels, double bin) {

@@ -40,6 +40,7 @@ void fold_jobs(Link& link) {
   for (std::size_t m = 0; m < n; ++m) edges[m] = link.circle(m).edges.size();
   link.within_limits = folded_events(link.turn, edges) <= static_cast<double>(link.limits.max_events);
   link.folded.clear();
+  link.folded.reserve(n);
   try {
     for (std::size_t m = 0; m < n && link.within_limits; ++m) {
       link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
@@ -88,11 +89,15 @@ Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double ca
   link.jobs = std::move(jobs);
   link.is_free = std::move(is_free);
   link.limits = limits;
+  link.movable.reserve(link.jobs.size());
   for (std::size_t j = 0; j < link.jobs.size(); ++j) {
     if (link.is_movable(j)) link.movable.push_back(j);
   }
-  std::stable_sort(link.movable.begin(), link.movable.end(),
-                   [&](std::size_t x, std::size_t y) { return before(link.jobs[x], link.jobs[y]); });
+  // Equal jobs stay in the order in which they were given.
+  std::sort(link.movable.begin(), link.movable.end(), [&](std::size_t x, std::size_t y) {
+    if (before(link.jobs[x], link.jobs[y])) return true;
+    return x < y && !before(link.jobs[y], link.jobs[x]);
+  });
   double peak = 0.0;
   for (const Circle& job : link.jobs) peak += job.peak;
   link.noise = std::max(1e-12 * capacity, 4e-15 * peak);

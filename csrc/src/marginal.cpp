@@ -23,36 +23,28 @@ double gain(const Demand& demand, std::size_t interval, double level, double cap
 
 void Marginal::build(const Demand& demand, const Circle& job, double capacity, int64_t* work) {
   job_ = &job;
-  turn_ = std::gcd(demand.turn, job.period);
-  arc_.clear();
-  for (const Segment& s : job.segments) {
-    const int64_t length = s.end - s.begin;
-    // On its own circle a segment needs no division.
-    const bool whole = turn_ == job.period && length < turn_;
-    const int64_t turns = whole ? 0 : length / turn_;
-    arc_.push_back({whole ? s.begin : s.begin % turn_, length - turns * turn_, static_cast<double>(turns),
-                    static_cast<std::size_t>(s.level)});
-  }
+  turn_ = demand.turn == job.period ? job.period : std::gcd(demand.turn, job.period);
+  lay_arcs();
   const std::size_t n_levels = job.levels.size();
   *work += static_cast<int64_t>(demand.atoms.size() * n_levels + demand.size());
   at_.clear();
-  if (turn_ == demand.turn) {
+  if (turn_ != demand.turn) {
+    fold_events(demand, capacity);
+    join_equal_intervals();
+  } else if (n_levels == 1) {
+    read_one_level(demand, job.levels[0], capacity);
+  } else {
     at_.append(demand.begin.begin(), demand.begin.end());
     at_.push_back(turn_);
-    rate_.resize(n_levels * demand.size());
+    double* rate = rate_.overwrite(n_levels * demand.size());
     for (std::size_t l = 0; l < n_levels; ++l) {
-      for (std::size_t i = 0; i < demand.size(); ++i) {
-        rate_[l * demand.size() + i] = gain(demand, i, job.levels[l], capacity);
-      }
+      for (std::size_t i = 0; i < demand.size(); ++i) *rate++ = gain(demand, i, job.levels[l], capacity);
     }
-  } else {
-    fold_events(demand, capacity);
+    join_equal_intervals();
   }
-  join_equal_intervals();
   const std::size_t n = at_.size() - 1;
-  sum_.resize(n_levels * (n + 1));
-  for (std::size_t l = 0; l < n_levels; ++l) {
-    double* sum = &sum_[l * (n + 1)];
+  double* sum = sum_.overwrite(n_levels * (n + 1));
+  for (std::size_t l = 0; l < n_levels; ++l, sum += n + 1) {
     const double* rate = &rate_[l * n];
     sum[0] = 0.0;
     for (std::size_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + rate[i] * static_cast<double>(at_[i + 1] - at_[i]);
@@ -60,6 +52,43 @@ void Marginal::build(const Demand& demand, const Circle& job, double capacity, i
   // Mean over the demand's turn and over the job's period of folded sums.
   scale_ = (static_cast<double>(turn_) / static_cast<double>(demand.turn)) /
            (static_cast<double>(job.period) * demand.weight);
+}
+
+void Marginal::lay_arcs() {
+  const auto& segments = job_->segments;
+  arc_.clear();
+  std::size_t count = segments.size();
+  // What goes on past the end of the iteration is one segment, not two.
+  const bool wraps = count > 1 && segments[0].begin == 0 && segments[count - 1].end == job_->period &&
+                     segments[0].level == segments[count - 1].level;
+  if (wraps) --count;
+  for (std::size_t i = wraps ? 1 : 0; i <= count; ++i) {
+    if (i == count && !wraps) break;
+    const Segment& s = segments[i];
+    const int64_t length = s.end - s.begin + (i == count ? segments[0].end : 0);
+    // On its own circle a segment needs no division.
+    const bool whole = turn_ == job_->period && length < turn_;
+    const int64_t turns = whole ? 0 : length / turn_;
+    arc_.push_back({whole ? s.begin : s.begin % turn_, length - turns * turn_, static_cast<double>(turns),
+                    static_cast<std::size_t>(s.level)});
+  }
+}
+
+// The demand's own intervals, for a job of one level; those that show the same gain are one.
+void Marginal::read_one_level(const Demand& demand, double level, double capacity) {
+  const std::size_t n = demand.size();
+  int64_t* const at = at_.overwrite(n + 1);
+  double* const rate = rate_.overwrite(n);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double here = gain(demand, i, level, capacity);
+    if (kept > 0 && here == rate[kept - 1]) continue;
+    at[kept] = demand.begin[i];
+    rate[kept++] = here;
+  }
+  at[kept] = turn_;
+  at_.resize(kept + 1);
+  rate_.resize(kept);
 }
 
 // Cuts the demand's circle into turns of turn_ ticks and lays them on top of each other.
@@ -122,10 +151,32 @@ std::size_t Marginal::interval_of(int64_t x) const {
   return static_cast<std::size_t>(std::upper_bound(at_.begin(), at_.end() - 1, x) - at_.begin()) - 1;
 }
 
-double Marginal::at(int64_t shift) const {
+// Of the arc's level, over the arc from x (in interval i) to y (in interval k).
+double Marginal::integral(const Arc& arc, int64_t x, std::size_t i, int64_t y, std::size_t k) const {
+  const std::size_t n = at_.size() - 1;
+  const double* sum = sum_.data() + arc.level * (n + 1);
+  const double* rate = rate_.data() + arc.level * n;
+  const double value = arc.turns * sum[n] + (sum[k] + rate[k] * static_cast<double>(y - at_[k])) -
+                       (sum[i] + rate[i] * static_cast<double>(x - at_[i]));
+  return x + arc.rest >= turn_ ? value + sum[n] : value;
+}
+
+double Marginal::unscaled(int64_t shift) const {
+  const int64_t first = wrap(shift, turn_);
   double out = 0.0;
-  at_all({&shift, 1}, &out);
+  for (const Arc& arc : arc_) {
+    const int64_t x = turned(arc.start, first);
+    const int64_t y = turned(x, arc.rest);
+    out += integral(arc, x, interval_of(x), y, interval_of(y));
+  }
   return out;
+}
+
+double Marginal::rounding() const {
+  const std::size_t n = at_.size() - 1;
+  double largest = 0.0;
+  for (const Arc& arc : arc_) largest += (arc.turns + 2.0) * sum_[arc.level * (n + 1) + n];
+  return 1e-15 * largest * scale_;
 }
 
 void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
@@ -164,10 +215,12 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
 
 void Marginal::kinks(Kinks& out) const {
   if (at_.size() * (job_->edges.size() + 1) > Limits::max_kinks) throw LimitExceeded{};
-  out.clear();
-  out.push_back(0);
-  for (std::size_t i = 0; i + 1 < at_.size(); ++i) {
-    for (const Edge& edge : job_->edges) out.push_back(wrap(at_[i] - edge.at, turn_));
+  const std::size_t n = at_.size() - 1;
+  int64_t* kink = out.overwrite(n * job_->edges.size() + 1);
+  *kink++ = 0;
+  for (const Edge& edge : job_->edges) {
+    const int64_t from = edge.at < turn_ ? edge.at : edge.at % turn_;
+    for (std::size_t i = 0; i < n; ++i) *kink++ = at_[i] >= from ? at_[i] - from : at_[i] - from + turn_;
   }
   std::sort(out.begin(), out.end());
   out.erase_from(std::unique(out.begin(), out.end()));
@@ -244,17 +297,58 @@ void Marginal::sweep(const Kinks& shifts, Values& values) const {
   }
 }
 
-int64_t Marginal::next_kink(int64_t shift, int direction) const {
-  int64_t nearest = turn_;
-  const int64_t s = wrap(shift, turn_);
-  for (const Edge& edge : job_->edges) {
-    const int64_t x = wrap(edge.at + s, turn_);
-    const std::size_t i = interval_of(x);
-    int64_t gap = at_[i + 1] - x;
-    if (direction < 0) gap = x > at_[i] ? x - at_[i] : at_[i] - (i > 0 ? at_[i - 1] : at_[at_.size() - 2] - turn_);
-    nearest = std::min(nearest, gap);
+Marginal::Walk::Walk(const Marginal& marginal, int64_t shift)
+    : marginal_(marginal), shift_(wrap(shift, marginal.turn_)) {
+  for (const Arc& arc : marginal.arc_) {
+    const int64_t x = marginal.turned(arc.start, shift_);
+    const int64_t y = marginal.turned(x, arc.rest);
+    const std::size_t i = marginal.interval_of(x);
+    const std::size_t k = marginal.interval_of(y);
+    value_ += marginal.integral(arc, x, i, y, k);
+    end_.push_back({marginal.at_[i + 1] - x, i});
+    end_.push_back({marginal.at_[k + 1] - y, k});
   }
-  return nearest;
+}
+
+// On a breakpoint an end belongs to the interval that it is about to enter.
+Marginal::Walk Marginal::Walk::turned_round() const {
+  Walk out = *this;
+  out.direction_ = -direction_;
+  for (End& end : out.end_) {
+    end.room = marginal_.at_[end.interval + 1] - marginal_.at_[end.interval] - end.room;
+    if (end.room == 0) out.enter_next(end);
+  }
+  return out;
+}
+
+void Marginal::Walk::enter_next(End& end) const {
+  const std::size_t last = marginal_.at_.size() - 2;
+  if (direction_ > 0) {
+    end.interval = end.interval < last ? end.interval + 1 : 0;
+  } else {
+    end.interval = end.interval > 0 ? end.interval - 1 : last;
+  }
+  end.room = marginal_.at_[end.interval + 1] - marginal_.at_[end.interval];
+}
+
+int64_t Marginal::Walk::step() {
+  constexpr int64_t kAnchor = 1024;  // steps between exact readings, so that rounding cannot add up
+  const std::size_t n = marginal_.at_.size() - 1;
+  int64_t ticks = marginal_.turn_;
+  double slope = 0.0;
+  for (std::size_t e = 0; e < end_.size(); e += 2) {
+    const double* rate = marginal_.rate_.data() + marginal_.arc_[e / 2].level * n;
+    slope += rate[end_[e + 1].interval] - rate[end_[e].interval];
+    ticks = std::min({ticks, end_[e].room, end_[e + 1].room});
+  }
+  for (End& end : end_) {
+    end.room -= ticks;
+    if (end.room == 0) enter_next(end);
+  }
+  shift_ += direction_ * ticks;
+  value_ += slope * static_cast<double>(direction_ * ticks);
+  if (++steps_ % kAnchor == 0) value_ = marginal_.unscaled(shift_);
+  return ticks;
 }
 
 // Breakpoints at which no level's rate changes are no kinks.

@@ -24,7 +24,7 @@ class Marginal {
   void build(const Demand& demand, const Circle& job, double capacity, int64_t* work);
 
   // Mean excess added when the job is delayed by `shift` (any integer).
-  double at(int64_t shift) const;
+  double at(int64_t shift) const { return scale_ * unscaled(shift); }
 
   // The same for many shifts at once; fastest if they ascend within [0, turn): then no position is searched twice.
   void at_all(std::span<const int64_t> shifts, double* out) const;
@@ -50,11 +50,47 @@ class Marginal {
   std::size_t kink_count() const { return at_.size() * job_->edges.size(); }
   int64_t reading_cost() const { return static_cast<int64_t>(job_->edges.size() + arc_.size()); }
 
-  // Ticks from `shift` to the next kink later (direction 1) or earlier (-1), at most turn().
-  int64_t next_kink(int64_t shift, int direction) const;
+  // Rounding of at() stays below this.
+  double rounding() const;
+
+  // Goes from kink to kink, later or earlier: on the way nothing is searched for and nothing divided.
+  class Walk {
+   public:
+    // Later.
+    Walk(const Marginal& marginal, int64_t shift);
+
+    // The other way, from where this one is; for a walk that has not begun.
+    Walk turned_round() const;
+
+    // Goes on to the next kink; the ticks that took, at most turn().
+    int64_t step();
+
+    // The marginal where the walk has got to.
+    double value() const { return value_ * marginal_.scale_; }
+
+   private:
+    struct End {
+      int64_t room;  // ticks left within its interval
+      std::size_t interval;
+    };
+    void enter_next(End& end) const;
+
+    const Marginal& marginal_;
+    int direction_ = 1;  // of shift_
+    int64_t shift_;
+    double value_ = 0.0;
+    int64_t steps_ = 0;
+    SmallVector<End, 16> end_;  // [2 * arc] where the arc begins, [2 * arc + 1] where it ends
+  };
 
  private:
+  struct Arc;
+  double unscaled(int64_t shift) const;
+  double integral(const Arc& arc, int64_t x, std::size_t i, int64_t y, std::size_t k) const;
+  int64_t turned(int64_t x, int64_t by) const { return x + by < turn_ ? x + by : x + by - turn_; }
   std::size_t interval_of(int64_t x) const;  // x in [0, turn)
+  void lay_arcs();
+  void read_one_level(const Demand& demand, double level, double capacity);
   void fold_events(const Demand& demand, double capacity);
   void join_equal_intervals();
   void sweep(const Kinks& shifts, Values& values) const;

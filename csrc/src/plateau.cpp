@@ -1,22 +1,19 @@
 #include "plateau.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 
 namespace cassini {
 namespace {
 
-constexpr std::size_t kReadable = std::size_t{1} << 15;  // kinks worth reading for one slack of many
-constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-
 // Largest whole x in [0, span) with value(x) <= limit, where value is linear from `v0` (<= limit) to `v1` (> limit).
+// Where a tick changes the value by much more than `rounding` there is no need to ask.
 template <class Value>
-int64_t crossing(double v0, double v1, int64_t span, double limit, const Value& value) {
+int64_t crossing(double v0, double v1, int64_t span, double limit, double rounding, const Value& value) {
+  constexpr double kMuchMore = 1024.0;
   const double part = (limit - v0) / (v1 - v0);
   int64_t high = span;
-  int64_t x = std::clamp<int64_t>(static_cast<int64_t>(std::floor(part * static_cast<double>(span))), 0, span - 1);
+  int64_t x = std::clamp<int64_t>(static_cast<int64_t>(part * static_cast<double>(span)), 0, span - 1);
+  if (v1 - v0 > kMuchMore * rounding * static_cast<double>(span)) return x;
   // The guess is right but for rounding: halve the way back where it is not.
   while (x > 0 && value(x) > limit) {
     high = x;
@@ -29,165 +26,113 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, const Value& 
   return x;
 }
 
-// One side of reach(): direction +1 is later, -1 earlier. Returns false if nothing all the way round is worse.
-bool one_side(const Marginal& marginal, int64_t shift, double limit, int direction, std::size_t readable, int64_t* work,
-              int64_t* distance) {
-  constexpr int64_t kMostWork = int64_t{1} << 19;
-  const int64_t steps = std::max<int64_t>(256, kMostWork / marginal.reading_cost());
-  const int64_t turn = marginal.turn();
-  const int64_t from = wrap(shift, turn);
-  int64_t done = 0;
-  double value = marginal.at(from);
-  const auto ends_before = [&](int64_t gap, double next) {
+// One side of reach(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
+class Side {
+ public:
+  Side(const Marginal& marginal, Marginal::Walk& walk, int64_t shift, int direction, double rounding,
+       std::size_t readable, int64_t* work)
+      : marginal_(marginal),
+        from_(wrap(shift, marginal.turn())),
+        direction_(direction),
+        readable_(readable),
+        work_(work),
+        walk_(walk),
+        rounding_(rounding),
+        value_(walk_.value()) {}
+
+  // Sets how far nothing is worse than the limit. False if that is all the way round.
+  bool ends(double limit, int64_t* distance) {
+    const int64_t turn = marginal_.turn();
+    // Mostly the end is near: walk from kink to kink.
+    for (; done_ < turn && (ahead_ || steps_ < kFewSteps || spent_ < kMostWork); ahead_ = false) {
+      if (!ahead_) {
+        *work_ += marginal_.reading_cost();
+        spent_ += marginal_.reading_cost();
+        ++steps_;
+        gap_ = std::min(turn, done_ + walk_.step());
+        next_ = walk_.value();
+        ahead_ = true;
+      }
+      if (ends_before(gap_, next_, limit, distance)) return true;
+    }
+    if (done_ < turn && marginal_.kink_count() <= readable_) return ends_among_all(limit, distance);
+    *distance = done_;
+    return done_ < turn;
+  }
+
+ private:
+  static constexpr int64_t kFewSteps = 256;
+  static constexpr int64_t kMostWork = int64_t{1} << 19;
+
+  bool ends_before(int64_t gap, double next, double limit, int64_t* distance) {
     if (next <= limit) {
-      done = gap;
-      value = next;
+      done_ = gap;
+      value_ = next;
       return false;
     }
-    const auto at = [&](int64_t x) { return marginal.at(from + direction * (done + x)); };
-    *distance = done + crossing(value, next, gap - done, limit, at);
+    const auto at = [&](int64_t x) { return marginal_.at(from_ + direction_ * (done_ + x)); };
+    *distance = done_ + crossing(value_, next, gap - done_, limit, rounding_, at);
     return true;
-  };
-  // Mostly the end is near: walk from kink to kink.
-  for (int64_t step = 0; step < steps && done < turn; ++step) {
-    *work += marginal.reading_cost();
-    const int64_t gap = std::min(turn, done + marginal.next_kink(from + direction * done, direction));
-    if (ends_before(gap, marginal.at(from + direction * gap))) return true;
   }
-  // With hundreds of phases a plateau can hold too many kinks for that: read all at once, or let what was walked count.
-  if (done < turn && marginal.kink_count() <= readable) {
+
+  // With hundreds of phases a plateau can hold too many kinks for walking: all are read at once.
+  bool ends_among_all(double limit, int64_t* distance) {
     Kinks kinks;
     Values values;
-    marginal.profile(kinks, values);
-    *work += static_cast<int64_t>(4 * kinks.size());
+    marginal_.profile(kinks, values);
+    *work_ += static_cast<int64_t>(4 * kinks.size());
     const std::size_t n = kinks.size();
-    const auto after = static_cast<std::size_t>(std::upper_bound(kinks.begin(), kinks.end(), from) - kinks.begin());
-    const auto before = static_cast<std::size_t>(std::lower_bound(kinks.begin(), kinks.end(), from) - kinks.begin());
+    const int64_t turn = marginal_.turn();
+    const auto after = static_cast<std::size_t>(std::upper_bound(kinks.begin(), kinks.end(), from_) - kinks.begin());
+    const auto before = static_cast<std::size_t>(std::lower_bound(kinks.begin(), kinks.end(), from_) - kinks.begin());
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t k = direction > 0 ? (after + i) % n : (before + 2 * n - 1 - i) % n;
-      int64_t gap = direction > 0 ? wrap(kinks[k] - from, turn) : wrap(from - kinks[k], turn);
+      const std::size_t k = direction_ > 0 ? (after + i) % n : (before + 2 * n - 1 - i) % n;
+      int64_t gap = direction_ > 0 ? wrap(kinks[k] - from_, turn) : wrap(from_ - kinks[k], turn);
       if (gap == 0) gap = turn;
-      if (gap > done && ends_before(gap, values[k])) return true;
+      if (gap > done_ && ends_before(gap, values[k], limit, distance)) return true;
     }
     return false;
   }
-  *distance = done;
-  return done < turn;
-}
 
-struct Slacks {
-  std::vector<int64_t> movable;  // [movable] min(early, late), at most period / 2
-  std::vector<Reach> flat;       // [movable] without any loss of score
-  int64_t least = kAll;
-  std::size_t tightest = 0;  // who has the least
+  const Marginal& marginal_;
+  int64_t from_;
+  int direction_;
+  std::size_t readable_;
+  int64_t* work_;
+  Marginal::Walk& walk_;
+  double rounding_;
+  int64_t steps_ = 0;
+  int64_t spent_ = 0;  // work
+  int64_t done_ = 0;   // so far nothing is worse than the last limit; the marginal is linear from here to gap_
+  double value_;
+  bool ahead_ = false;  // the next kink has been read: gap_ ticks away, worth next_
+  int64_t gap_ = 0;
+  double next_ = 0.0;
 };
-
-// Slack and flat reach of every movable job. prefix/suffix sums keep this linear in the number of jobs.
-// Out of time, the jobs left have none.
-void movable_slack(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget, Slacks& out) {
-  const std::size_t n = link.size();
-  double left = 0.0;
-  for (const Circle& job : link.jobs) left += job.peak;
-  std::vector<Demand> suffix(n + 1);
-  for (std::size_t m = n; m-- > 1;) {
-    left -= link.circle(m).peak;
-    add(suffix[m + 1], link.folded[m], shift[m], link.capacity - left, link.limits, suffix[m], &budget.work);
-  }
-  left = link.movable_peak();
-  Demand prefix = link.base;
-  Demand scratch;
-  Demand others;
-  Marginal marginal;
-  out.movable.assign(n, 0);
-  out.flat.assign(n, Reach{});
-  out.least = kAll;
-  for (std::size_t m = 0; m < n; ++m) {
-    if (!budget.in_time()) {
-      out.least = 0;
-      out.tightest = m;
-      return;
-    }
-    add(prefix, suffix[m + 1], 0, link.capacity - link.circle(m).peak, link.limits, others, &budget.work);
-    marginal.build(others, link.circle(m), link.capacity, &budget.work);
-    const double here = marginal.at(shift[m]) + link.noise;
-    const Reach r = reach(marginal, shift[m], here + tolerance, kReadable, &budget.work);
-    out.flat[m] = tolerance > 0.0 ? reach(marginal, shift[m], here, kReadable, &budget.work) : r;
-    const int64_t half = link.circle(m).period / 2;
-    out.movable[m] = r.everywhere ? half : std::min({r.early, r.late, half});
-    if (out.movable[m] < out.least) {
-      out.least = out.movable[m];
-      out.tightest = m;
-    }
-    left -= link.circle(m).peak;
-    if (m + 1 == n) break;
-    add(prefix, link.folded[m], shift[m], link.capacity - left, link.limits, scratch, &budget.work);
-    std::swap(prefix, scratch);
-  }
-}
-
-// Slack of one movable job, at most `most`.
-int64_t slack_of(const Link& link, std::span<const int64_t> shift, std::size_t m, double tolerance, Budget& budget,
-                 int64_t most) {
-  Demand others;
-  Marginal marginal;
-  link.total(shift, m, others, &budget.work);
-  marginal.build(others, link.circle(m), link.capacity, &budget.work);
-  const Reach r = reach(marginal, shift[m], marginal.at(shift[m]) + tolerance + link.noise,
-                        link.size() == 2 ? Limits::max_kinks : kReadable, &budget.work);
-  return r.everywhere ? most : std::min({r.early, r.late, most});
-}
-
-// Mean excess when every movable job may stand anywhere within +-radius at every instant: more than any move costs.
-double envelope_excess(const Link& link, std::span<const int64_t> shift, int64_t radius, int64_t* work) {
-  double left = link.movable_peak();
-  Demand sum = link.base;
-  Demand scratch;
-  for (std::size_t m = 0; m < link.size(); ++m) {
-    left -= link.circle(m).peak;
-    const bool probability = link.folded[m].weight == 1.0 && link.turn[m] != link.circle(m).period;
-    const Demand wide = fold(widen(link.circle(m), radius), link.turn[m], probability);
-    add(sum, wide, shift[m], link.capacity - left, link.limits, scratch, work);
-    std::swap(sum, scratch);
-  }
-  return mean_excess(sum, link.capacity);
-}
-
-int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double tolerance, int64_t least_slack,
-                       Budget& budget) {
-  constexpr std::size_t kMaxLevels =
-      1024;  // an envelope of more levels costs more than it is worth: no hold is promised
-  for (std::size_t m = 0; m < link.size(); ++m) {
-    if (link.circle(m).levels.size() > kMaxLevels) return 0;
-  }
-  // The envelope's excess grows with the radius, piecewise linearly: false position on the radius, halving the interval
-  // every other step. A thousandth is precise enough for a bound that is certified at any radius found.
-  const double start = link.excess(shift, &budget.work);
-  const double limit = start + tolerance;
-  int64_t low = 0;
-  int64_t high = least_slack;
-  double below = start - limit;
-  double above = envelope_excess(link, shift, high, &budget.work) - limit;
-  if (above <= 0.0) return high;
-  for (int step = 0; high - low > std::max<int64_t>(1, high >> 10) && budget.in_time(); ++step) {
-    const double part = step % 2 == 0 ? below / (below - above) : 0.5;
-    const int64_t radius =
-        std::clamp(low + static_cast<int64_t>(part * static_cast<double>(high - low)), low + 1, high - 1);
-    const double value = envelope_excess(link, shift, radius, &budget.work) - limit;
-    (value <= 0.0 ? low : high) = radius;
-    (value <= 0.0 ? below : above) = value;
-  }
-  return low;
-}
 
 }  // namespace
 
-Reach reach(const Marginal& marginal, int64_t shift, double limit, std::size_t readable, int64_t* work) {
-  Reach out;
-  if (!one_side(marginal, shift, limit, 1, readable, work, &out.late)) {
-    out.everywhere = true;
-    return out;
-  }
-  one_side(marginal, shift, limit, -1, readable, work, &out.early);
+Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size_t readable, int64_t* work) {
+  return reaches(marginal, shift, tolerance, tolerance, readable, work).far;
+}
+
+Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work) {
+  Reaches out;
+  Marginal::Walk later(marginal, shift);
+  Marginal::Walk earlier = later.turned_round();
+  out.value = later.value();
+  const double near_limit = out.value + near;
+  const double far_limit = out.value + far;
+  const double rounding = marginal.rounding();
+  Side late(marginal, later, shift, 1, rounding, readable, work);
+  out.near.everywhere = !late.ends(near_limit, &out.near.late);
+  out.far.everywhere = near < far ? !late.ends(far_limit, &out.far.late) : out.near.everywhere;
+  out.far.late = near < far ? out.far.late : out.near.late;
+  if (out.near.everywhere) return out;
+  Side early(marginal, earlier, shift, -1, rounding, readable, work);
+  early.ends(near_limit, &out.near.early);
+  out.far.early = out.near.early;
+  if (near < far && !out.far.everywhere) early.ends(far_limit, &out.far.early);
   return out;
 }
 
@@ -219,78 +164,6 @@ Optimum widest_minimum(const Marginal& marginal, double noise) {
     i = last;
   }
   return best;
-}
-
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget) {
-  Hold out;
-  out.slack.resize(link.jobs.size());
-  // Jobs whose shift does not matter have all the slack there is and limit the hold of nobody else.
-  int64_t least = kAll;
-  for (std::size_t j = 0; j < link.jobs.size(); ++j) {
-    out.slack[j] = link.jobs[j].period / 2;
-    least = std::min(least, out.slack[j]);
-  }
-  if (link.size() < 2) {
-    out.hold = link.size() == 1 ? link.circle(0).period / 2 : least;
-    return out;
-  }
-  if (link.size() == 2) {
-    // Two jobs matter only through their difference: one reach serves both, and both moving takes twice the hold.
-    const int64_t reach = slack_of(link, shift, 1, tolerance, budget, kAll);
-    for (std::size_t m = 0; m < 2; ++m) {
-      int64_t& slack = out.slack[link.movable[m]];
-      slack = std::min(slack, reach);
-    }
-    out.hold = std::min(out.slack[link.movable[0]], out.slack[link.movable[1]]) / 2;
-    return out;
-  }
-  Slacks slacks;
-  movable_slack(link, shift, tolerance, budget, slacks);
-  for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];
-  out.hold = certified_hold(link, shift, tolerance, slacks.least, budget);
-  return out;
-}
-
-void centre(const Link& link, std::vector<int64_t>& shift, double tolerance, Budget& budget) {
-  const std::size_t n = link.size();
-  if (n < 3) return;  // a pair stands in the middle already
-  Slacks now;
-  Slacks tried;
-  movable_slack(link, shift, tolerance, budget, now);
-  // Moves are tried at most this often: enough for convergence with a few jobs, bounded with many.
-  int64_t tries = std::max<int64_t>(12, 600 / static_cast<int64_t>(n));
-  constexpr int64_t kMostWork = int64_t{1} << 24;
-  const int64_t most_work = budget.work + kMostWork;
-  // Measured from the first answer, so that noise cannot add up over many moves.
-  const double limit = link.excess(shift, &budget.work) + link.noise;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t m = 0; m < n; ++m) {
-      const Reach flat = now.flat[m];
-      const int64_t width = flat.early + flat.late;
-      if (flat.everywhere || width < 2) continue;
-      const int64_t kept = shift[m];
-      // The middle is best for the job itself; the other points let it make room for a neighbour.
-      for (const int64_t eighths : std::array<int64_t, 5>{4, 2, 6, 1, 7}) {
-        const int64_t to = wrap(kept - flat.early + width / 8 * eighths + width % 8 * eighths / 8, link.turn[m]);
-        if (to == kept) continue;
-        if (tries-- <= 0 || budget.work > most_work || !budget.in_time()) return;
-        shift[m] = to;
-        // Most moves leave the tightest job as tight as it was: ask it first.
-        bool better = slack_of(link, shift, now.tightest, tolerance, budget, kAll) > now.least;
-        if (better) {
-          movable_slack(link, shift, tolerance, budget, tried);
-          better = tried.least > now.least && link.excess(shift, &budget.work) <= limit;
-        }
-        if (better) {
-          std::swap(now, tried);
-          moved = true;
-          break;
-        }
-        shift[m] = kept;
-      }
-    }
-  }
 }
 
 }  // namespace cassini

@@ -82,6 +82,12 @@ class SmallVector {
     if (count > 0) std::memcpy(static_cast<void*>(data_ + size_), static_cast<const void*>(from), count * sizeof(T));
     size_ += count;
   }
+  // Appends `count` elements, whose values are not set; where they are.
+  T* extend(std::size_t count) {
+    if (size_ + count > capacity_) grow(size_ + count);
+    size_ += count;
+    return data_ + (size_ - count);
+  }
   void insert(const T* before, const T& value) {
     const auto at = static_cast<std::size_t>(before - data_);
     push_back(value);

@@ -88,6 +88,35 @@ static void test_batch(void) {
   CHECK(status[0] == CASSINI_OK && status[1] == CASSINI_EINVAL);
 }
 
+/* Slack and hold of an answer are those of its shifts, whoever asks. */
+static void test_evaluation_agrees_with_solution(void) {
+  const int64_t periods[3] = {100 * MS, 150 * MS, 200 * MS};
+  const int64_t offsets[4] = {0, 1, 2, 4};
+  int64_t starts[4], lengths[4], rates[4];
+  int64_t shift[3], slack[3], again[3], hold;
+  uint8_t is_free[3];
+  double lower, upper;
+  cassini_result result;
+  uint64_t seed = 1;
+  int round, i;
+  for (round = 0; round < 200; ++round) {
+    for (i = 0; i < 4; ++i) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      starts[i] = (int64_t)(seed >> 33) % 100 * MS;
+      lengths[i] = (1 + (int64_t)(seed >> 40) % 40) * MS;
+      rates[i] = (5 + (int64_t)(seed >> 50) % 40) * GBPS;
+    }
+    memset(&result, 0, sizeof result);
+    result.size = (int64_t)sizeof result;
+    CHECK(cassini_solve_link(3, periods, offsets, starts, lengths, rates, 50 * GBPS, NULL, shift, slack, is_free,
+                             &result) == CASSINI_OK);
+    CHECK(cassini_evaluate_link(3, periods, offsets, starts, lengths, rates, 50 * GBPS, shift, NULL, &lower, &upper,
+                                again, &hold, is_free) == CASSINI_OK);
+    CHECK(lower == result.score_lower && hold == result.hold);
+    CHECK(memcmp(slack, again, sizeof slack) == 0);
+  }
+}
+
 static void test_bad_calls(void) {
   int64_t shift[2] = {-7, -7}, slack[2] = {-7, -7};
   uint8_t is_free[2] = {9, 9};
@@ -284,6 +313,7 @@ int main(void) {
   test_two_jobs();
   test_optional_outputs_and_long_deadlines();
   test_batch();
+  test_evaluation_agrees_with_solution();
   test_bad_calls();
   test_block();
   test_block_beyond_limits();
