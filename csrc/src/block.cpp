@@ -39,13 +39,25 @@ bool few_kinks(const Link& link) {
 // Two links ask the same where the same problem has the same jobs at the same places.
 bool same(const BlockLink& a, const BlockLink& b) { return a.prepared == b.prepared && a.job == b.job; }
 
+// Negative, 0 or positive: the order of two link problems by what their movable jobs ask for.
+int compare(const Link& a, const Link& b) {
+  for (std::size_t m = 0; m < a.size() && m < b.size(); ++m) {
+    if (content_before(a.circle(m), b.circle(m))) return -1;
+    if (content_before(b.circle(m), a.circle(m))) return 1;
+  }
+  return 0;
+}
+
 // An order that does not depend on the order in which links were given, so far as they can be told apart.
 bool before(const BlockLink& a, const BlockLink& b) {
   const auto key = [](const BlockLink& x) {
     return std::make_tuple(x.job.size(), std::cref(x.job), x.link().capacity, x.link().area_bound());
   };
   if (key(a) != key(b)) return key(a) < key(b);
-  if (a.prepared != b.prepared) return std::less<const PreparedLink*>{}(a.prepared, b.prepared);
+  if (a.prepared != b.prepared) {
+    const int order = compare(a.link(), b.link());
+    if (order != 0) return order < 0;
+  }
   return std::make_pair(a.least, a.weight) < std::make_pair(b.least, b.weight);
 }
 

@@ -202,4 +202,19 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
   return is_free;
 }
 
+bool content_before(const Circle& a, const Circle& b) {
+  if (a.mean() != b.mean()) return a.mean() > b.mean();
+  if (a.period != b.period) return a.period < b.period;
+  if (!std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end())) {
+    return std::lexicographical_compare(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end());
+  }
+  const auto key_less = [](const Segment& x, const Segment& y) {
+    if (x.begin != y.begin) return x.begin < y.begin;
+    if (x.end != y.end) return x.end < y.end;
+    return x.level < y.level;
+  };
+  return std::lexicographical_compare(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
+                                      key_less);
+}
+
 }  // namespace cassini

@@ -49,6 +49,9 @@ Circle widen(const Circle& circle, int64_t reach);
 
 bool operator==(const Circle& a, const Circle& b);
 
+// An order by content alone, largest mean first, so that answers do not depend on the order in which jobs were given.
+bool content_before(const Circle& a, const Circle& b);
+
 // Least common multiple, or kTooLarge when it would pass it. kTooLarge absorbs.
 inline constexpr int64_t kTooLarge = int64_t{1} << 62;
 int64_t lcm_capped(int64_t a, int64_t b);

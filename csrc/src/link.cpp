@@ -6,22 +6,6 @@
 namespace cassini {
 namespace {
 
-// Content order, so that the answer does not depend on the order in which jobs were given.
-bool before(const Circle& a, const Circle& b) {
-  if (a.mean() != b.mean()) return a.mean() > b.mean();
-  if (a.period != b.period) return a.period < b.period;
-  if (!std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end())) {
-    return std::lexicographical_compare(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end());
-  }
-  const auto key_less = [](const Segment& x, const Segment& y) {
-    if (x.begin != y.begin) return x.begin < y.begin;
-    if (x.end != y.end) return x.end < y.end;
-    return x.level < y.level;
-  };
-  return std::lexicographical_compare(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(),
-                                      key_less);
-}
-
 void fold_jobs(Link& link) {
   const std::size_t n = link.size();
   std::vector<int64_t> periods(n);
@@ -95,8 +79,8 @@ Link make_link(std::vector<Circle> jobs, std::vector<uint8_t> is_free, double ca
   }
   // Equal jobs stay in the order in which they were given.
   std::sort(link.movable.begin(), link.movable.end(), [&](std::size_t x, std::size_t y) {
-    if (before(link.jobs[x], link.jobs[y])) return true;
-    return x < y && !before(link.jobs[y], link.jobs[x]);
+    if (content_before(link.jobs[x], link.jobs[y])) return true;
+    return x < y && !content_before(link.jobs[y], link.jobs[x]);
   });
   double peak = 0.0;
   for (const Circle& job : link.jobs) peak += job.peak;
