@@ -149,19 +149,27 @@ void add_certain(const Demand& a, const Demand& b, int64_t shift, double drop, s
   const int64_t turn = out.turn;
   Turning of_a(a, 0, turn);
   Turning of_b(b, shift, turn);
+  Atom x = *of_a.first();
+  Atom y = *of_b.first();
   std::size_t n = 0;
   Atom last{0.0, -1.0};  // like none
   for (int64_t at = 0;;) {
-    const double value = of_a.first()->value + of_b.first()->value;
-    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, of_a.first()->weight * of_b.first()->weight};
+    const double value = x.value + y.value;
+    const Atom atom = value <= drop ? Atom{kNever, 0.0} : Atom{value, x.weight * y.weight};
     if (atom.value != last.value || atom.weight != last.weight) {
       begin[n] = at;
       atoms[n++] = last = atom;
     }
     at = std::min(of_a.next(), of_b.next());
     if (at >= turn) break;
-    if (of_a.next() == at) of_a.advance();
-    if (of_b.next() == at) of_b.advance();
+    if (of_a.next() == at) {
+      of_a.advance();
+      x = *of_a.first();
+    }
+    if (of_b.next() == at) {
+      of_b.advance();
+      y = *of_b.first();
+    }
   }
   out.begin.erase_from(begin + n);
   out.atoms.erase_from(atoms + n);
