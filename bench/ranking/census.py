@@ -13,7 +13,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from bench.tables import table
 from cassini_core import Problem
 from cassini_core.link_catalog import LinkCatalog, Placement
-from cassini_core.shifts import merge_links
+from cassini_core.merged_links import merge_links
 
 
 @dataclass(frozen=True, slots=True)

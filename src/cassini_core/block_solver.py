@@ -6,18 +6,18 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _kernel
 from .errors import KernelError
-from .link_catalog import LinkProblem
+from .link_catalog import LinkProblem, SharedLink
 from .link_pool import Budget, SolvedLink
-from .merged_links import MergedLink
 from .prepared_link import kernel_options
 
-__all__ = ["BlockSolver", "LinkScores", "SolvedBlock", "Start"]
+__all__ = ["BlockSolver", "LinkScore", "SolvedBlock", "Start"]
 
 _Int64 = npt.NDArray[np.int64]
 
@@ -26,7 +26,7 @@ _Int64 = npt.NDArray[np.int64]
 class SolvedBlock:
     """One shift for every job of a block, ticks, and what is known of it.
 
-    ``score`` and ``upper_bound`` are means over the block's physical links; no shifts have a higher mean than
+    ``score`` and ``upper_bound`` are weighted means over the block's links; no shifts have a higher mean than
     ``upper_bound``, proven.
     """
 
@@ -35,21 +35,18 @@ class SolvedBlock:
     upper_bound: float
 
 
-@dataclass(frozen=True, slots=True)
-class LinkScores:
-    """Each merged link at given shifts: certified bounds on its score, slack of its jobs there (in the order of the
-    link's jobs, links one after the other) and hold; ticks.
-    """
+class LinkScore(NamedTuple):
+    """One link at given shifts: certified bounds on its score, each job's slack there and the hold, ticks."""
 
-    score_lower: list[float]
-    score_upper: list[float]
-    slack: list[int]
-    hold: list[int]
+    lower: float
+    upper: float
+    slack: tuple[int, ...]
+    hold: int
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Shifts found for a placement that is much like this one, and on whose links something changed since."""
+    """Shifts to begin from, and the jobs on whose links something changed since they were found."""
 
     shift: Mapping[str, int]
     changed: Collection[str]
@@ -86,47 +83,89 @@ class BlockSolver:
         self._period = period
         self._budget = budget
         self._preparing = threading.Lock()
+        # Candidates of one round differ in few links: most stand at shifts at which they were seen before.
+        self._seen: dict[tuple[int, bytes], LinkScore] = {}
 
-    def solve(self, links: Sequence[MergedLink], start: Start | None = None) -> SolvedBlock:
-        """Best shifts for the links of one block together, within the block's node limit.
+    def solve(
+        self,
+        links: Sequence[SharedLink],
+        weights: Sequence[int] | None = None,
+        *,
+        start: Start | None = None,
+        centred: bool = True,
+        effort: int = 1,
+    ) -> SolvedBlock:
+        """Best shifts for the links of one block together.
 
-        Every link has an answer of its own: its bound, and shifts to begin from. With ``start`` only what is near the
-        changes is searched, and the score is no less than at the shifts it gives.
+        Parameters
+        ----------
+        links : sequence of SharedLink
+            Each with an answer of its own: its bound, and shifts to begin from.
+        weights : sequence of int, optional
+            How often each link counts; once if not given.
+        start : Start, optional
+            Only what is near its changes is searched, and the score is no less than at its shifts.
+        centred : bool
+            Move single jobs to where slack grows and no score is lost.
+        effort : int
+            Multiplies the block's node limit.
 
         Raises
         ------
         KernelError
             Memory, or a defect.
         """
-        jobs = _jobs(links)
-        answers = [self._solved[one.link.problem.index] for one in links]
+        jobs, limit = _jobs(links), self._budget.block_node_limit
+        answers = [self._solved[link.problem.index] for link in links]
+        period, problem, member = self._arrays(links, jobs)
         found = self._prepared().solve_block(
-            *self._arrays(links, jobs),
-            weight=np.array([len(one.ids) for one in links], dtype=np.float64),
+            period,
+            problem,
+            member,
+            weight=np.ones(len(links)) if weights is None else np.array(weights, dtype=np.float64),
             upper_bound=np.array([answer.upper_bound for answer in answers]),
-            own_shift=np.concatenate([answer.answer.shift for answer in answers if answer.answer is not None]),
+            own_shift=_own_shifts(answers) if start is None else None,
             start=None if start is None else np.array([start.shift.get(job, 0) for job in jobs], dtype=np.int64),
             dirty=None if start is None else np.array([job in start.changed for job in jobs], dtype=np.uint8),
-            centred=True,
+            centred=centred,
             options=self._options,
-            node_limit=self._budget.block_node_limit,
+            node_limit=None if limit is None else limit * effort,
             cancel=self.cancel,
         )
         if found is None:
             raise KernelError("solve_block: canceled")
         return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.score, found.upper_bound)
 
-    def evaluate(self, links: Sequence[MergedLink], shift: Mapping[str, int]) -> LinkScores:
-        """Score, slack and hold of each link at given shifts.
+    def evaluate(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[LinkScore]:
+        """Score, slack and hold of each link at given shifts; what was seen before is not computed again.
 
         Raises
         ------
         KernelError
             Memory, or a defect.
         """
+        keys = self._keys(links, shift)
+        new = {key: link for key, link in zip(keys, links, strict=True) if key not in self._seen}
+        if new:
+            self._seen.update(zip(new, self._evaluate(list(new.values()), shift), strict=True))
+        return [self._seen[key] for key in keys]
+
+    def _keys(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[tuple[int, bytes]]:
+        """Link problem, and how its jobs stand to the first of them: a common turn changes nothing."""
+        keys = []
+        for link in links:
+            first = shift[link.jobs[0]]
+            stands = [(shift[job] - first) % self._period[job] for job in link.jobs]
+            keys.append((link.problem.index, np.array(stands, dtype=np.int64).tobytes()))
+        return keys
+
+    def _evaluate(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[LinkScore]:
         jobs = _jobs(links)
+        period, problem, member = self._arrays(links, jobs)
         seen = self._prepared().evaluate_block(
-            *self._arrays(links, jobs),
+            period,
+            problem,
+            member,
             shift=np.array([shift[job] for job in jobs], dtype=np.int64),
             options=self._options,
             cancel=self.cancel,
@@ -136,15 +175,17 @@ class BlockSolver:
         lower, upper, slack, hold = seen
         assert slack is not None  # asked for
         assert hold is not None
-        return LinkScores(lower.tolist(), upper.tolist(), slack.tolist(), hold.tolist())
+        slacks = iter(slack.tolist())
+        each = zip(links, lower.tolist(), upper.tolist(), hold.tolist(), strict=True)
+        return [LinkScore(low, high, tuple(next(slacks) for _ in link.jobs), least) for link, low, high, least in each]
 
-    def _arrays(self, links: Sequence[MergedLink], jobs: Sequence[str]) -> tuple[_Int64, _Int64, _Int64]:
+    def _arrays(self, links: Sequence[SharedLink], jobs: Sequence[str]) -> tuple[_Int64, _Int64, _Int64]:
         """Periods of ``jobs``; the problem of each link; which of ``jobs`` stands at each place of each link."""
         place = {job: k for k, job in enumerate(jobs)}
         return (
             np.array([self._period[job] for job in jobs], dtype=np.int64),
-            np.array([one.link.problem.index for one in links], dtype=np.int64),
-            np.array([place[job] for one in links for job in one.link.jobs], dtype=np.int64),
+            np.array([link.problem.index for link in links], dtype=np.int64),
+            np.array([place[job] for link in links for job in link.jobs], dtype=np.int64),
         )
 
     def _prepared(self) -> _kernel.Links:
@@ -171,8 +212,12 @@ class BlockSolver:
         )
 
 
-def _jobs(links: Sequence[MergedLink]) -> list[str]:
-    return sorted({job for one in links for job in one.link.jobs})
+def _own_shifts(answers: Sequence[SolvedLink]) -> _Int64:
+    return np.concatenate([answer.answer.shift for answer in answers if answer.answer is not None])
+
+
+def _jobs(links: Sequence[SharedLink]) -> list[str]:
+    return sorted({job for link in links for job in link.jobs})
 
 
 def _offsets(counts: npt.ArrayLike) -> _Int64:

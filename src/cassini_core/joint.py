@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from .affinity import Block, affinity_graph, bfs_time_shifts, blocks
+from .affinity import Block, affinity_graph, bfs_time_shifts, blocks, surely_has_loop
+from .block_solver import Start
 from .link_catalog import Placement
 from .merged_links import MergedLink, merge_links
-from .shifts import Composition, Round
+from .shifts import Anchor, Composition, Round
 
-__all__ = ["solve_jointly"]
+__all__ = ["LARGE_LINKS", "solve_jointly"]
+
+LARGE_LINKS = 64
+"""With more distinct shared links a placement is not taken apart, but searched from the common one's shifts."""
 
 
 def solve_jointly(placement: Placement, context: Round) -> Composition:
@@ -27,8 +31,12 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
 
     Notes
     -----
-    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes.
+    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes. A placement of more than
+    ``LARGE_LINKS`` links is one block, if the round has an anchor: no graph is built for it.
     """
+    anchor = context.anchor
+    if anchor is not None and len(placement.shared) > LARGE_LINKS and _crowded(placement):
+        return _near_anchor(placement, context, anchor)
     merged = {group.ids[0]: group for group in merge_links(placement.shared)}
     time_shifts = context.time_shifts([group.link for group in merged.values()], keep_free=False)
     found = blocks(affinity_graph(time_shifts))
@@ -42,6 +50,18 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
     return Composition("joint", shift, (own - lost) / len(placement.shared))
 
 
+def _crowded(placement: Placement) -> bool:
+    """Whether counting is enough to see a loop."""
+    return surely_has_loop({link.id: link.jobs for link in placement.shared})
+
+
+def _near_anchor(placement: Placement, context: Round, anchor: Anchor) -> Composition:
+    """All links as one block, from the shifts of the common placement: only what is near a difference is searched."""
+    start = Start(anchor.shift, anchor.changed(placement))
+    answer = context.blocks.solve(placement.shared, start=start, centred=False)
+    return Composition("joint", answer.shift, answer.upper_bound)
+
+
 def _solved(
     block: Block, merged: Mapping[str, MergedLink], time_shifts: Mapping[str, Mapping[str, int]], context: Round
 ) -> tuple[Mapping[str, int], float]:
@@ -49,7 +69,7 @@ def _solved(
     if not block.cyclic:
         return time_shifts[block.links[0]], 0.0
     groups = [merged[link] for link in block.links]
-    answer = context.blocks.solve(groups)
+    answer = context.blocks.solve([group.link for group in groups], [len(group.ids) for group in groups])
     own = math.fsum(len(group.ids) * context.solved[group.link.problem.index].upper_bound for group in groups)
     weight = sum(len(group.ids) for group in groups)
     held = {job: ticks for job, ticks in answer.shift.items() if job in block.jobs}

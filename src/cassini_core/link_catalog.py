@@ -177,10 +177,17 @@ class LinkCatalog:
         O(links, and what differs from the common placement) per candidate.
         """
         routes = RouteTable(candidates) if routes is None else routes
-        common = {link: self._load(link, members) for link, members in routes.common_loads().items()}
+        common = self._common(routes)
         return [
             self._placement(candidate, routes.own_loads(place), common) for place, candidate in enumerate(candidates)
         ]
+
+    def common_links(self, routes: RouteTable) -> list[SharedLink]:
+        """The shared links of the common placement of ``routes``, by id."""
+        return [shared for shared, _ in self._common(routes).values() if shared is not None]
+
+    def _common(self, routes: RouteTable) -> dict[str, _Load]:
+        return {link: self._load(link, members) for link, members in routes.common_loads().items()}
 
     def _placement(self, candidate: Candidate, own: Mapping[str, Members], common: Mapping[str, _Load]) -> Placement:
         loads = dict(common)

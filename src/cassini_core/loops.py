@@ -41,9 +41,9 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
         return Composition("tree", bfs_time_shifts(graph, context.period))
     if all_proven:
         shift = bfs_time_shifts(graph, context.period)
-        reached = context.blocks.evaluate(merged, shift).score_lower
+        reached = context.blocks.evaluate([group.link for group in merged], shift)
         bounds = [context.solved[group.link.problem.index].upper_bound for group in merged]
-        if all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True)):
+        if all(found.lower >= bound - TOLERANCE for found, bound in zip(reached, bounds, strict=True)):
             return Composition("consistent", shift)
     return Composition("discarded")
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .aggregate import Aggregate, mean
 from .block_solver import BlockSolver
-from .link_catalog import LinkCatalog, Placement
+from .candidate_pool import answer_placements
+from .joint import LARGE_LINKS, solve_jointly
+from .link_catalog import LinkCatalog, Placement, SharedLink
 from .link_pool import DEFAULT_BLOCK_NODE_LIMIT, Deadline, SolvedLink, solve_problems
 from .model import LinkScore, Problem, RankedCandidate, Ranking
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
 from .route_table import RouteTable
-from .shifts import TOLERANCE, PlacementAnswer, Round, answer_placement
+from .shifts import TOLERANCE, Anchor, PlacementAnswer, Round
 from .units import ms_from_ticks, ticks_from_ms
 
 __all__ = ["rank"]
+
+ANCHOR_EFFORT = 200
+"""The common placement of many large ones is searched with so many times the nodes of each: they all begin there."""
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
@@ -123,8 +128,18 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         progress=lambda done: options.progress(done, total),
     )
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    blocks = BlockSolver(catalog.problems, solved, period, options.budget)
-    answers = _answers(placements, Round(period, solved, options.budget, blocks), options, deadline)
+    context = Round(period, solved, options.budget, BlockSolver(catalog.problems, solved, period, options.budget))
+    if options.strategy is solve_jointly:
+        context = replace(context, anchor=_anchor(placements, catalog.common_links(routes), context))
+    answers = answer_placements(
+        placements,
+        _most_promising_first(placements, solved, options.aggregate),
+        context,
+        options.strategy,
+        threads=options.threads,
+        deadline=deadline,
+        progress=lambda done: options.progress(len(solved) + done, total),
+    )
     entries = [_entry(place, answer, options.aggregate, period) for place, answer in enumerate(answers)]
     candidates = tuple(entry.candidate for entry in sorted(entries, key=_Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
@@ -137,23 +152,21 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
     )
 
 
-def _answers(
-    placements: Sequence[Placement], context: Round, options: RankOptions, deadline: Deadline
-) -> list[PlacementAnswer]:
-    """The answer of each placement, in their order; past the deadline of the most promising one at least."""
+def _anchor(placements: Sequence[Placement], common: Sequence[SharedLink], context: Round) -> Anchor | None:
+    """Shifts of the common placement, if several placements are too large to be taken apart."""
+    if sum(len(placement.shared) > LARGE_LINKS for placement in placements) < 2 or not common:
+        return None
+    if any(context.solved[link.problem.index].answer is None for link in common):
+        return None  # the deadline came first
+    answer = context.blocks.solve(common, effort=ANCHOR_EFFORT)
+    return Anchor({link.id: link for link in common}, answer.shift)
 
-    def promise(place: int) -> tuple[int, int]:
-        return -_bucket(_bound(placements[place], context.solved, options.aggregate)), place
 
-    answers: dict[int, PlacementAnswer] = {}
-    n_links, total = len(context.solved), len(context.solved) + len(placements)
-    shifted = False
-    for done, place in enumerate(sorted(range(len(placements)), key=promise), start=1):
-        reached = not (shifted and deadline.passed())
-        answers[place] = answer_placement(placements[place], context, options.strategy if reached else None)
-        shifted = shifted or bool(answers[place].shift)
-        options.progress(n_links + done, total)
-    return [answers[place] for place in range(len(placements))]
+def _most_promising_first(
+    placements: Sequence[Placement], solved: Sequence[SolvedLink], aggregate: Aggregate
+) -> list[int]:
+    buckets = [-_bucket(_bound(placement, solved, aggregate)) for placement in placements]
+    return sorted(range(len(placements)), key=lambda place: (buckets[place], place))
 
 
 def _bound(placement: Placement, solved: Sequence[SolvedLink], aggregate: Aggregate) -> float:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .block_solver import BlockSolver
+from .block_solver import BlockSolver, LinkScore
 from .link_catalog import Placement, SharedLink
 from .link_pool import Budget, SolvedLink
-from .merged_links import merge_links
 
 __all__ = [
     "TOLERANCE",
+    "Anchor",
     "Composition",
     "PlacementAnswer",
     "Round",
@@ -28,16 +28,35 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """Shifts for a placement that many candidates are much like: their common one. ``links`` are its shared links, by
+    id.
+    """
+
+    links: Mapping[str, SharedLink]
+    shift: Mapping[str, int]
+
+    def changed(self, placement: Placement) -> set[str]:
+        """Jobs of whose links one carries something else in ``placement``, or is shared in one of the two alone."""
+        own = {link.id: link for link in placement.shared}
+        changed = [link for name, link in own.items() if self.links.get(name) is not link]
+        changed += [link for name, link in self.links.items() if own.get(name) is not link]
+        return {job for link in changed for job in link.jobs}
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """What all candidates of a ranking have in common.
 
-    ``solved[i]`` answers problem ``i`` of the catalog; ``period`` is the iteration time of each job, ticks.
+    ``solved[i]`` answers problem ``i`` of the catalog; ``period`` is the iteration time of each job, ticks. ``anchor``
+    is where searches of large placements begin.
     """
 
     period: Mapping[str, int]
     solved: Sequence[SolvedLink]
     budget: Budget
     blocks: BlockSolver
+    anchor: Anchor | None = None
 
     def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
         """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
@@ -149,20 +168,18 @@ def _verified(
     """Scores every link again at the shifts that were found, and reads slack and hold off there (F5)."""
     shift = composition.shift or {}
     slack = {job: context.period[job] // 2 for job in placement.sharing_jobs()}
-    groups = merge_links(placement.shared)
-    seen = context.blocks.evaluate(groups, shift)
-    scores: dict[str, float] = {}
+    seen = context.blocks.evaluate(placement.shared, shift)
     held: set[str] = set()
-    intervals: list[str] = []
-    slacks = iter(seen.slack)
-    for group, lower, upper in zip(groups, seen.score_lower, seen.score_upper, strict=True):
-        scores.update(dict.fromkeys(group.ids, lower))
-        if upper > lower:
-            intervals += [_interval_warning(one, lower, upper) for one in group.ids]
-        held.update(context.held_jobs(group.link))
-        for job in group.link.jobs:
-            slack[job] = min(slack[job], next(slacks))
-    reached = tuple(scores[link.id] for link in placement.shared)
+    for link, found in zip(placement.shared, seen, strict=True):
+        held.update(context.held_jobs(link))
+        for job, ticks in zip(link.jobs, found.slack, strict=True):
+            slack[job] = min(slack[job], ticks)
+    reached = tuple(found.lower for found in seen)
+    intervals = [
+        _interval_warning(link.id, found)
+        for link, found in zip(placement.shared, seen, strict=True)
+        if found.upper > found.lower
+    ]
     loops_cost_nothing = all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True))
     return PlacementAnswer(
         placement,
@@ -171,9 +188,9 @@ def _verified(
         scores=reached,
         shift={job: shift[job] for job in slack},
         slack=slack,
-        hold=min(seen.hold),
+        hold=min(found.hold for found in seen),
         free_jobs=tuple(job for job in slack if job not in held),
-        warnings=(*warnings, *sorted(intervals)),
+        warnings=(*warnings, *intervals),
         mean_bound=composition.mean_bound,
     )
 
@@ -198,5 +215,5 @@ def _search_warnings(placement: Placement, solved: Sequence[SolvedLink]) -> list
     return lines
 
 
-def _interval_warning(link_id: str, lower: float, upper: float) -> str:
-    return f"link {link_id!r}: its score is only known to lie in [{lower:.9g}, {upper:.9g}]"
+def _interval_warning(link_id: str, seen: LinkScore) -> str:
+    return f"link {link_id!r}: its score is only known to lie in [{seen.lower:.9g}, {seen.upper:.9g}]"
