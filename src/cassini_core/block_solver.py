@@ -84,7 +84,7 @@ class BlockSolver:
         self._budget = budget
         self._preparing = threading.Lock()
         # Candidates of one round differ in few links: most stand at shifts at which they were seen before.
-        self._seen: dict[tuple[int, bytes], LinkScore] = {}
+        self._seen: dict[tuple[int, tuple[int, ...]], LinkScore] = {}
 
     def solve(
         self,
@@ -150,13 +150,13 @@ class BlockSolver:
             self._seen.update(zip(new, self._evaluate(list(new.values()), shift), strict=True))
         return [self._seen[key] for key in keys]
 
-    def _keys(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[tuple[int, bytes]]:
+    def _keys(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[tuple[int, tuple[int, ...]]]:
         """Link problem, and how its jobs stand to the first of them: a common turn changes nothing."""
+        period = self._period
         keys = []
         for link in links:
             first = shift[link.jobs[0]]
-            stands = [(shift[job] - first) % self._period[job] for job in link.jobs]
-            keys.append((link.problem.index, np.array(stands, dtype=np.int64).tobytes()))
+            keys.append((link.problem.index, tuple([(shift[job] - first) % period[job] for job in link.jobs])))
         return keys
 
     def _evaluate(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[LinkScore]:

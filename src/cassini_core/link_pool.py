@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -57,12 +58,18 @@ class Budget:
     block_node_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SolvedLink:
     """The answer to a link problem, in the order of its jobs; ``answer`` is None if the deadline came first."""
 
     answer: LinkAnswer | None
     upper_bound: float
+
+    @cached_property
+    def held_places(self) -> tuple[int, ...]:
+        """Places of the jobs whose shift matters: all but the free ones. The link has an answer."""
+        assert self.answer is not None
+        return tuple(np.flatnonzero(~self.answer.free).tolist())
 
 
 def solve_problems(

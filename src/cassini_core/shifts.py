@@ -76,9 +76,7 @@ class Round:
 
     def held_jobs(self, link: SharedLink) -> list[str]:
         """Jobs whose shift matters on a link that has an answer: all but the free ones."""
-        answer = self.solved[link.problem.index].answer
-        assert answer is not None
-        return [job for job, is_free in zip(link.jobs, answer.free.tolist(), strict=True) if not is_free]
+        return [link.jobs[place] for place in self.solved[link.problem.index].held_places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,8 @@ def _verified(
     for link, found in zip(placement.shared, seen, strict=True):
         held.update(context.held_jobs(link))
         for job, ticks in zip(link.jobs, found.slack, strict=True):
-            slack[job] = min(slack[job], ticks)
+            if ticks < slack[job]:
+                slack[job] = ticks
     reached = tuple(found.lower for found in seen)
     intervals = [
         _interval_warning(link.id, found)
