@@ -9,7 +9,7 @@ from .link_catalog import Placement
 from .link_pool import Deadline
 from .shifts import PlacementAnswer, Round, Strategy, answer_placement
 
-__all__ = ["answer_placements"]
+__all__ = ["answer_again", "answer_placements"]
 
 
 def answer_placements(
@@ -72,3 +72,36 @@ def answer_placements(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [answers[place] for place in range(len(placements))]
+
+
+def answer_again(
+    answers: list[PlacementAnswer],
+    places: Sequence[int],
+    context: Round,
+    strategy_of: Callable[[PlacementAnswer], Strategy],
+    *,
+    threads: int,
+    deadline: Deadline,
+) -> None:
+    """Replaces the answers at ``places`` by those of another strategy for each, in parallel; not past the deadline.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+    KeyboardInterrupt
+        Raised in the calling thread: searches under way are canceled first.
+    """
+
+    def again(place: int) -> PlacementAnswer:
+        answer = answers[place]
+        return answer if deadline.passed() else answer_placement(answer.placement, context, strategy_of(answer))
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="cassini-candidate") as pool:
+        try:
+            for place, answer in zip(places, pool.map(again, places), strict=True):
+                answers[place] = answer
+        except BaseException:
+            context.blocks.cancel[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

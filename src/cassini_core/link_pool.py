@@ -18,11 +18,8 @@ import numpy.typing as npt
 from .link_catalog import LinkProblem
 from .prepared_link import LinkAnswer
 
-__all__ = ["DEFAULT_BLOCK_NODE_LIMIT", "Budget", "Deadline", "SolvedLink", "solve_problems"]
+__all__ = ["Budget", "Deadline", "SolvedLink", "solve_problems"]
 
-
-DEFAULT_BLOCK_NODE_LIMIT = 20_000
-"""Search nodes per cyclic block."""
 
 FIRST_NODES = 300
 """Search nodes every link problem gets before any gets more, where there is a deadline."""

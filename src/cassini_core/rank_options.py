@@ -15,6 +15,7 @@ from .errors import InputError, shown
 from .link_pool import Budget
 from .loops import STRATEGIES
 from .model import Problem
+from .node_limits import AUTO, NodeLimit, block_limit, link_limit
 from .shifts import Strategy
 from .units import MAX_TICKS, TICKS_PER_MS
 
@@ -35,8 +36,20 @@ class RankOptions:
     period_tolerance: float
     threads: int
     deadline_s: float | None
-    budget: Budget
+    node_limit: NodeLimit
+    block_node_limit: NodeLimit
+    resolution_ms: float
+    slack_tolerance: float
     progress: Progress
+
+    def budget(self, n_problems: int, n_candidates: int) -> Budget:
+        """What each of so many distinct links, and each block of so many candidates, may cost."""
+        return Budget(
+            node_limit=link_limit(self.node_limit, n_problems),
+            resolution_ms=self.resolution_ms,
+            slack_tolerance=self.slack_tolerance,
+            block_node_limit=block_limit(self.block_node_limit, n_candidates),
+        )
 
 
 def checked_options(
@@ -70,12 +83,10 @@ def checked_options(
         period_tolerance=_at_least_zero(period_tolerance, "period_tolerance"),
         threads=_usable_cpus() if threads is None else _count(threads, "threads"),
         deadline_s=None if deadline_s is None else _at_least_zero(deadline_s, "deadline_s", none="None or "),
-        budget=Budget(
-            node_limit=None if node_limit is None else _count(node_limit, "node_limit"),
-            resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
-            slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
-            block_node_limit=None if block_node_limit is None else _count(block_node_limit, "block_node_limit"),
-        ),
+        node_limit=_node_limit(node_limit, "node_limit"),
+        block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
+        resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
+        slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
         progress=_silent if progress is None else progress,
     )
 
@@ -99,7 +110,7 @@ def _at_least_zero(value: Any, what: str, *, most: float | None = None, none: st
     raise InputError(f"{what}: expected {none}{expected}, got {shown(value)}")
 
 
-def _count(value: Any, what: str) -> int:
+def _count(value: Any, what: str, words: str = "") -> int:
     try:
         # Whatever can index a list is a whole number, NumPy's too; so is a bool, but it counts nothing.
         number = 0 if isinstance(value, bool) else operator.index(value)
@@ -107,7 +118,13 @@ def _count(value: Any, what: str) -> int:
         number = 0
     if 1 <= number < _INT64_END:
         return number
-    raise InputError(f"{what}: expected None or a whole number of at least 1, got {shown(value)}")
+    raise InputError(f"{what}: expected {words}None or a whole number of at least 1, got {shown(value)}")
+
+
+def _node_limit(value: Any, what: str) -> NodeLimit:
+    if value is None:
+        return None
+    return AUTO if isinstance(value, str) and value == AUTO else _count(value, what, "'auto', ")
 
 
 def _usable_cpus() -> int:

@@ -8,22 +8,26 @@ from dataclasses import dataclass, replace
 
 from .aggregate import Aggregate, mean
 from .block_solver import BlockSolver
-from .candidate_pool import answer_placements
-from .joint import LARGE_LINKS, solve_jointly
+from .candidate_pool import answer_again, answer_placements
+from .joint import improve_jointly, is_large, solve_jointly
 from .link_catalog import LinkCatalog, Placement, SharedLink
-from .link_pool import DEFAULT_BLOCK_NODE_LIMIT, Deadline, SolvedLink, solve_problems
+from .link_pool import Deadline, SolvedLink, solve_problems
 from .model import LinkScore, Problem, RankedCandidate, Ranking
+from .node_limits import AUTO, NodeLimit
 from .pacing import paced_problem
-from .prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
 from .route_table import RouteTable
-from .shifts import TOLERANCE, Anchor, PlacementAnswer, Round
+from .shifts import TOLERANCE, Anchor, PlacementAnswer, Round, Strategy
 from .units import ms_from_ticks, ticks_from_ms
 
 __all__ = ["rank"]
 
 ANCHOR_EFFORT = 200
 """The common placement of many large ones is searched with so many times the nodes of each: they all begin there."""
+
+IMPROVED, IMPROVED_EFFORT = 8, 20
+"""So many of the best large placements are searched with so many times the nodes once more."""
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
@@ -37,8 +41,8 @@ def rank(
     period_tolerance: float = 0.01,
     threads: int | None = None,
     deadline_s: float | None = None,
-    node_limit: int | None = DEFAULT_NODE_LIMIT,
-    block_node_limit: int | None = DEFAULT_BLOCK_NODE_LIMIT,
+    node_limit: NodeLimit = AUTO,
+    block_node_limit: NodeLimit = AUTO,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
     progress: Progress | None = None,
@@ -66,10 +70,11 @@ def rank(
     deadline_s : float or None
         Seconds from the call; what was not reached in time is reported with its bound. With a deadline the answer is
         valid but not reproducible.
-    node_limit : int or None
-        Search nodes per link; None for no limit. What was cut short says so in its candidate's warnings.
-    block_node_limit : int or None
-        Search nodes per cyclic block with ``loops="joint"``; None for no limit.
+    node_limit : int, "auto" or None
+        Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
+        (:mod:`cassini_core.node_limits`). What was cut short says so in its candidate's warnings.
+    block_node_limit : int, "auto" or None
+        The same per cyclic block with ``loops="joint"``.
     resolution_ms : float
         How precisely a shift can be held, ms (F1b).
     slack_tolerance : float
@@ -114,21 +119,22 @@ def rank(
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
     routes = RouteTable(problem.candidates)
     pacing_deadline = deadline.part(PACING_SHARE)
-    paced = paced_problem(problem, options.period_tolerance, options.budget.resolution_ms, pacing_deadline, routes)
+    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes)
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced)
     placements = catalog.placements(problem.candidates, routes)
     total = len(catalog.problems) + len(placements)
+    budget = options.budget(len(catalog.problems), len(placements))
     solved = solve_problems(
         catalog.problems,
-        options.budget,
+        budget,
         threads=options.threads,
         deadline=deadline,
         progress=lambda done: options.progress(done, total),
     )
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    context = Round(period, solved, options.budget, BlockSolver(catalog.problems, solved, period, options.budget))
+    context = Round(period, solved, budget, BlockSolver(catalog.problems, solved, period, budget))
     if options.strategy is solve_jointly:
         context = replace(context, anchor=_anchor(placements, catalog.common_links(routes), context))
     answers = answer_placements(
@@ -140,6 +146,8 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         deadline=deadline,
         progress=lambda done: options.progress(len(solved) + done, total),
     )
+    if context.anchor is not None:
+        _improve_best(answers, context, options, deadline)
     entries = [_entry(place, answer, options.aggregate, period) for place, answer in enumerate(answers)]
     candidates = tuple(entry.candidate for entry in sorted(entries, key=_Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
@@ -154,12 +162,27 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
 
 def _anchor(placements: Sequence[Placement], common: Sequence[SharedLink], context: Round) -> Anchor | None:
     """Shifts of the common placement, if several placements are too large to be taken apart."""
-    if sum(len(placement.shared) > LARGE_LINKS for placement in placements) < 2 or not common:
+    if sum(map(is_large, placements)) < 2 or not common:
         return None
     if any(context.solved[link.problem.index].answer is None for link in common):
         return None  # the deadline came first
     answer = context.blocks.solve(common, effort=ANCHOR_EFFORT)
     return Anchor({link.id: link for link in common}, answer.shift)
+
+
+def _improve_best(answers: list[PlacementAnswer], context: Round, options: RankOptions, deadline: Deadline) -> None:
+    """Large placements were searched near their differences alone: the best of them once more, everywhere."""
+
+    def score(answer: PlacementAnswer) -> int:
+        jobs = [link.jobs for link in answer.placement.shared]
+        return _bucket(options.aggregate(answer.scores or (), jobs, answer.placement.placed))
+
+    def further(answer: PlacementAnswer) -> Strategy:
+        return lambda placement, context: improve_jointly(placement, context, answer.shift, IMPROVED_EFFORT)
+
+    large = [k for k, answer in enumerate(answers) if answer.scores and is_large(answer.placement)]
+    best = sorted(large, key=lambda place: (-score(answers[place]), place))[:IMPROVED]
+    answer_again(answers, best, context, further, threads=options.threads, deadline=deadline)
 
 
 def _most_promising_first(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
@@ -16,6 +17,7 @@ __all__ = [
     "BlockNodeLimit",
     "DeadlineS",
     "JsonFlag",
+    "LinkNodeLimit",
     "NodeLimit",
     "PositiveCount",
     "ResolutionMs",
@@ -27,14 +29,14 @@ __all__ = [
 Converter = Callable[[Any, Sequence[Token]], Any]
 
 
-def whole_number_from(least: int, *, none_word: str | None = None) -> Converter:
-    """A converter for whole numbers of at least ``least``; ``none_word`` stands for no number at all."""
-    expected = f"a whole number of at least {least}" + (f" or {none_word}" if none_word else "")
+def whole_number_from(least: int, words: Mapping[str, str | None] = MappingProxyType({})) -> Converter:
+    """A converter for whole numbers of at least ``least``; a word stands for what ``words`` says."""
+    expected = " or ".join([f"a whole number of at least {least}", *words])
 
-    def convert(_: Any, tokens: Sequence[Token]) -> int | None:
+    def convert(_: Any, tokens: Sequence[Token]) -> int | str | None:
         text = tokens[0].value.strip()
-        if none_word is not None and text.lower() == none_word:
-            return None
+        if text.lower() in words:
+            return words[text.lower()]
         # int() would also take "1_000" and digits of other scripts; a count on a command line is plain.
         if text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least:
             return int(text)
@@ -88,15 +90,23 @@ DeadlineS = Annotated[
 NodeLimit = Annotated[
     int | None,
     Parameter(
-        converter=whole_number_from(1, none_word="none"),
+        converter=whole_number_from(1, {"none": None}),
         help="Search nodes per link problem before the answer is given without proof; none removes the limit.",
     ),
 ]
-BlockNodeLimit = Annotated[
-    int | None,
+LinkNodeLimit = Annotated[
+    int | Literal["auto"] | None,
     Parameter(
-        converter=whole_number_from(1, none_word="none"),
-        help="Search nodes per cyclic block of links (--loops joint); none removes the limit.",
+        converter=whole_number_from(1, {"auto": "auto", "none": None}),
+        help="Search nodes per link problem before the answer is given without proof; auto gives each fewer the more "
+        "there are, none removes the limit.",
+    ),
+]
+BlockNodeLimit = Annotated[
+    int | Literal["auto"] | None,
+    Parameter(
+        converter=whole_number_from(1, {"auto": "auto", "none": None}),
+        help="Search nodes per cyclic block of links (--loops joint); auto and none as for --node-limit.",
     ),
 ]
 ResolutionMs = Annotated[

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..link_pool import DEFAULT_BLOCK_NODE_LIMIT
-from ..prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..node_limits import AUTO
+from ..prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import load_input
 from .options import (
@@ -16,7 +16,7 @@ from .options import (
     BlockNodeLimit,
     DeadlineS,
     JsonFlag,
-    NodeLimit,
+    LinkNodeLimit,
     PositiveCount,
     ResolutionMs,
     SlackTolerance,
@@ -43,8 +43,8 @@ def rank(
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,
     deadline_s: DeadlineS = None,
-    node_limit: NodeLimit = DEFAULT_NODE_LIMIT,
-    block_node_limit: BlockNodeLimit = DEFAULT_BLOCK_NODE_LIMIT,
+    node_limit: LinkNodeLimit = AUTO,
+    block_node_limit: BlockNodeLimit = AUTO,
     resolution_ms: ResolutionMs = DEFAULT_RESOLUTION_MS,
     slack_tolerance: SlackTolerance = DEFAULT_SLACK_TOLERANCE,
 ) -> None:

@@ -1,0 +1,41 @@
+"""How many search nodes each link and each cyclic block may take: fewer, the more of them there are.
+
+A scheduler must have its answer whatever it asks. A few hard links get what they need to be proven; in a round of
+thousands each gets enough for a good answer with a bound. The limits are counted in nodes, and depend on the problem
+alone: the same input gives the same answer.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from .prepared_link import DEFAULT_NODE_LIMIT
+
+__all__ = ["AUTO", "NodeLimit", "block_limit", "link_limit"]
+
+AUTO: Final = "auto"
+NodeLimit = int | Literal["auto"] | None
+
+LINK_NODES = 1_000_000
+"""Of all links together; a node is about a microsecond."""
+
+LEAST_LINK_NODES = 300
+
+BLOCK_NODES = 200_000
+"""Of all candidates' blocks together."""
+
+LEAST_BLOCK_NODES, MOST_BLOCK_NODES = 500, 20_000
+
+
+def link_limit(asked: NodeLimit, n_problems: int) -> int | None:
+    """Nodes of one link problem of ``n_problems``."""
+    if asked == AUTO:
+        return max(LEAST_LINK_NODES, min(DEFAULT_NODE_LIMIT, LINK_NODES // max(1, n_problems)))
+    return asked
+
+
+def block_limit(asked: NodeLimit, n_candidates: int) -> int | None:
+    """Nodes of one cyclic block where ``n_candidates`` are ranked."""
+    if asked == AUTO:
+        return max(LEAST_BLOCK_NODES, min(MOST_BLOCK_NODES, BLOCK_NODES // max(1, n_candidates)))
+    return asked

@@ -1,0 +1,95 @@
+"""Large placements: searched from what they have in common, true and reproducible all the same."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import placements
+import pytest
+
+from cassini_core import Candidate, Job, Link, Phase, Problem, rank
+from cassini_core.joint import LARGE_LINKS
+from cassini_core.node_limits import AUTO, block_limit, link_limit
+from cassini_core.problem_file import ranking_to_json
+
+RACKS = 24
+LIMITS = {"node_limit": 300, "block_node_limit": 500}
+KINDS = ((200.0, 60.0, 30.0), (300.0, 120.0, 25.0), (150.0, 40.0, 40.0))
+
+
+def ring_round(seed: int, n_candidates: int = 4) -> Problem:
+    """Rings over two to four of 24 racks, two uplinks and two downlinks each; candidates move two of them."""
+    rng = random.Random(seed)
+
+    def ring() -> list[str]:
+        racks = rng.sample(range(RACKS), rng.randint(2, 4))
+        hops = zip(racks, [*racks[1:], racks[0]], strict=True)
+        return [link for a, b in hops for link in (f"up{a}-{rng.randrange(2)}", f"down{b}-{rng.randrange(2)}")]
+
+    jobs = []
+    for k in range(90):
+        period, up, gbps = rng.choice(KINDS)
+        jobs.append(Job(f"j{k:02}", period, [Phase(rng.randrange(int(period)), up, gbps)]))
+    current = {job.id: ring() for job in jobs}
+    candidates = [Candidate("current", current)]
+    for k in range(1, n_candidates):
+        moved = {job.id: ring() for job in rng.sample(jobs, 2)}
+        candidates.append(Candidate(f"c{k}", {**current, **moved}))
+    links = [Link(f"{way}{rack}-{k}", 50.0) for way in ("up", "down") for rack in range(RACKS) for k in range(2)]
+    return Problem(tuple(jobs), tuple(links), tuple(candidates))
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    found = ring_round(1)
+    assert all(len(placements.shared_links(found, one)) > LARGE_LINKS for one in found.candidates)
+    return found
+
+
+def test_scores_are_those_of_the_shifts_and_below_their_bounds(problem: Problem) -> None:
+    ranking = rank(problem, **LIMITS)
+    said = json.loads(ranking_to_json(ranking))
+    for one, written in zip(ranking.candidates, said["candidates"], strict=True):
+        assert one.status == "joint"
+        assert one.score == pytest.approx(placements.mean(placements.rescored(problem, said, written)), abs=1e-9)
+        assert one.score <= one.upper_bound + 1e-9
+        assert one.upper_bound - one.score < 0.05
+
+
+def test_threads_order_and_time_of_day_change_nothing(problem: Problem) -> None:
+    first = ranking_to_json(rank(problem, threads=1, **LIMITS))
+    assert all(ranking_to_json(rank(problem, threads=threads, **LIMITS)) == first for threads in (2, 8))
+    rng = random.Random(2)
+    mixed = Problem(
+        tuple(rng.sample(problem.jobs, len(problem.jobs))),
+        tuple(rng.sample(problem.links, len(problem.links))),
+        tuple(rng.sample(problem.candidates, len(problem.candidates))),
+    )
+    assert ranking_to_json(rank(mixed, **LIMITS)) == first
+
+
+def test_from_the_common_placement_a_candidate_reaches_what_it_reaches_alone(problem: Problem) -> None:
+    # Alone it is taken apart and searched from its links' own shifts, with as many nodes.
+    together = {one.id: one.score for one in rank(problem, **LIMITS).candidates}
+    for candidate in problem.candidates:
+        alone = rank(Problem(problem.jobs, problem.links, (candidate,)), **LIMITS).candidates[0]
+        assert alone.score is not None
+        assert together[candidate.id] == pytest.approx(alone.score, abs=0.01)
+
+
+def test_a_deadline_leaves_the_best_an_answer(problem: Problem) -> None:
+    ranking = rank(problem, deadline_s=0.0, **LIMITS)
+    assert {one.status for one in ranking.candidates} <= {"joint", "bound_only"}
+    assert all(one.score is None or one.score <= one.upper_bound + 1e-9 for one in ranking.candidates)
+
+
+def test_limits_are_shared_and_what_is_asked_for_is_kept() -> None:
+    assert link_limit(AUTO, 1) == 50_000
+    assert link_limit(AUTO, 10**6) == 300
+    assert [link_limit(AUTO, n) for n in range(1, 5000, 7)] == sorted(
+        (link_limit(AUTO, n) or 0 for n in range(1, 5000, 7)), reverse=True
+    )
+    assert (link_limit(7, 10**6), link_limit(None, 10**6)) == (7, None)
+    assert (block_limit(AUTO, 1), block_limit(AUTO, 10**6)) == (20_000, 500)
+    assert (block_limit(7, 10**6), block_limit(None, 10**6)) == (7, None)
