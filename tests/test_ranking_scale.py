@@ -69,13 +69,15 @@ def test_threads_order_and_time_of_day_change_nothing(problem: Problem) -> None:
     assert ranking_to_json(rank(mixed, **LIMITS)) == first
 
 
-def test_from_the_common_placement_a_candidate_reaches_what_it_reaches_alone(problem: Problem) -> None:
+def test_from_the_common_placement_a_candidate_reaches_no_less_than_alone(problem: Problem) -> None:
     # Alone it is taken apart and searched from its links' own shifts, with as many nodes.
     together = {one.id: one.score for one in rank(problem, **LIMITS).candidates}
     for candidate in problem.candidates:
         alone = rank(Problem(problem.jobs, problem.links, (candidate,)), **LIMITS).candidates[0]
         assert alone.score is not None
-        assert together[candidate.id] == pytest.approx(alone.score, abs=0.01)
+        score = together[candidate.id]
+        assert score is not None
+        assert score >= alone.score - 0.005
 
 
 def test_a_deadline_leaves_the_best_an_answer(problem: Problem) -> None:
