@@ -46,7 +46,7 @@ def _correlations(axes: Axes, trials: Sequence[Trial], options: TrialOptions) ->
         axes.errorbar(
             np.arange(len(found)) + offset, middle, spread, fmt="o", color=color, capsize=3, markersize=4, label=way
         )
-    axes.set_xticks(range(len(PREDICTORS)), labels=PREDICTORS)
+    axes.set_xticks(range(len(PREDICTORS)), labels=_broken(PREDICTORS))
     axes.set(ylabel="Spearman's rank correlation", ylim=(min(0.0, axes.get_ylim()[0]), 1.0))
     axes.set_title("Score against less slowdown, within rounds (95 % interval)", fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
@@ -61,11 +61,15 @@ def _regrets(axes: Axes, trials: Sequence[Trial], options: TrialOptions) -> None
         at = np.arange(len(names)) + offset
         axes.plot(at, [*(one.mean_regret for one in found), float(np.mean(blind))], "o", color=color, markersize=4)
         axes.plot(at[:-1], [one.p95_regret for one in found], "^", color=color, alpha=0.5, markersize=5)
-    axes.set_xticks(range(len(names)), labels=names)
+    axes.set_xticks(range(len(names)), labels=_broken(names))
     axes.set(ylabel="slower than the best candidate", ylim=(0, None))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_title("Regret of the candidate ranked first: mean (triangle: 95th percentile)", fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+def _broken(names: Sequence[str]) -> list[str]:
+    return [name.replace(" ", "\n") for name in names]
 
 
 def _series(options: TrialOptions) -> list[tuple[float, str, str]]:
