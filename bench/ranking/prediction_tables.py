@@ -33,6 +33,8 @@ def markdown(
         parts.append(f"## Run with {way}\n")
         parts.append(_way_table(trials, found, way))
     parts += [f"![{name.partition('.')[0]}]({name})\n" for name in plots]
+    parts.append("## What shifts are worth\n")
+    parts.append(_worth_table(trials, options))
     parts.append("## By family\n")
     parts.append(_family_tables(trials, options))
     return "\n".join(parts)
@@ -51,8 +53,8 @@ def _introduction(trials: Sequence[Trial], options: TrialOptions, took_s: float)
         f"{options.warm_up} iterations of warm-up and over at least {options.iterations}.\n\n"
         "Ways to run: with the shifts of the ranking and every job that has one *paced*, a little above its iteration "
         "time; with the shifts, then left alone; and from random start phases (mean of "
-        f"{options.random_starts} runs). The model has no jitter, no queues and no marks, and rates change at once; "
-        "free-running jobs push one another apart in it, so random starts fare better than on a real network.\n\n"
+        f"{options.random_starts} runs). The model is ideal: no jitter, no queues, no marks, and rates change at "
+        "once.\n\n"
         "*Spearman*, *Kendall*: rank correlation of the score with less slowdown, among the candidates of a round; "
         "mean over the rounds and its 95 % bootstrap interval. *Over mean*: Spearman less that of `mean`, round by "
         "round. *Regret*: slowdown of the candidate ranked first over that of the best one, less 1. `total excess` "
@@ -95,6 +97,28 @@ def _regret(one: Agreement) -> list[str]:
 
 def _interval(one: Interval, sign: str = "") -> str:
     return f"{one.mean:{sign}.2f} ({one.low:{sign}.2f} to {one.high:{sign}.2f})"
+
+
+WORST_LINK = (1.0, 0.95, 0.85, 0.7)
+"""Candidates are told apart by the score of their worst link: at least the first, the second, ..."""
+
+
+def _worth_table(trials: Sequence[Trial], options: TrialOptions) -> str:
+    groups: dict[str, list[list[float]]] = {}
+    names = [f"at least {least:g}" for least in WORST_LINK] + [f"below {WORST_LINK[-1]:g}"]
+    for trial in trials:
+        for place, worst in enumerate(trial.predicted["min"]):
+            at = next((k for k, least in enumerate(WORST_LINK) if worst >= least - 1e-9), len(WORST_LINK))
+            groups.setdefault(names[at], []).append([trial.measured[way][place] for way in ways(options)])
+    rows = [
+        [name, str(len(groups[name])), *(f"{statistics.fmean(one):.4f}" for one in zip(*groups[name], strict=True))]
+        for name in names
+        if name in groups
+    ]
+    return (
+        "Mean slowdown by the score of the candidate's worst link. At 1 demand never exceeds a link while the shifts "
+        "are held.\n\n" + table(["worst link", "candidates", *ways(options)], rows)
+    )
 
 
 def _family_tables(trials: Sequence[Trial], options: TrialOptions) -> str:
