@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from bench import draw
 from cassini_core import Job, Phase
@@ -16,16 +17,18 @@ FULL_RATE_GPUS = 4
 """A part with fewer GPUs has fewer network cards and asks for half of the rate."""
 
 
-def job_kinds(seed: str, count: int = N_KINDS) -> list[Job]:
+def job_kinds(seed: str, periods_ms: Sequence[int] = ROUND_MS, count: int = N_KINDS) -> list[Job]:
     """Kinds with one to three phases of 200 to 400 Gbit/s, Up for 20 to 50 % of the iteration, in whole ms.
 
-    Iteration times take turns among ``ROUND_MS``; the rest is drawn. A kind is a job named after it.
+    Iteration times take turns among ``periods_ms``; the rest is drawn. A kind is a job named after it.
     """
-    return [_kind(random.Random(f"{seed}, kind {index}"), index) for index in range(count)]
+    return [
+        _kind(random.Random(f"{seed}, kind {index}"), index, periods_ms[index % len(periods_ms)])
+        for index in range(count)
+    ]
 
 
-def _kind(rng: random.Random, index: int) -> Job:
-    iteration_ms = ROUND_MS[index % len(ROUND_MS)]
+def _kind(rng: random.Random, index: int, iteration_ms: int) -> Job:
     phases = 1 + draw.below(rng, 3)
     up_ms = draw.between(rng, 0.2, 0.5) * iteration_ms
     lengths = [max(1, round(up_ms * share)) for share in draw.shares(rng, phases)]

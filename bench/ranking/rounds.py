@@ -29,6 +29,9 @@ SPANNING_GPUS = (1, 2, 4, 4)
 LOCAL_GPUS = (1, 1, 2, 4)
 """GPUs of a job inside one rack."""
 
+LEAST_MS = 30
+"""A shorter iteration has no room for three phases of whole ms."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -47,6 +50,8 @@ class Settings:
     candidates : int
     moves : int
         Job parts by which a candidate differs from the current placement.
+    periods_ms : tuple of int
+        Iteration times of the kinds of job, whole ms.
     perturbation : float
         By how much iteration times differ at most from round ones, relative.
     perturb_jobs : bool
@@ -62,6 +67,7 @@ class Settings:
     spanning: float = 1 / 3
     candidates: int = 1000
     moves: int = 10
+    periods_ms: tuple[int, ...] = kinds.ROUND_MS
     perturbation: float = 0.0
     perturb_jobs: bool = False
 
@@ -69,6 +75,8 @@ class Settings:
         for name, least in (("jobs", 1), ("candidates", 1), ("moves", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        if not self.periods_ms or min(self.periods_ms) < LEAST_MS:
+            raise ValueError(f"periods_ms: expected one or more of at least {LEAST_MS} ms, got {self.periods_ms}")
         for name, most in (("spanning", 1.0), ("perturbation", 0.1)):
             if not 0.0 <= getattr(self, name) <= most:
                 raise ValueError(f"{name}: expected 0 to {most:g}, got {getattr(self, name):g}")
@@ -88,7 +96,7 @@ class JobMaker:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._kinds = kinds.job_kinds(settings.name)
+        self._kinds = kinds.job_kinds(settings.name, settings.periods_ms)
         if settings.perturbation and not settings.perturb_jobs:
             self._kinds = [self._perturbed(kind, kind.id) for kind in self._kinds]
 
@@ -164,6 +172,7 @@ def main(argv: list[str] | None = None) -> int:
     """Print what the rounds of the given settings look like; write one if asked to."""
     options = _parser().parse_args(argv)
     given = {field.name: getattr(options, field.name) for field in fields(Settings) if field.name != "perturbation"}
+    given["periods_ms"] = tuple(given["periods_ms"])
     try:
         problems = {
             f"{level:.1%} perturbed" if level else "round periods": generate(Settings(perturbation=level, **given))
@@ -195,6 +204,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gbps", type=float, default=default.gbps, help="of each link, Gbit/s")
     parser.add_argument("--spanning", type=float, default=default.spanning, help="share of jobs that span racks")
     parser.add_argument("--seed", default=default.seed, help="any text: another one, another round")
+    parser.add_argument(
+        "--periods-ms",
+        type=int,
+        nargs="+",
+        default=default.periods_ms,
+        help=f"iteration times of the kinds of job (default {' '.join(map(str, default.periods_ms))})",
+    )
     parser.add_argument(
         "--perturbation",
         type=float,
