@@ -66,7 +66,9 @@ Block block_of(const BlockInput& in, const Wishes& wishes, std::vector<std::size
     at.prepared = &prepared;
     for (const std::size_t place : link.movable) {
       at.job.push_back(static_cast<std::size_t>(in.member[first + place]));
-      if (wishes.own_shift != nullptr) at.own_shift.push_back(wishes.own_shift[first + place]);
+      if (wishes.own_shift != nullptr) {
+        at.own_shift.push_back(wrap(wishes.own_shift[first + place], link.jobs[place].period));
+      }
     }
     at.weight = wishes.weight[i];
     require(std::isfinite(at.weight) && at.weight > 0.0);
