@@ -102,7 +102,8 @@ def test_every_iteration_sends_its_volume(network: Traffic, data: st.DataObject,
     pace = network.solo_ms() * 1.02 if paced else None
     measured = simulate(network, start, pace_ms=pace, warm_up=2, iterations=5)
     assert measured.sent_gbit == pytest.approx(measured.completed * network.volume_gbit(), abs=1e-9)
-    assert (measured.slowdown >= (1.02 if paced else 1.0) - CLOSE).all()
+    # Not 1.02 for paced jobs: one that came late out of the warm-up catches up.
+    assert (measured.slowdown >= 1.0 - CLOSE).all()
     assert (measured.iterations >= 5).all()
     assert (measured.completed >= measured.iterations + 2).all()
 
