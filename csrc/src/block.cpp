@@ -36,29 +36,48 @@ bool few_kinks(const Link& link) {
   return folded_events(link.turn, edges) * static_cast<double>(most) <= kGuidingKinks;
 }
 
-// Two links ask the same where the same problem has the same jobs at the same places.
-bool same(const BlockLink& a, const BlockLink& b) { return a.prepared == b.prepared && a.job == b.job; }
+// Beyond the limits of folding nothing is known but the jobs themselves.
+int compare_all_jobs(const Link& a, const Link& b) {
+  if (a.jobs.size() != b.jobs.size()) return a.jobs.size() < b.jobs.size() ? -1 : 1;
+  for (std::size_t j = 0; j < a.jobs.size(); ++j) {
+    if (content_before(a.jobs[j], b.jobs[j])) return -1;
+    if (content_before(b.jobs[j], a.jobs[j])) return 1;
+  }
+  return a.is_free == b.is_free ? 0 : (a.is_free < b.is_free ? -1 : 1);
+}
 
-// Negative, 0 or positive: the order of two link problems by what their movable jobs ask for.
-int compare(const Link& a, const Link& b) {
-  for (std::size_t m = 0; m < a.size() && m < b.size(); ++m) {
+// Negative, 0 or positive: the order of two links by the jobs that stand there and what these ask for, whichever
+// prepared problem says so.
+int compare(const BlockLink& x, const BlockLink& y) {
+  if (x.job.size() != y.job.size()) return x.job.size() < y.job.size() ? -1 : 1;
+  if (x.job != y.job) return x.job < y.job ? -1 : 1;
+  if (x.prepared == y.prepared) return 0;
+  const Link& a = x.link();
+  const Link& b = y.link();
+  if (a.capacity != b.capacity) return a.capacity < b.capacity ? -1 : 1;
+  if (a.within_limits != b.within_limits) return a.within_limits ? -1 : 1;
+  if (!a.within_limits) return compare_all_jobs(a, b);
+  for (std::size_t m = 0; m < a.size(); ++m) {
     if (content_before(a.circle(m), b.circle(m))) return -1;
     if (content_before(b.circle(m), a.circle(m))) return 1;
   }
-  return 0;
+  // Free and constant jobs count by their distribution alone.
+  const auto less = [](const Atom& u, const Atom& v) {
+    return u.value != v.value ? u.value < v.value : u.weight < v.weight;
+  };
+  const auto base_before = [&](const Demand& u, const Demand& v) {
+    if (u.weight != v.weight) return u.weight < v.weight;
+    return std::lexicographical_compare(u.atoms.begin(), u.atoms.end(), v.atoms.begin(), v.atoms.end(), less);
+  };
+  if (base_before(a.base, b.base)) return -1;
+  return base_before(b.base, a.base) ? 1 : 0;
 }
 
-// An order that does not depend on the order in which links were given, so far as they can be told apart.
+// An order that does not depend on the order in which links were given: only equal ones are not told apart.
 bool before(const BlockLink& a, const BlockLink& b) {
-  const auto key = [](const BlockLink& x) {
-    return std::make_tuple(x.job.size(), std::cref(x.job), x.link().capacity, x.link().area_bound());
-  };
-  if (key(a) != key(b)) return key(a) < key(b);
-  if (a.prepared != b.prepared) {
-    const int order = compare(a.link(), b.link());
-    if (order != 0) return order < 0;
-  }
-  return std::make_pair(a.least, a.weight) < std::make_pair(b.least, b.weight);
+  const int order = compare(a, b);
+  if (order != 0) return order < 0;
+  return std::tie(a.least, a.weight, a.own_shift) < std::tie(b.least, b.weight, b.own_shift);
 }
 
 void find_components(Block& block) {
@@ -121,7 +140,7 @@ Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std:
                    [&](std::size_t x, std::size_t y) { return before(links[x], links[y]); });
   origin.assign(links.size(), 0);
   for (const std::size_t i : order) {
-    if (block.links.empty() || !same(block.links.back(), links[i])) {
+    if (block.links.empty() || compare(block.links.back(), links[i]) != 0) {
       block.links.push_back(std::move(links[i]));
     } else {
       block.links.back().weight += links[i].weight;
