@@ -68,6 +68,17 @@ std::vector<Atom> comonotone(const std::vector<Atom>& a, const std::vector<Atom>
   return out;
 }
 
+// Bins of demand levels such that all sums of an interval computation together stay affordable: each touches, at every
+// interval, all bins with all levels of one job.
+double affordable_bins(const Link& link, const Link& group, double intervals) {
+  constexpr double kMostWork = 268435456.0;  // levels touched, over all jobs of the link
+  std::size_t levels = 1;
+  for (const Circle& job : group.jobs) levels = std::max(levels, job.levels.size() + 1);
+  const double share = kMostWork / static_cast<double>(link.jobs.size()) / intervals;
+  const double bins = std::max(share / static_cast<double>(levels), std::min(std::sqrt(share), share));
+  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0, kBins);
+}
+
 // All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.
 Demand group_demand(const Link& link, std::span<const std::size_t> group, std::span<const int64_t> shift,
                     bool with_base, Levels levels, int64_t* work) {
@@ -78,8 +89,7 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
   const double intervals = 1.0 + folded_events(sub.turn, edges);
   double peak = 0.0;
   for (const Circle& job : sub.jobs) peak += job.peak;
-  const double bins = std::clamp(static_cast<double>(Limits::max_atoms) / 8.0 / intervals, 8.0, kBins);
-  const double bin = std::max(peak, 1.0) / bins;
+  const double bin = std::max(peak, 1.0) / affordable_bins(link, sub, intervals);
   Limits limits;  // groups were chosen within max_events, and bins keep the levels few
   limits.max_events = std::numeric_limits<int32_t>::max();
   limits.max_levels = std::numeric_limits<int32_t>::max();
@@ -311,11 +321,14 @@ double coupling_bound(const Link& link, double known, Budget& budget) {
 std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
   std::vector<std::vector<std::size_t>> groups;
   std::vector<std::vector<int64_t>> periods;
+  // The more groups, the less each may cost.
+  const double most = static_cast<double>(link.limits.max_events) * static_cast<double>(kGroup) /
+                      static_cast<double>(std::max(kGroup, link.size()));
   const auto fits = [&](const std::vector<std::size_t>& group, const std::vector<int64_t>& period) {
     const std::vector<int64_t> turns = folded_turns(period, std::vector<uint8_t>(period.size(), 1));
     std::vector<std::size_t> edges;
     for (const std::size_t m : group) edges.push_back(link.circle(m).edges.size());
-    return folded_events(turns, edges) <= static_cast<double>(link.limits.max_events);
+    return folded_events(turns, edges) <= most;
   };
   for (std::size_t m = 0; m < link.size(); ++m) {
     bool placed = false;

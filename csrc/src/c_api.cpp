@@ -25,6 +25,7 @@ Found solve_by_groups(const Link& link, Budget& budget) {
   double lower = 0.0;
   const auto groups = foldable_groups(link);
   for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (g > 0 && !budget.left()) break;  // the rest stands at 0
     try {
       const Link sub = link.only(groups[g], g == 0);
       if (!sub.within_limits) continue;

@@ -67,11 +67,13 @@ double Envelope::excess(int64_t radius, int64_t* work) {
   if (base.demand != nullptr) part_.push_back(base);
   double few = 0.0;
   if (excess_of_few(part_, link_.capacity, &few, work)) return few;
+  const int64_t before = *work;
   double left = link_.movable_peak();
   Placed sum = base;
   for (std::size_t m = 0; m < link_.size(); ++m) {
     left -= link_.circle(m).peak;
     sum = together(sum, part_[m], link_.capacity - left, link_.limits, room_[m % 2], work);
+    if (*work - before > Limits::max_sum_work) throw LimitExceeded{};
   }
   return mean_excess(*sum.demand, link_.capacity);
 }
@@ -114,7 +116,8 @@ template <class Over>
 int64_t last_within(int64_t most, double at_zero, const Over& over, Budget& budget) {
   Bracket<Over> at(most, at_zero, over);
   if (at.above() <= 0.0) return most;
-  while (at.width() > std::max<int64_t>(1, at.high() >> 10) && budget.in_time()) {
+  const int64_t most_work = budget.work + Limits::max_sum_work;
+  while (at.width() > std::max<int64_t>(1, at.high() >> 10) && budget.work < most_work && budget.in_time()) {
     const int64_t width = at.width();
     const int64_t from = at.low();
     const double value = at.below();

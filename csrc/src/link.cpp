@@ -26,11 +26,15 @@ void fold_jobs(Link& link) {
   link.folded.clear();
   link.folded.reserve(n);
   try {
+    std::size_t atoms = 0;
     for (std::size_t m = 0; m < n && link.within_limits; ++m) {
       link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
+      atoms += link.folded.back().atoms.size();
+      if (atoms > Limits::max_atoms) throw LimitExceeded{};
     }
   } catch (const LimitExceeded&) {
     link.within_limits = false;
+    link.folded.clear();
   }
 
   // Free and constant jobs: one distribution for the whole circle.
@@ -46,6 +50,7 @@ void fold_jobs(Link& link) {
       Demand sum;
       const Demand one = job.constant() ? always(job.peak) : spread(job, probability);
       add(link.base, one, 0, link.capacity - left, link.limits, sum, &work);
+      if (work > Limits::max_sum_work) throw LimitExceeded{};
       link.base = std::move(sum);
     }
   } catch (const LimitExceeded&) {
@@ -129,12 +134,14 @@ void Link::total(std::span<const int64_t> shift, std::size_t without, Demand& ou
   Demand other;
   const std::size_t sums = size() - (without < size() ? 1 : 0);
   const Demand* sum = &base;
+  const int64_t before = *work;
   std::size_t done = 0;
   for (std::size_t m = 0; m < size(); ++m) {
     if (m == without) continue;
     left -= circle(m).peak;
     Demand& next = (sums - ++done) % 2 == 0 ? out : other;
     add(*sum, folded[m], shift[m], capacity - left, limits, next, work);
+    if (*work - before > Limits::max_sum_work) throw LimitExceeded{};
     sum = &next;
   }
   if (sums == 0) out = base;

@@ -48,6 +48,7 @@ void LocalSearch::kick(double enough, Placed& best) {
 void LocalSearch::greedy(std::span<const std::size_t> order, std::vector<int64_t>& shift) {
   double left = link_.movable_peak();
   Demand sum = link_.base;
+  int64_t sum_work = 0;
   for (const std::size_t m : order) {
     left -= link_.circle(m).peak;
     shift[m] = 0;
@@ -56,7 +57,11 @@ void LocalSearch::greedy(std::span<const std::size_t> order, std::vector<int64_t
       marginal_.build(sum, link_.circle(m), link_.capacity, &budget_.work);
       shift[m] = valleys_[lowest()];
     }
-    add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, demand_, &budget_.work);
+    int64_t work = 0;
+    add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, demand_, &work);
+    budget_.work += work;
+    sum_work += work;
+    if (sum_work > Limits::max_sum_work) throw LimitExceeded{};
     std::swap(sum, demand_);
   }
 }

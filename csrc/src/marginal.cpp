@@ -27,6 +27,9 @@ void Marginal::build(const Demand& demand, const Circle& job, double capacity, i
   lay_arcs();
   const std::size_t n_levels = job.levels.size();
   *work += static_cast<int64_t>(demand.atoms.size() * n_levels + demand.size());
+  // A table of every level at every interval: thousands of each would not fit into memory.
+  if (n_levels * demand.size() > Limits::max_kinks) throw LimitExceeded{};
+  if (n_levels * demand.atoms.size() > static_cast<std::size_t>(Limits::max_sum_work)) throw LimitExceeded{};
   at_.clear();
   if (turn_ != demand.turn) {
     fold_events(demand, capacity);

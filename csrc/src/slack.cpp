@@ -40,10 +40,14 @@ void SlackTable::sum_suffixes(std::span<const int64_t> shift, std::size_t moved)
   double left = 0.0;
   for (const Circle& job : link_.jobs) left += job.peak;
   const std::size_t lowest = few_ && moved == 0 ? 2 : 1;
+  const int64_t before = budget_.work;
+  std::size_t atoms = 0;  // all suffixes are kept
   for (std::size_t m = n; m-- > lowest;) {
     left -= link_.circle(m).peak;
     suffix_[m] = together({&link_.folded[m], shift[m]}, suffix_[m + 1], link_.capacity - left, link_.limits,
                           room_[std::min(m, n - 2) - 1], &budget_.work);
+    atoms += suffix_[m].demand->atoms.size();
+    if (budget_.work - before > Limits::max_sum_work || atoms > 2 * Limits::max_atoms) throw LimitExceeded{};
   }
 }
 
