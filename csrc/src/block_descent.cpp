@@ -5,6 +5,7 @@
 namespace cassini {
 namespace {
 
+constexpr int64_t kFirstAnswer = 4096;      // nodes
 constexpr int64_t kPromise = 48;            // jobs asked after a kick before it must have paid
 constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's turn wins
 
@@ -58,8 +59,9 @@ void place_greedily(BlockState& state, std::span<const std::size_t> order, Budge
   std::vector<int64_t> shift(state.block().n_jobs(), BlockState::kAbsent);
   state.set(shift);
   for (const std::size_t j : order) {
-    // The first answer is worth a few nodes more than there may be.
-    const int64_t to = budget.in_time() && !state.block().places[j].empty() ? state.best(j).shift : 0;
+    // The first answer is worth a few nodes more than there may be; after that what is left stands at 0.
+    const bool affordable = budget.nodes() < kFirstAnswer ? budget.in_time() : budget.left();
+    const int64_t to = affordable && !state.block().places[j].empty() ? state.best(j).shift : 0;
     state.place(j, to);
   }
   shift = state.shift();

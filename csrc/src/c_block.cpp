@@ -56,7 +56,18 @@ struct Wishes {
   const int64_t* own_shift;
 };
 
+// Only ratios of weights matter. A power of two brings the largest near 1, exactly, so that no sum overflows.
+int weight_exponent(const BlockInput& in, const double* weight) {
+  double most = 0.0;
+  for (int64_t i = 0; i < in.n_links; ++i) {
+    require(std::isfinite(weight[i]) && weight[i] > 0.0);
+    most = std::max(most, weight[i]);
+  }
+  return in.n_links > 0 ? std::ilogb(most) : 0;
+}
+
 Block block_of(const BlockInput& in, const Wishes& wishes, std::vector<std::size_t>& origin) {
+  const int exponent = weight_exponent(in, wishes.weight);
   std::vector<BlockLink> out;
   std::size_t first = 0;
   for (int64_t i = 0; i < in.n_links; ++i) {
@@ -70,8 +81,7 @@ Block block_of(const BlockInput& in, const Wishes& wishes, std::vector<std::size
         at.own_shift.push_back(wrap(wishes.own_shift[first + place], link.jobs[place].period));
       }
     }
-    at.weight = wishes.weight[i];
-    require(std::isfinite(at.weight) && at.weight > 0.0);
+    at.weight = std::ldexp(wishes.weight[i], -exponent);
     at.least = link.area_bound();
     if (wishes.upper_bound != nullptr) {
       require(std::isfinite(wishes.upper_bound[i]));

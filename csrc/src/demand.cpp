@@ -41,12 +41,46 @@ void clear(Demand& out, int64_t turn, double weight) {
   out.atoms.clear();
 }
 
-// Sorts the atoms from `first` on and joins equal values.
+bool atom_less(const Atom& x, const Atom& y) {
+  return x.value < y.value || (x.value == y.value && x.weight < y.weight);
+}
+
+// Sorts atoms that ascend piece by piece; begin: where the pieces begin, and the end. Used up.
+void merge_pieces(Atom* atoms, std::vector<std::size_t>& begin) {
+  const std::size_t n = begin.back();
+  std::vector<Atom> scratch(n);
+  Atom* from = atoms;
+  Atom* to = scratch.data();
+  while (begin.size() > 2) {
+    std::size_t kept = 0;
+    for (std::size_t r = 0; r + 1 < begin.size(); r += 2) {
+      const std::size_t middle = begin[r + 1];
+      const std::size_t last = r + 2 < begin.size() ? begin[r + 2] : middle;
+      std::merge(from + begin[r], from + middle, from + middle, from + last, to + begin[r], atom_less);
+      begin[kept++] = begin[r];
+    }
+    begin[kept++] = n;
+    begin.resize(kept);
+    std::swap(from, to);
+  }
+  if (from != atoms) std::copy(from, from + n, atoms);
+}
+
+// Sorts the atoms from `first` on, which ascend in few pieces, and joins equal values.
 void merge_equal(AtomList& atoms, std::size_t first) {
-  const auto less = [](const Atom& x, const Atom& y) {
-    return x.value < y.value || (x.value == y.value && x.weight < y.weight);
-  };
-  if (!std::is_sorted(atoms.begin() + first, atoms.end(), less)) std::sort(atoms.begin() + first, atoms.end(), less);
+  constexpr std::size_t kFew = 256;  // sorted as they stand
+  Atom* const all = atoms.begin() + first;
+  const auto n = static_cast<std::size_t>(atoms.end() - all);
+  if (n > kFew) {
+    std::vector<std::size_t> begin{0};
+    for (std::size_t i = 1; i < n; ++i) {
+      if (atom_less(all[i], all[i - 1])) begin.push_back(i);
+    }
+    begin.push_back(n);
+    merge_pieces(all, begin);
+  } else if (!std::is_sorted(all, atoms.end(), atom_less)) {
+    std::sort(all, atoms.end(), atom_less);
+  }
   std::size_t kept = first;
   for (std::size_t i = first; i < atoms.size(); ++i) {
     if (kept > first && atoms[kept - 1].value == atoms[i].value) {
@@ -107,7 +141,10 @@ struct Range {
 };
 
 // All sums of a level of one and a level of the other, from out.atoms[first] on.
-void sum_levels(const Range& a, const Range& b, double drop, const Limits& limits, Demand& out, std::size_t first) {
+void sum_levels(const Range& one, const Range& two, double drop, const Limits& limits, Demand& out, std::size_t first) {
+  // Few long ascending pieces are quicker to sort than many short ones.
+  const Range& a = one.size() <= two.size() ? one : two;
+  const Range& b = one.size() <= two.size() ? two : one;
   for (const Atom* x = a.first; x != a.last; ++x) {
     const Atom from = *x;
     Atom* to = out.atoms.extend(b.size());

@@ -48,7 +48,7 @@ struct Limits {
   int64_t max_levels = 65536;
   static constexpr std::size_t max_atoms = std::size_t{1} << 22;  // of one Demand; 64 MiB
   static constexpr std::size_t max_kinks = std::size_t{1} << 22;  // of one marginal
-  // Levels touched to add up all jobs once; one scoring must not cost more than a whole search does by default.
+  // Levels touched to add up all jobs once: one score must cost less than a whole search does by default.
   static constexpr int64_t max_sum_work = int64_t{1} << 24;
 };
 

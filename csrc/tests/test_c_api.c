@@ -247,6 +247,72 @@ static void test_block_beyond_limits(void) {
   cassini_free_links(links);
 }
 
+/* The same problem prepared twice is one problem; weights count by their ratios, shifts modulo the period. */
+static void test_block_links_are_told_apart_by_content(void) {
+  static const int64_t twice[2][3] = {{0, 2, 1}, {2, 1, 0}};
+  static const int64_t members[2][6] = {{0, 1, 1, 2, 0, 1}, {1, 2, 0, 1, 0, 1}};
+  /* Prepared problems 0 and 1 are equal, 2 is another; the order in which links are given must not matter. */
+  const int64_t offset[4] = {0, 2, 4, 6};
+  int64_t period[6], first[7], start[6], length[6], rate[6], capacity[3], links_of[2][3];
+  int64_t shift[2][3], own[6];
+  double lower[3], upper[3], weight[2][3];
+  int32_t link_status[3];
+  cassini_links* links = NULL;
+  cassini_block_result result[2];
+  int i, k;
+  for (i = 0; i < 6; ++i) {
+    const int from = i < 2 ? i : i - 2;
+    period[i] = block_periods[from], start[i] = block_starts[from], length[i] = block_lengths[from];
+    rate[i] = block_rates[from], first[i] = i;
+    own[i] = i % 2 == 0 ? INT64_MAX : INT64_MIN;
+  }
+  first[6] = 6;
+  for (i = 0; i < 3; ++i) capacity[i] = 50 * GBPS;
+  CHECK(cassini_prepare_links(3, offset, period, first, start, length, rate, capacity, NULL, &links, link_status) ==
+        CASSINI_OK);
+  memcpy(links_of, twice, sizeof links_of);
+  for (k = 0; k < 2; ++k) {
+    for (i = 0; i < 3; ++i) weight[k][i] = 1e308;
+    memset(&result[k], 0, sizeof result[k]);
+    result[k].size = (int64_t)sizeof result[k];
+    CHECK(cassini_solve_block(links, 3, job_period, 3, links_of[k], members[k], weight[k], NULL, own, NULL, NULL, 1,
+                              NULL, shift[k], lower, upper, &result[k]) == CASSINI_OK);
+    CHECK(isfinite(result[k].score) && fabs(result[k].score - (lower[0] + lower[1] + lower[2]) / 3.0) < 1e-12);
+  }
+  CHECK(memcmp(shift[0], shift[1], sizeof shift[0]) == 0);
+  CHECK(memcmp(&result[0], &result[1], sizeof result[0]) == 0);
+  cassini_free_links(links);
+}
+
+/* Thousands of levels at thousands of intervals, and thousands of levels of many jobs: bounded time and memory. */
+static void test_hostile_sizes(void) {
+  enum { PHASES = 18000, JOBS = 300 };
+  static int64_t start[2 * PHASES], length[2 * PHASES], rate[2 * PHASES];
+  static int64_t period[JOBS], offset[JOBS + 1], shift[JOBS], slack[JOBS];
+  static uint8_t is_free[JOBS];
+  const int64_t step = 14000;
+  int64_t hold = -1, i;
+  double lower = 2.0, upper = -2.0;
+  cassini_result result;
+  for (i = 0; i < 2 * PHASES; ++i) {
+    start[i] = i % PHASES * step, length[i] = step / 3 + i % 97, rate[i] = 1000 + i;
+  }
+  period[0] = period[1] = PHASES * step;
+  offset[1] = PHASES, offset[2] = 2 * PHASES;
+  CHECK(cassini_evaluate_link(2, period, offset, start, length, rate, 20000, shift, NULL, &lower, &upper, slack, &hold,
+                              is_free) == CASSINI_OK);
+  CHECK(lower <= upper && hold >= 0 && hold <= slack[0]);
+  for (i = 0; i < JOBS; ++i) {
+    period[i] = 1100000 * (101 + 2 * i), offset[i] = i;
+    start[i] = 0, length[i] = period[i] / 2 + 100000 * (i % 11), rate[i] = 1 + i % 32;
+  }
+  offset[JOBS] = JOBS;
+  result.size = (int64_t)sizeof result;
+  CHECK(cassini_solve_link(JOBS, period, offset, start, length, rate, 1000, NULL, shift, slack, is_free, &result) ==
+        CASSINI_OK);
+  CHECK(result.score_lower <= result.score_upper && result.score_lower <= result.upper_bound);
+}
+
 static void test_bad_block_calls(void) {
   cassini_links* links = prepared();
   int64_t shift[3] = {-7, -7, -7};
@@ -317,6 +383,8 @@ int main(void) {
   test_bad_calls();
   test_block();
   test_block_beyond_limits();
+  test_block_links_are_told_apart_by_content();
+  test_hostile_sizes();
   test_bad_block_calls();
   printf("%d failed checks\n", failures);
   return failures == 0 ? 0 : 1;

@@ -121,8 +121,8 @@ CASSINI_API int32_t cassini_default_options(cassini_options* options);
  *   is_free  [n_jobs]  out         1 for a job whose shift does not matter (F1b), else 0
  *   result   [1]       in, out     result->size must be set
  *
- * Beyond max_events or max_levels the answer is certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where
- * the bounds happen to meet. Out of nodes or time, slack and hold may be less than there is, never more.
+ * Beyond max_events or max_levels, or where adding up all jobs once touches more than 2^24 demand levels, the answer is
+ * certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where the bounds happen to meet. Out of nodes or time, slack and hold may be less than there is, never more.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: exponential in n_jobs at worst, bounded by node_limit. */
 CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
                                        const int64_t* phase_start, const int64_t* phase_length,
@@ -136,8 +136,9 @@ CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, co
  *   score_upper  [1]  out
  *   slack        [n_jobs]  out     ticks; the largest continuous move of this job alone, the same both ways, the others
  *                                  held, that keeps the score within slack_tolerance; at most period/2. Less where
- *                                  more kinks lie on the way than can be read (hundreds of phases). May be null
- *                                  together with hold: then neither is computed.
+ *                                  more kinks lie on the way than can be read (hundreds of phases); 0 where adding up
+ *                                  demand costs too much (thousands of levels). May be null together with hold: then
+ *                                  neither is computed.
  *   hold         [1]  out          ticks; certified: any simultaneous moves of at most this keep the same promise
  *   is_free      [n_jobs]  out     may be null
  *
@@ -228,7 +229,7 @@ CASSINI_API void cassini_free_links(cassini_links* links);
  *                                  no job twice on a link
  *   weight       [n_links]         above 0, finite; links that pose the same problem to the same jobs can be one link
  *   upper_bound  [n_links]         no shifts of this link alone score more; may be null: what its demand allows
- *   own_shift    [n_members]       ticks; good shifts for each link alone, to begin from; may be null
+ *   own_shift    [n_members]       ticks, any integers; good shifts for each link alone, to begin from; may be null
  *   start        [n_jobs]          ticks; shifts to begin from, and never to score less than; may be null
  *   dirty        [n_jobs]          with start: 0 for jobs on whose links nothing changed since start was found; only what
  *                                  is near the others is searched. May be null: all are looked at
