@@ -208,7 +208,8 @@ typedef struct cassini_block_result {
  *   status       [n_links]  out    CASSINI_OK, or why this link cannot be used; the others can all the same
  *
  * Of the options resolution, cancel and the limits are read. Returns EINVAL only where the call itself makes no sense.
- * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link; a few kB of memory each. */
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link, a few kB of memory
+ * each; for two jobs alone O(product of their edges) of both. */
 CASSINI_API int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
                                           const int64_t* phase_offset, const int64_t* phase_start,
                                           const int64_t* phase_length, const int64_t* phase_rate,
@@ -242,9 +243,10 @@ CASSINI_API void cassini_free_links(cassini_links* links);
  *   score_upper  [n_links]  out
  *   result       [1]       in, out result->size must be set
  *
- * A link beyond the limits of folding does not guide the search, but is scored and counts. Blocks of up to
- * CASSINI_MAX_PROOF_JOBS jobs are searched exhaustively within node_limit, larger ones by local search alone: then
- * the difference between upper_bound and score is the certified gap.
+ * A link beyond the limits of folding does not guide the search, but is scored and counts: such a link, and only such a
+ * one, can make the answer score less than start, or lose by being centred. Blocks of up to CASSINI_MAX_PROOF_JOBS
+ * jobs are searched exhaustively within node_limit, larger ones by local search alone: then the difference between
+ * upper_bound and score is the certified gap.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: bounded by node_limit, but for one look at every link. */
 #define CASSINI_MAX_PROOF_JOBS ((int64_t)12)
 CASSINI_API int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const int64_t* period,
