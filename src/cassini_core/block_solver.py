@@ -20,6 +20,7 @@ from .prepared_link import kernel_options
 __all__ = ["BlockSolver", "LinkScore", "SolvedBlock", "Start"]
 
 _Int64 = npt.NDArray[np.int64]
+_Key = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class BlockSolver:
         self._budget = budget
         self._preparing = threading.Lock()
         # Candidates of one round differ in few links: most stand at shifts at which they were seen before.
-        self._seen: dict[tuple[int, tuple[int, ...]], LinkScore] = {}
+        self._seen: dict[_Key, LinkScore] = {}
 
     def solve(
         self,
@@ -147,10 +148,10 @@ class BlockSolver:
         keys = self._keys(links, shift)
         new = {key: link for key, link in zip(keys, links, strict=True) if key not in self._seen}
         if new:
-            self._seen.update(zip(new, self._evaluate(list(new.values()), shift), strict=True))
+            self._seen.update(self._evaluate(new))
         return [self._seen[key] for key in keys]
 
-    def _keys(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[tuple[int, tuple[int, ...]]]:
+    def _keys(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[_Key]:
         """Link problem, and how its jobs stand to the first of them: a common turn changes nothing."""
         period = self._period
         keys = []
@@ -159,14 +160,15 @@ class BlockSolver:
             keys.append((link.problem.index, tuple([(shift[job] - first) % period[job] for job in link.jobs])))
         return keys
 
-    def _evaluate(self, links: Sequence[SharedLink], shift: Mapping[str, int]) -> list[LinkScore]:
-        jobs = _jobs(links)
-        period, problem, member = self._arrays(links, jobs)
+    def _evaluate(self, links: Mapping[_Key, SharedLink]) -> dict[_Key, LinkScore]:
+        # Each link as its key says, with jobs of its own: not turned as in the candidate that asked first, of which the
+        # last digits would tell.
+        jobs = [job for link in links.values() for job in link.jobs]
         seen = self._prepared().evaluate_block(
-            period,
-            problem,
-            member,
-            shift=np.array([shift[job] for job in jobs], dtype=np.int64),
+            np.array([self._period[job] for job in jobs], dtype=np.int64),
+            np.array([index for index, _ in links], dtype=np.int64),
+            np.arange(len(jobs), dtype=np.int64),
+            shift=np.array([ticks for _, stands in links for ticks in stands], dtype=np.int64),
             options=self._options,
             cancel=self.cancel,
         )
@@ -177,7 +179,7 @@ class BlockSolver:
         assert hold is not None
         slacks = iter(slack.tolist())
         each = zip(links, lower.tolist(), upper.tolist(), hold.tolist(), strict=True)
-        return [LinkScore(low, high, tuple(next(slacks) for _ in link.jobs), least) for link, low, high, least in each]
+        return {key: LinkScore(low, high, tuple(next(slacks) for _ in key[1]), least) for key, low, high, least in each}
 
     def _arrays(self, links: Sequence[SharedLink], jobs: Sequence[str]) -> tuple[_Int64, _Int64, _Int64]:
         """Periods of ``jobs``; the problem of each link; which of ``jobs`` stands at each place of each link."""
