@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 
 from .link_catalog import Placement
-from .link_pool import Deadline
+from .link_pool import Deadline, canceling_pool
 from .shifts import PlacementAnswer, Round, Strategy, answer_placement
 
 __all__ = ["answer_again", "answer_placements"]
@@ -56,21 +56,16 @@ def answer_placements(
     def answer(place: int) -> PlacementAnswer:
         return answer_placement(placements[place], context, None if deadline.passed() else strategy)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="cassini-candidate") as pool:
-        try:
-            rest = list(order)
-            while rest and not any(one.shift for one in answers.values()):
-                place = rest.pop(0)
-                answers[place] = pool.submit(answer_placement, placements[place], context, strategy).result()
-                progress(len(answers))
-            futures = {pool.submit(answer, place): place for place in rest}
-            for future in as_completed(futures):
-                answers[futures[future]] = future.result()  # the first failure ends the ranking
-                progress(len(answers))
-        except BaseException:
-            context.blocks.cancel[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with canceling_pool(threads, "cassini-candidate", context.blocks.cancel) as pool:
+        rest = list(order)
+        while rest and not any(one.shift for one in answers.values()):
+            place = rest.pop(0)
+            answers[place] = pool.submit(answer_placement, placements[place], context, strategy).result()
+            progress(len(answers))
+        futures = {pool.submit(answer, place): place for place in rest}
+        for future in as_completed(futures):
+            answers[futures[future]] = future.result()  # the first failure ends the ranking
+            progress(len(answers))
     return [answers[place] for place in range(len(placements))]
 
 
@@ -97,11 +92,6 @@ def answer_again(
         answer = answers[place]
         return answer if deadline.passed() else answer_placement(answer.placement, context, strategy_of(answer))
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="cassini-candidate") as pool:
-        try:
-            for place, answer in zip(places, pool.map(again, places), strict=True):
-                answers[place] = answer
-        except BaseException:
-            context.blocks.cancel[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with canceling_pool(threads, "cassini-candidate", context.blocks.cancel) as pool:
+        for place, answer in zip(places, pool.map(again, places), strict=True):
+            answers[place] = answer

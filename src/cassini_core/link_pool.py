@@ -7,8 +7,9 @@ counted in nodes: the answers do not depend on the number of threads. Only a dea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from .link_catalog import LinkProblem
 from .prepared_link import LinkAnswer
 
-__all__ = ["Budget", "Deadline", "SolvedLink", "solve_problems"]
+__all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
 
 
 FIRST_NODES = 300
@@ -69,6 +70,19 @@ class SolvedLink:
         return tuple(np.flatnonzero(~self.answer.free).tolist())
 
 
+@contextmanager
+def canceling_pool(threads: int, name: str, cancel: npt.NDArray[np.int32]) -> Iterator[ThreadPoolExecutor]:
+    """A thread pool; on any exception ``cancel`` is set, and what was not begun is dropped."""
+    with ThreadPoolExecutor(threads, thread_name_prefix=name) as pool:
+        try:
+            yield pool
+        except BaseException:
+            # The kernel looks at this now and then; leaving the pool then waits for its threads, not for their answers.
+            cancel[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
 def solve_problems(
     problems: Sequence[LinkProblem],
     budget: Budget,
@@ -108,23 +122,17 @@ def solve_problems(
         return []
     cancel = np.zeros(1, dtype=np.int32)
     solved: dict[int, SolvedLink] = {}
-    with ThreadPoolExecutor(min(threads, len(problems)), thread_name_prefix="cassini-link") as pool:
-        try:
-            todo = list(range(len(problems)))
-            for limit in _node_limits(budget, deadline):
-                stage = replace(budget, node_limit=limit)
-                futures = {
-                    pool.submit(_solve_some, [problems[k] for k in some], stage, deadline, cancel): some
-                    for some in _shares(todo, threads)
-                }
-                last = limit == budget.node_limit
-                _collect(futures, solved, len(problems) - len(todo) if last else 0, progress)
-                todo = [k for k in todo if (answer := solved[k].answer) is not None and answer.stopped_by == "nodes"]
-        except BaseException:
-            # The kernel looks at this now and then; leaving the pool then waits for its threads, not for their answers.
-            cancel[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with canceling_pool(min(threads, len(problems)), "cassini-link", cancel) as pool:
+        todo = list(range(len(problems)))
+        for limit in _node_limits(budget, deadline):
+            stage = replace(budget, node_limit=limit)
+            futures = {
+                pool.submit(_solve_some, [problems[k] for k in some], stage, deadline, cancel): some
+                for some in _shares(todo, threads)
+            }
+            last = limit == budget.node_limit
+            _collect(futures, solved, len(problems) - len(todo) if last else 0, progress)
+            todo = [k for k in todo if (answer := solved[k].answer) is not None and answer.stopped_by == "nodes"]
     return [solved[k] for k in range(len(problems))]
 
 
