@@ -9,7 +9,7 @@ import placements
 import pytest
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, rank
-from cassini_core.joint import LARGE_LINKS
+from cassini_core.near_anchor import LARGE_LINKS
 from cassini_core.node_limits import AUTO, block_limit, link_limit
 from cassini_core.problem_file import ranking_to_json
 

@@ -23,40 +23,49 @@ def loads_of(candidate: Candidate) -> dict[str, Members]:
     return {link: tuple(sorted(members.items())) for link, members in carried.items()}
 
 
+def common_loads(table: RouteTable) -> dict[str, Members]:
+    return dict(table.loads[: table.n_common])
+
+
 @given(rounds(max_candidates=6))
 def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem) -> None:
     table = RouteTable(problem.candidates)
     seen = set()
     for place, candidate in enumerate(problem.candidates):
-        own = table.own_loads(place)
-        assert all(table.common_loads().get(link, ()) != members for link, members in own.items())
-        merged = {**table.common_loads(), **own}
-        assert {link: members for link, members in merged.items() if members} == loads_of(candidate)
+        dropped, added = table.differences[place]
+        assert set(dropped) <= set(range(table.n_common))
+        assert set(added).isdisjoint(range(table.n_common))
+        kept = [k for k in range(table.n_common) if k not in dropped]
+        loads = [table.loads[k] for k in (*kept, *added)]
+        assert dict(loads) == loads_of(candidate)
+        assert len(dict(loads)) == len(loads)
+        assert table.placed[place] == tuple(sorted(candidate.routes))
         seen |= loads_of(candidate).items()
-    assert seen <= table.distinct_loads() <= seen | set(table.common_loads().items())
+    assert len(set(table.loads)) == len(table.loads)
+    assert seen <= set(map(tuple, table.loads)) <= seen | common_loads(table).items()
 
 
 @given(rounds(max_candidates=6), st.randoms(use_true_random=False))
 def test_the_common_placement_holds_most_frequent_routes_and_order_plays_no_part(
     problem: Problem, rng: random.Random
 ) -> None:
-    common = RouteTable(problem.candidates).common_loads()
+    common = common_loads(RouteTable(problem.candidates))
     for job in {job for candidate in problem.candidates for job in candidate.routes}:
         routes = [candidate.routes.get(job, {}) for candidate in problem.candidates]
         counts = Counter(frozenset(route.items()) for route in routes)
         held = frozenset((link, dict(members)[job]) for link, members in common.items() if job in dict(members))
         assert held in counts or not held
     shuffled = rng.sample(problem.candidates, len(problem.candidates))
-    assert RouteTable(shuffled).common_loads() == common
+    assert common_loads(RouteTable(shuffled)) == common
 
 
 def test_the_most_frequent_route_is_common() -> None:
     routes: list[dict[str, list[str]]] = [{"a": ["x"]}, {"a": ["y"]}, {"a": ["y"], "b": ["x"]}, {"b": []}]
     table = RouteTable([Candidate(f"c{k}", route) for k, route in enumerate(routes)])
-    assert table.common_loads() == {"y": (("a", 1.0),)}
-    assert table.own_loads(0) == {"x": (("a", 1.0),), "y": ()}
-    assert table.own_loads(1) == {}
-    assert table.own_loads(3) == {"y": ()}
+    assert common_loads(table) == {"y": (("a", 1.0),)}
+    own = [[table.loads[k] for k in difference.added] for difference in table.differences]
+    assert own == [[("x", (("a", 1.0),))], [], [("x", (("b", 1.0),))], []]
+    assert [difference.dropped for difference in table.differences] == [(0,), (), (), (0,)]
 
 
 @given(rounds(max_candidates=6))
@@ -72,4 +81,5 @@ def test_candidates_read_together_are_as_each_by_itself(problem: Problem) -> Non
 
 
 def test_no_candidates_at_all() -> None:
-    assert RouteTable([]).common_loads() == {}
+    table = RouteTable([])
+    assert (table.loads, table.differences, table.n_common) == ([], [], 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassini_core import Candidate, Problem, RankedCandidate, rank
-from cassini_core.aggregate import aggregate_named
+from cassini_core.aggregate import Crossings, aggregate_named
 from cassini_core.periods import lengthen
 from cassini_core.units import ticks_from_ms
 
@@ -128,7 +128,7 @@ def _ranked(
     One that could not win, and was left with a bound only, is ranked alone, on jobs that have their paces already.
     """
     answer = rank(
-        problem, loops=options.loops, node_limit=options.node_limit, period_tolerance=period_tolerance, threads=1
+        problem, exhaustive=True, loops=options.loops, node_limit=options.node_limit, period_tolerance=period_tolerance, threads=1
     )
     found = {one.id: one for one in answer.candidates}
     paced = [lengthen(job, ticks_from_ms(answer.paces_ms[job.id])) for job in problem.jobs]
@@ -151,7 +151,8 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
     for job, route in routes.items():
         for link_id in route:
             on_link.setdefault(link_id, []).append(job)
-    return aggregate_named(name)(scores, [on_link[link.id] for link in one.links], routes.keys())
+    crossings = Crossings.of([on_link[link.id] for link in one.links], routes.keys())
+    return aggregate_named(name)(np.array(scores, dtype=np.float64), lambda: crossings)
 
 
 def _first(ranked: Sequence[RankedCandidate], predicted: Sequence[float], problem: Problem) -> int:

@@ -9,16 +9,45 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import InputError, shown
 
-__all__ = ["Aggregate", "aggregate_named", "mean"]
+__all__ = ["Aggregate", "Crossings", "aggregate_named", "mean"]
 
-Aggregate = Callable[[Sequence[float], Sequence[Sequence[str]], Collection[str]], float]
-"""``aggregate(scores, jobs_on_link, placed_jobs)``: one score and the ids of the jobs per shared link."""
+_Float64 = npt.NDArray[np.float64]
+
+
+class Crossings(NamedTuple):
+    """Which jobs cross the shared links of one candidate.
+
+    ``job[first[i]:first[i + 1]]`` are numbers, below ``n_jobs``, of the jobs on link ``i``; the last link's go to the
+    end. ``n_placed`` jobs have a place in the candidate, those without a shared link included.
+    """
+
+    first: npt.NDArray[np.int64]
+    job: npt.NDArray[np.int64]
+    n_jobs: int
+    n_placed: int
+
+    @classmethod
+    def of(cls, jobs: Sequence[Sequence[str]], placed: Collection[str]) -> Crossings:
+        """From the ids of the jobs on each link, and of all jobs that have a place."""
+        number = {job: k for k, job in enumerate(sorted({job for on_link in jobs for job in on_link}))}
+        ends = np.cumsum([0, *map(len, jobs)], dtype=np.int64)
+        members = np.array([number[job] for on_link in jobs for job in on_link], dtype=np.int64)
+        return cls(ends[:-1], members, len(number), len(placed))
+
+    def jobs_per_link(self) -> npt.NDArray[np.int64]:
+        """How many jobs cross each link."""
+        return np.diff(self.first, append=len(self.job))
+
+
+Aggregate = Callable[[_Float64, Callable[[], Crossings]], float]
+"""``aggregate(scores, crossings)``, one score per shared link; ``crossings()`` is asked only where jobs matter."""
 
 _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)", re.ASCII)
 
@@ -53,26 +82,28 @@ def aggregate_named(name: Any) -> Aggregate:
     raise InputError(f"aggregate: expected 'mean', 'min', 'per_job' or a percentile 'p0' to 'p100', got {shown(name)}")
 
 
-def mean(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
+def mean(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
     """The paper's: all shared links count alike."""
     # fsum is exact: the mean does not depend on the order of the links.
-    return math.fsum(scores) / len(scores) if scores else 1.0
+    return math.fsum(scores.tolist()) / len(scores) if len(scores) else 1.0
 
 
-def _minimum(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
-    return min(scores, default=1.0)
+def _minimum(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    return float(scores.min(initial=1.0))
 
 
 def _percentile(percent: float) -> Aggregate:
-    def percentile(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
-        return float(np.percentile(scores, percent)) if scores else 1.0
+    def percentile(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+        return float(np.percentile(scores, percent)) if len(scores) else 1.0
 
     return percentile
 
 
-def _per_job(scores: Sequence[float], jobs: Sequence[Sequence[str]], placed: Collection[str]) -> float:
-    worst = dict.fromkeys(placed, 1.0)
-    for score, on_link in zip(scores, jobs, strict=True):
-        for job in on_link:
-            worst[job] = min(worst[job], score)
-    return math.fsum(worst.values()) / len(worst) if worst else 1.0
+def _per_job(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    crossing = crossings()
+    if not crossing.n_placed:
+        return 1.0
+    worst = np.ones(crossing.n_jobs)
+    np.minimum.at(worst, crossing.job, np.repeat(scores, crossing.jobs_per_link()))
+    below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared link
+    return math.fsum([*below.tolist(), float(crossing.n_placed - len(below))]) / crossing.n_placed

@@ -10,16 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from .affinity import Block, affinity_graph, bfs_time_shifts, blocks, surely_has_loop
-from .block_solver import Start
+from .affinity import Block, affinity_graph, bfs_time_shifts, blocks
 from .link_catalog import Placement
 from .merged_links import MergedLink, merge_links
-from .shifts import Anchor, Composition, Round
+from .shifts import Composition, Round
 
-__all__ = ["LARGE_LINKS", "improve_jointly", "is_large", "solve_jointly"]
-
-LARGE_LINKS = 64
-"""With more distinct shared links a placement is not taken apart, but searched from the common one's shifts."""
+__all__ = ["solve_jointly"]
 
 
 def solve_jointly(placement: Placement, context: Round) -> Composition:
@@ -31,11 +27,8 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
 
     Notes
     -----
-    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes. A placement of more than
-    ``LARGE_LINKS`` links is one block, if the round has an anchor: no graph is built for it.
+    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes.
     """
-    if context.anchor is not None and is_large(placement):
-        return _near_anchor(placement, context, context.anchor)
     merged = {group.ids[0]: group for group in merge_links(placement.shared)}
     time_shifts = context.time_shifts([group.link for group in merged.values()], keep_free=False)
     found = blocks(affinity_graph(time_shifts))
@@ -47,25 +40,6 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
     lost = math.fsum(loss for _, loss in parts)
     own = math.fsum(context.solved[link.problem.index].upper_bound for link in placement.shared)
     return Composition("joint", shift, (own - lost) / len(placement.shared))
-
-
-def is_large(placement: Placement) -> bool:
-    """Whether a placement has many shared links, and surely a loop: counting is enough to see that."""
-    return len(placement.shared) > LARGE_LINKS and surely_has_loop({link.id: link.jobs for link in placement.shared})
-
-
-def improve_jointly(placement: Placement, context: Round, shift: Mapping[str, int], effort: int) -> Composition:
-    """The answer of a large placement searched further, everywhere, and its jobs moved to where slack grows."""
-    start = Start(shift, frozenset(shift))
-    answer = context.blocks.solve(placement.shared, start=start, centred=True, effort=effort)
-    return Composition("joint", answer.shift, answer.upper_bound)
-
-
-def _near_anchor(placement: Placement, context: Round, anchor: Anchor) -> Composition:
-    """All links as one block, from the shifts of the common placement: only what is near a difference is searched."""
-    start = Start(anchor.shift, anchor.changed(placement))
-    answer = context.blocks.solve(placement.shared, start=start, centred=False)
-    return Composition("joint", answer.shift, answer.upper_bound)
 
 
 def _solved(

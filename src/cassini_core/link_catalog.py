@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .errors import InputError
 from .model import Candidate, Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
-from .route_table import Members, RouteTable
+from .route_table import Load, Members, RouteTable
 from .units import kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
@@ -101,21 +101,27 @@ class LinkProblem:
 class SharedLink:
     """A physical link that several jobs with demand there cross.
 
-    ``jobs[i]`` is the job that stands at place ``i`` of ``problem``.
+    ``jobs[i]`` is the job that stands at place ``i`` of ``problem``; ``index`` is its place in
+    :attr:`LinkCatalog.shared`.
     """
 
     id: str
     capacity_gbps: float
     jobs: tuple[str, ...]
     problem: LinkProblem
+    index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Placement:
-    """A candidate seen from its links: shared ones by id, all placed jobs, and what is odd about the others."""
+    """A candidate seen from its links: shared ones by id, all placed jobs, and what is odd about the others.
+
+    ``links`` are the indices of ``shared``, in its order.
+    """
 
     id: str
     placed: tuple[str, ...]
+    links: npt.NDArray[np.int64]
     shared: tuple[SharedLink, ...]
     warnings: tuple[str, ...]
 
@@ -124,12 +130,15 @@ class Placement:
         return sorted({job for link in self.shared for job in link.jobs})
 
 
-_Load = tuple[SharedLink | None, str | None]
-_NOTHING: _Load = (None, None)
+class _Reading(NamedTuple):
+    """What a load turned out to be: shared by several jobs, odd, or neither."""
+
+    shared: SharedLink | None
+    warning: str | None
 
 
 class LinkCatalog:
-    """Reads placements and collects their link problems, each once.
+    """Reads placements and collects their shared links and link problems, each once.
 
     Parameters
     ----------
@@ -140,17 +149,19 @@ class LinkCatalog:
     ----------
     problems : list of LinkProblem
         All problems met so far.
+    shared : list of SharedLink
+        All shared links met so far: a link once for every set of jobs that it carries somewhere.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problems: list[LinkProblem] = []
+        self.shared: list[SharedLink] = []
         self._jobs: Mapping[str, Job] = {job.id: job for job in problem.jobs}
         self._links: Mapping[str, Link] = {link.id: link for link in problem.links}
         self._by_content: dict[tuple[int, tuple[Demand, ...]], LinkProblem] = {}
-        # What a link carries is looked up before it is read: most candidates differ in few links.
         self._demands: dict[tuple[str, float], Demand] = {}
         self._scaled: dict[tuple[Demand, int], Demand] = {}
-        self._loads: dict[tuple[str, Members], _Load] = {}
+        self._readings: dict[Load, _Reading] = {}
 
     def placements(self, candidates: Sequence[Candidate], routes: RouteTable | None = None) -> list[Placement]:
         """The shared links of each candidate.
@@ -174,42 +185,43 @@ class LinkCatalog:
 
         Notes
         -----
-        O(links, and what differs from the common placement) per candidate.
+        O(distinct loads), and O(shared links) in whole arrays per candidate.
         """
         routes = RouteTable(candidates) if routes is None else routes
-        common = self._common(routes)
-        return [
-            self._placement(candidate, routes.own_loads(place), common) for place, candidate in enumerate(candidates)
-        ]
+        readings = [self._reading(load) for load in routes.loads]
+        rank = {link: k for k, link in enumerate(sorted({load.link for load in routes.loads}))}
+        order = _int64([rank[load.link] for load in routes.loads])
+        index = _int64([-1 if reading.shared is None else reading.shared.index for reading in readings])
+        odd = [k for k, reading in enumerate(readings) if reading.warning is not None]
+        shared = np.array([*self.shared, None], dtype=object)[:-1]  # one more, or an empty one would be of numbers
+        common = np.arange(routes.n_common)
+        odd_common = [k for k in odd if k < routes.n_common]
+        odd_own = set(odd).difference(odd_common)
+        placements = []
+        for candidate, placed, (dropped, added) in zip(candidates, routes.placed, routes.differences, strict=True):
+            loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
+            loads = loads[np.argsort(order[loads])]
+            links = index[loads]
+            links = links[links >= 0]
+            strange = [*(k for k in odd_common if k not in dropped), *(k for k in added if k in odd_own)]
+            warnings = [readings[k].warning for k in sorted(strange, key=lambda k: int(order[k]))]
+            placements.append(
+                Placement(candidate.id, placed, links, tuple(shared[links].tolist()), tuple(filter(None, warnings)))
+            )
+        return placements
 
     def common_links(self, routes: RouteTable) -> list[SharedLink]:
         """The shared links of the common placement of ``routes``, by id."""
-        return [shared for shared, _ in self._common(routes).values() if shared is not None]
+        readings = [self._reading(load) for load in routes.loads[: routes.n_common]]
+        return [reading.shared for reading in readings if reading.shared is not None]
 
-    def _common(self, routes: RouteTable) -> dict[str, _Load]:
-        return {link: self._load(link, members) for link, members in routes.common_loads().items()}
+    def _reading(self, load: Load) -> _Reading:
+        reading = self._readings.get(load)
+        if reading is None:
+            reading = self._readings[load] = _Reading(*self._read(self._links[load.link], load.members))
+        return reading
 
-    def _placement(self, candidate: Candidate, own: Mapping[str, Members], common: Mapping[str, _Load]) -> Placement:
-        loads = dict(common)
-        loads.update((link, self._load(link, members)) for link, members in own.items())
-        if len(loads) > len(common):
-            loads = dict(sorted(loads.items()))
-        return Placement(
-            candidate.id,
-            tuple(sorted(candidate.routes)),
-            tuple(shared for shared, _ in loads.values() if shared is not None),
-            tuple(warning for _, warning in loads.values() if warning is not None),
-        )
-
-    def _load(self, link_id: str, members: Members) -> _Load:
-        if not members:
-            return _NOTHING
-        load = self._loads.get((link_id, members))
-        if load is None:
-            load = self._loads[link_id, members] = self._read(self._links[link_id], members)
-        return load
-
-    def _read(self, link: Link, members: Members) -> _Load:
+    def _read(self, link: Link, members: Members) -> tuple[SharedLink | None, str | None]:
         demands = {job: self._demand(job, multiplier) for job, multiplier in members}
         demands = {job: demand for job, demand in demands.items() if demand.phases}
         capacity = kbps_from_gbps(link.capacity_gbps)
@@ -241,7 +253,9 @@ class LinkCatalog:
             problem = LinkProblem(len(self.problems), *content)
             self._by_content[content] = problem
             self.problems.append(problem)
-        return SharedLink(link.id, link.capacity_gbps, tuple(order), problem)
+        shared = SharedLink(link.id, link.capacity_gbps, tuple(order), problem, len(self.shared))
+        self.shared.append(shared)
+        return shared
 
     def _scaled_down(self, demand: Demand, divisor: int) -> Demand:
         scaled = self._scaled.get((demand, divisor))

@@ -41,9 +41,8 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
         return Composition("tree", bfs_time_shifts(graph, context.period))
     if all_proven:
         shift = bfs_time_shifts(graph, context.period)
-        reached = context.blocks.evaluate([group.link for group in merged], shift)
-        bounds = [context.solved[group.link.problem.index].upper_bound for group in merged]
-        if all(found.lower >= bound - TOLERANCE for found, bound in zip(reached, bounds, strict=True)):
+        reached = context.evaluator.evaluate(placement.links, context.flat.shifts(shift)).lower
+        if (reached >= context.bound[placement.links] - TOLERANCE).all():
             return Composition("consistent", shift)
     return Composition("discarded")
 

@@ -33,6 +33,7 @@ class RankOptions:
 
     strategy: Strategy
     aggregate: Aggregate
+    top: int | None
     period_tolerance: float
     threads: int
     deadline_s: float | None
@@ -57,6 +58,8 @@ def checked_options(
     *,
     loops: Any,
     aggregate: Any,
+    top: Any,
+    exhaustive: Any,
     period_tolerance: Any,
     threads: Any,
     deadline_s: Any,
@@ -77,11 +80,15 @@ def checked_options(
         raise InputError(f"problem: expected a Problem, got {shown(problem)}")
     if progress is not None and not callable(progress):
         raise InputError(f"progress: expected None or a callable, got {shown(progress)}")
+    if not isinstance(exhaustive, bool):
+        raise InputError(f"exhaustive: expected True or False, got {shown(exhaustive)}")
+    first = _count(top, "top")
     return RankOptions(
         strategy=_strategy(loops),
         aggregate=aggregate_named(aggregate),
+        top=None if exhaustive else first,
         period_tolerance=_at_least_zero(period_tolerance, "period_tolerance"),
-        threads=_usable_cpus() if threads is None else _count(threads, "threads"),
+        threads=_usable_cpus() if threads is None else _count(threads, "threads", "None or "),
         deadline_s=None if deadline_s is None else _at_least_zero(deadline_s, "deadline_s", none="None or "),
         node_limit=_node_limit(node_limit, "node_limit"),
         block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
@@ -118,13 +125,13 @@ def _count(value: Any, what: str, words: str = "") -> int:
         number = 0
     if 1 <= number < _INT64_END:
         return number
-    raise InputError(f"{what}: expected {words}None or a whole number of at least 1, got {shown(value)}")
+    raise InputError(f"{what}: expected {words}a whole number of at least 1, got {shown(value)}")
 
 
 def _node_limit(value: Any, what: str) -> NodeLimit:
     if value is None:
         return None
-    return AUTO if isinstance(value, str) and value == AUTO else _count(value, what, "'auto', ")
+    return AUTO if isinstance(value, str) and value == AUTO else _count(value, what, "'auto', None or ")
 
 
 def _usable_cpus() -> int:

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from .aggregate import Aggregate, mean
-from .block_solver import BlockSolver
-from .candidate_pool import answer_again, answer_placements
-from .joint import improve_jointly, is_large, solve_jointly
-from .link_catalog import LinkCatalog, Placement, SharedLink
+from .candidate_answers import answer_candidates
+from .link_catalog import LinkCatalog
 from .link_pool import Deadline, SolvedLink, solve_problems
-from .model import LinkScore, Problem, RankedCandidate, Ranking
+from .model import Problem, RankedCandidate, Ranking
 from .node_limits import AUTO, NodeLimit
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
+from .ranked_entries import Entry
 from .route_table import RouteTable
-from .shifts import TOLERANCE, Anchor, PlacementAnswer, Round, Strategy
-from .units import ms_from_ticks, ticks_from_ms
+from .shifts import TOLERANCE, Round
+from .units import ticks_from_ms
 
 __all__ = ["rank"]
-
-ANCHOR_EFFORT = 200
-"""The common placement of many large ones is searched with so many times the nodes of each: they all begin there."""
-
-IMPROVED, IMPROVED_EFFORT = 8, 20
-"""So many of the best large placements are searched with so many times the nodes once more."""
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
@@ -38,6 +28,8 @@ def rank(
     *,
     loops: str = "joint",
     aggregate: str = "mean",
+    top: int = 1,
+    exhaustive: bool = False,
     period_tolerance: float = 0.01,
     threads: int | None = None,
     deadline_s: float | None = None,
@@ -62,6 +54,11 @@ def rank(
         How the scores of a candidate's shared links become its score: ``"mean"`` (the paper's), ``"min"``, a
         percentile such as ``"p10"``, or ``"per_job"``, the mean over all placed jobs of the job's worst link.
         Time-shifts are the same for all.
+    top : int
+        With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
+        each time, until so many score at least as much as any other can. The others are ``bound_only``.
+    exhaustive : bool
+        Look at all candidates instead.
     period_tolerance : float
         How much an iteration time may be lengthened, as a fraction, so that jobs have a stable relative phase
         (:func:`cassini_core.harmonize`); 0 changes nothing.
@@ -104,6 +101,8 @@ def rank(
         problem,
         loops=loops,
         aggregate=aggregate,
+        top=top,
+        exhaustive=exhaustive,
         period_tolerance=period_tolerance,
         threads=threads,
         deadline_s=deadline_s,
@@ -134,147 +133,32 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         progress=lambda done: options.progress(done, total),
     )
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    context = Round(period, solved, budget, BlockSolver(catalog.problems, solved, period, budget))
-    if options.strategy is solve_jointly:
-        context = replace(context, anchor=_anchor(placements, catalog.common_links(routes), context))
-    answers = answer_placements(
-        placements,
-        _most_promising_first(placements, solved, options.aggregate),
-        context,
-        options.strategy,
-        threads=options.threads,
-        deadline=deadline,
-        progress=lambda done: options.progress(len(solved) + done, total),
-    )
-    if context.anchor is not None:
-        _improve_best(answers, context, options, deadline)
-    entries = [_entry(place, answer, options.aggregate, period) for place, answer in enumerate(answers)]
-    candidates = tuple(entry.candidate for entry in sorted(entries, key=_Entry.key))
+    context = Round(catalog, solved, period, budget, deadline)
+    entries = answer_candidates(placements, catalog.common_links(routes), context, options, deadline)
+    candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
     return Ranking(
         best=best,
         best_proven=best is not None and _beats(best, candidates[1:]),
         paces_ms={job.id: job.iteration_ms for job in sorted(paced.jobs, key=lambda job: job.id)},
         candidates=candidates,
-        warnings=_warnings(solved, candidates, out_of_step=out_of_step),
+        warnings=_warnings(solved, entries, out_of_step=out_of_step),
     )
-
-
-def _anchor(placements: Sequence[Placement], common: Sequence[SharedLink], context: Round) -> Anchor | None:
-    """Shifts of the common placement, if several placements are too large to be taken apart."""
-    if sum(map(is_large, placements)) < 2 or not common:
-        return None
-    if any(context.solved[link.problem.index].answer is None for link in common):
-        return None  # the deadline came first
-    answer = context.blocks.solve(common, effort=ANCHOR_EFFORT)
-    return Anchor({link.id: link for link in common}, answer.shift)
-
-
-def _improve_best(answers: list[PlacementAnswer], context: Round, options: RankOptions, deadline: Deadline) -> None:
-    """Large placements were searched near their differences alone: the best of them once more, everywhere."""
-
-    def score(answer: PlacementAnswer) -> int:
-        jobs = [link.jobs for link in answer.placement.shared]
-        return _bucket(options.aggregate(answer.scores or (), jobs, answer.placement.placed))
-
-    def further(answer: PlacementAnswer) -> Strategy:
-        return lambda placement, context: improve_jointly(placement, context, answer.shift, IMPROVED_EFFORT)
-
-    large = [k for k, answer in enumerate(answers) if answer.scores and is_large(answer.placement)]
-    best = sorted(large, key=lambda place: (-score(answers[place]), place))[:IMPROVED]
-    answer_again(answers, best, context, further, threads=options.threads, deadline=deadline)
-
-
-def _most_promising_first(
-    placements: Sequence[Placement], solved: Sequence[SolvedLink], aggregate: Aggregate
-) -> list[int]:
-    buckets = [-_bucket(_bound(placement, solved, aggregate)) for placement in placements]
-    return sorted(range(len(placements)), key=lambda place: (buckets[place], place))
-
-
-def _bound(placement: Placement, solved: Sequence[SolvedLink], aggregate: Aggregate) -> float:
-    bounds = [solved[link.problem.index].upper_bound for link in placement.shared]
-    return aggregate(bounds, [link.jobs for link in placement.shared], placement.placed)
-
-
-def _bucket(score: float) -> int:
-    """Scores compare in buckets, so that a rounding error decides nothing."""
-    return round(score / TOLERANCE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A candidate with what it is sorted by."""
-
-    candidate: RankedCandidate
-    place: int
-    least_slack: float
-
-    def key(self) -> tuple[bool, int, float, int, int]:
-        one = self.candidate
-        if one.score is None:  # after all that were solved
-            return (True, -_bucket(one.upper_bound), 0.0, 0, self.place)
-        return (False, -_bucket(one.score), -self.least_slack, len(one.links), self.place)
-
-
-def _entry(place: int, answer: PlacementAnswer, aggregate: Aggregate, period: Mapping[str, int]) -> _Entry:
-    shared, placed = answer.placement.shared, answer.placement.placed
-    jobs = [link.jobs for link in shared]
-    bound = aggregate(answer.bounds, jobs, placed)
-    if aggregate is mean and answer.mean_bound is not None:
-        bound = min(bound, answer.mean_bound)
-    score = None if answer.scores is None else aggregate(answer.scores, jobs, placed)
-    scores: Sequence[float | None] = answer.scores if answer.scores is not None else [None] * len(shared)
-    candidate = RankedCandidate(
-        id=answer.placement.id,
-        score=score,
-        upper_bound=bound,
-        optimal=score is not None and score >= bound - TOLERANCE,
-        status=answer.status,
-        shifts_ms={job: ms_from_ticks(ticks) for job, ticks in answer.shift.items()},
-        slack_ms={job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()},
-        hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
-        free_jobs=answer.free_jobs,
-        worst_link=_worst_link(answer),
-        total_excess_gbps=_total_excess_gbps(answer),
-        links=tuple(
-            LinkScore(link.id, score, bound) for link, score, bound in zip(shared, scores, answer.bounds, strict=True)
-        ),
-        warnings=answer.warnings,
-    )
-    # A candidate in which nothing is shared has all the slack there is.
-    least_slack = min((ticks / period[job] for job, ticks in answer.slack.items()), default=math.inf)
-    return _Entry(candidate, place, least_slack)
-
-
-def _worst_link(answer: PlacementAnswer) -> str | None:
-    if not answer.scores:
-        return None
-    return min(zip(answer.scores, (link.id for link in answer.placement.shared), strict=True))[1]
-
-
-def _total_excess_gbps(answer: PlacementAnswer) -> float | None:
-    if answer.scores is None:
-        return None
-    links = zip(answer.scores, answer.placement.shared, strict=True)
-    return math.fsum((1.0 - score) * link.capacity_gbps for score, link in links)
 
 
 def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:
     return best.score is not None and all(best.score >= other.upper_bound - TOLERANCE for other in others)
 
 
-def _warnings(
-    solved: Sequence[SolvedLink], candidates: Sequence[RankedCandidate], *, out_of_step: bool
-) -> tuple[str, ...]:
+def _warnings(solved: Sequence[SolvedLink], entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
     """What was cut short or left out, in the whole ranking."""
     unreached = sum(one.answer is None for one in solved)
     unproven = sum(one.answer is not None and not one.answer.optimal for one in solved)
-    unanswered = sum(one.status == "bound_only" for one in candidates)
+    unanswered = sum(one.answer.status == "bound_only" and not one.answer.outbid for one in entries)
     lines = [
         (out_of_step, "iteration times were not harmonised: the deadline came first"),
         (unreached, f"{unreached} of {len(solved)} link problems were not reached before the deadline"),
         (unproven, f"{unproven} of {len(solved)} link problems were not solved to proven optimality"),
-        (unanswered, f"{unanswered} of {len(candidates)} candidates were not solved; they have a bound only"),
+        (unanswered, f"{unanswered} of {len(entries)} candidates were not solved; they have a bound only"),
     ]
     return tuple(line for count, line in lines if count)

@@ -8,55 +8,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from .block_solver import BlockSolver, LinkScore
-from .link_catalog import Placement, SharedLink
-from .link_pool import Budget, SolvedLink
+import numpy as np
+import numpy.typing as npt
+
+from .answers import LinkScore
+from .block_solver import BlockSolver
+from .evaluation import Evaluator
+from .flat_links import FlatLinks
+from .kernel_links import KernelLinks
+from .link_catalog import LinkCatalog, Placement, SharedLink
+from .link_pool import Budget, Deadline, SolvedLink
 
 __all__ = [
     "TOLERANCE",
-    "Anchor",
     "Composition",
     "PlacementAnswer",
     "Round",
     "Strategy",
     "answer_placement",
+    "bounds_only",
+    "verified",
 ]
+
+_Float64 = npt.NDArray[np.float64]
+_Int64 = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9
 """Scores are exact to this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """Shifts for a placement that many candidates are much like: their common one. ``links`` are its shared links, by
-    id.
-    """
-
-    links: Mapping[str, SharedLink]
-    shift: Mapping[str, int]
-
-    def changed(self, placement: Placement) -> set[str]:
-        """Jobs of whose links one carries something else in ``placement``, or is shared in one of the two alone."""
-        own = {link.id: link for link in placement.shared}
-        changed = [link for name, link in own.items() if self.links.get(name) is not link]
-        changed += [link for name, link in self.links.items() if own.get(name) is not link]
-        return {job for link in changed for job in link.jobs}
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
     """What all candidates of a ranking have in common.
 
-    ``solved[i]`` answers problem ``i`` of the catalog; ``period`` is the iteration time of each job, ticks. ``anchor``
-    is where searches of large placements begin.
+    Parameters
+    ----------
+    catalog : LinkCatalog
+        Every placement was read.
+    solved : sequence of SolvedLink
+        ``solved[i]`` answers problem ``i`` of the catalog.
+    period : mapping of str to int
+        Iteration time of each job, ticks.
+    budget : Budget
+    deadline : Deadline
+
+    Attributes
+    ----------
+    period, solved, budget
+        As given.
+    flat : FlatLinks
+    bound : float64 array
+        Certified upper bound of each shared link of the catalog.
+    blocks : BlockSolver
+    evaluator : Evaluator
+    kernel_links : KernelLinks
     """
 
-    period: Mapping[str, int]
-    solved: Sequence[SolvedLink]
-    budget: Budget
-    blocks: BlockSolver
-    anchor: Anchor | None = None
+    def __init__(
+        self,
+        catalog: LinkCatalog,
+        solved: Sequence[SolvedLink],
+        period: Mapping[str, int],
+        budget: Budget,
+        deadline: Deadline,
+    ) -> None:
+        self.period = period
+        self.solved = solved
+        self.budget = budget
+        self.flat = FlatLinks(catalog.shared, period)
+        self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
+        self.kernel_links = KernelLinks(catalog.problems, budget, deadline)
+        self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
+        self.evaluator = Evaluator(self.kernel_links, self.flat)
+        self._shared = catalog.shared
+        self._link_scores: dict[tuple[int, float | None], LinkScore] = {}  # most candidates have most alike
 
     def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
         """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
@@ -78,6 +104,37 @@ class Round:
         """Jobs whose shift matters on a link that has an answer: all but the free ones."""
         return [link.jobs[place] for place in self.solved[link.problem.index].held_places]
 
+    @cached_property
+    def held(self) -> npt.NDArray[np.bool_]:
+        """By the places of ``flat``: whether the job's shift matters there, as far as is known."""
+        held = [
+            np.ones(len(link.jobs), dtype=np.bool_) if answer is None else ~answer.free
+            for link in self._shared
+            for answer in (self.solved[link.problem.index].answer,)
+        ]
+        return np.concatenate(held) if held else np.zeros(0, dtype=np.bool_)
+
+    @cached_property
+    def unproven(self) -> Mapping[int, str]:
+        """For each shared link whose own optimum is not known a line that says why, with the gap."""
+        return {
+            link.index: f"link {link.id!r}: {why}"
+            for link in self._shared
+            for why in (_why_unproven(self.solved[link.problem.index]),)
+            if why
+        }
+
+    def link_scores(self, links: _Int64, scores: _Float64 | None) -> tuple[LinkScore, ...]:
+        """Scores and bounds of shared links, for the ranking."""
+        known = self._link_scores
+        keys = zip(links.tolist(), [None] * len(links) if scores is None else scores.tolist(), strict=True)
+        return tuple([known.get(key) or self._link_score(key) for key in keys])
+
+    def _link_score(self, key: tuple[int, float | None]) -> LinkScore:
+        link, score = key
+        made = self._link_scores[key] = LinkScore(self._shared[link].id, score, float(self.bound[link]))
+        return made
+
 
 @dataclass(frozen=True, slots=True)
 class Composition:
@@ -97,40 +154,40 @@ class PlacementAnswer:
     """The answer for one placement; times in ticks.
 
     ``scores`` and ``bounds`` follow ``placement.shared``; ``scores`` and ``hold`` are None where nothing was solved.
-    ``mean_bound`` as for :class:`Composition`.
+    ``mean_bound`` as for :class:`Composition`. ``outbid``: not looked at, because others are sure to be as good.
     """
 
     placement: Placement
     status: str
-    bounds: tuple[float, ...]
-    scores: tuple[float, ...] | None = None
+    bounds: _Float64
+    scores: _Float64 | None = None
     shift: Mapping[str, int] = field(default_factory=dict)
     slack: Mapping[str, int] = field(default_factory=dict)
     hold: int | None = None
     free_jobs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     mean_bound: float | None = None
+    outbid: bool = False
 
 
 Strategy = Callable[[Placement, Round], Composition]
 """How the answers of links become one shift per job. Every link of the placement has an answer."""
 
 
-def answer_placement(placement: Placement, context: Round, strategy: Strategy | None) -> PlacementAnswer:
+def answer_placement(placement: Placement, context: Round, strategy: Strategy) -> PlacementAnswer:
     """Shifts, scores and bounds of one placement.
 
     Parameters
     ----------
     placement : Placement
     context : Round
-    strategy : callable or None
-        One of ``loops.STRATEGIES``; None if no time is left for shifts.
+    strategy : callable
+        One of ``loops.STRATEGIES``.
 
     Returns
     -------
     PlacementAnswer
-        ``alone`` without a shared link; ``bound_only`` without a strategy, or if a shared link has no answer; else as
-        the strategy says.
+        ``alone`` without a shared link; ``bound_only`` if a shared link has no answer; else as the strategy says.
 
     Raises
     ------
@@ -141,56 +198,74 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy | 
     -----
     One evaluation per distinct link of the placement: O(events log events) per job each.
     """
-    solved = [context.solved[link.problem.index] for link in placement.shared]
-    bounds = tuple(one.upper_bound for one in solved)
-    warnings = (*placement.warnings, *_search_warnings(placement, solved))
-    if not placement.shared:
-        return PlacementAnswer(placement, "alone", bounds, scores=(), warnings=warnings)
-    if strategy is None:
-        warnings = (*warnings, "no time-shifts: the deadline came first")
-    if strategy is None or any(one.answer is None for one in solved):
-        return PlacementAnswer(placement, "bound_only", bounds, warnings=warnings)
+    if not placement.shared or any(context.solved[link.problem.index].answer is None for link in placement.shared):
+        return bounds_only(placement, context)
     composition = strategy(placement, context)
     if composition.shift is None:
-        return PlacementAnswer(placement, composition.status, bounds, warnings=warnings)
-    return _verified(placement, context, composition, bounds, warnings)
+        return bounds_only(placement, context, status=composition.status)
+    shift = context.flat.shifts(composition.shift)
+    return verified(placement, context, composition.status, shift, composition.mean_bound)
 
 
-def _verified(
-    placement: Placement,
-    context: Round,
-    composition: Composition,
-    bounds: tuple[float, ...],
-    warnings: tuple[str, ...],
+def bounds_only(
+    placement: Placement, context: Round, *, status: str = "bound_only", why: str | None = None, outbid: bool = False
 ) -> PlacementAnswer:
-    """Scores every link again at the shifts that were found, and reads slack and hold off there (F5)."""
-    shift = composition.shift or {}
-    slack = {job: context.period[job] // 2 for job in placement.sharing_jobs()}
-    seen = context.blocks.evaluate(placement.shared, shift)
-    held: set[str] = set()
-    for link, found in zip(placement.shared, seen, strict=True):
-        held.update(context.held_jobs(link))
-        for job, ticks in zip(link.jobs, found.slack, strict=True):
-            if ticks < slack[job]:
-                slack[job] = ticks
-    reached = tuple(found.lower for found in seen)
+    """What is known of a placement without any shifts, and why there are none; ``alone`` where none are needed."""
+    bounds = context.bound[placement.links]
+    warnings = _warnings(placement, context)
+    if not placement.shared:
+        return PlacementAnswer(placement, "alone", bounds, scores=bounds, warnings=warnings)
+    return PlacementAnswer(
+        placement, status, bounds, warnings=warnings if why is None else (*warnings, why), outbid=outbid
+    )
+
+
+def verified(
+    placement: Placement, context: Round, status: str, shift: _Int64, mean_bound: float | None
+) -> PlacementAnswer:
+    """Scores every link again at the shifts that were found, and reads slack and hold off there (F5).
+
+    Parameters
+    ----------
+    placement : Placement
+    context : Round
+    status : str
+        ``"joint"`` becomes ``"consistent"`` where every link reaches its own bound.
+    shift : int64 array, shape (jobs of ``context.flat``,)
+        Ticks.
+    mean_bound : float or None
+        As for :class:`Composition`.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+    """
+    flat, bounds = context.flat, context.bound[placement.links]
+    seen = context.evaluator.evaluate(placement.links, shift)
+    job = flat.job[seen.places]
+    slack = flat.period // 2
+    np.minimum.at(slack, job, seen.slack)
+    held = np.zeros(len(flat.jobs), dtype=np.bool_)
+    held[job[context.held[seen.places]]] = True
+    sharing = np.unique(job)
+    names = flat.name[sharing].tolist()
     intervals = [
-        _interval_warning(link.id, found)
-        for link, found in zip(placement.shared, seen, strict=True)
-        if found.upper > found.lower
+        f"link {placement.shared[k].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
+        for k in np.flatnonzero(seen.upper > seen.lower).tolist()
     ]
-    loops_cost_nothing = all(score >= bound - TOLERANCE for score, bound in zip(reached, bounds, strict=True))
+    loops_cost_nothing = bool((seen.lower >= bounds - TOLERANCE).all())
     return PlacementAnswer(
         placement,
-        "consistent" if composition.status == "joint" and loops_cost_nothing else composition.status,
+        "consistent" if status == "joint" and loops_cost_nothing else status,
         bounds,
-        scores=reached,
-        shift={job: shift[job] for job in slack},
-        slack=slack,
-        hold=min(found.hold for found in seen),
-        free_jobs=tuple(job for job in slack if job not in held),
-        warnings=(*warnings, *intervals),
-        mean_bound=composition.mean_bound,
+        scores=seen.lower,
+        shift=dict(zip(names, shift[sharing].tolist(), strict=True)),
+        slack=dict(zip(names, slack[sharing].tolist(), strict=True)),
+        hold=int(seen.hold.min()),
+        free_jobs=tuple(flat.name[sharing[~held[sharing]]].tolist()),
+        warnings=(*_warnings(placement, context), *intervals),
+        mean_bound=mean_bound,
     )
 
 
@@ -201,18 +276,15 @@ _CUT_SHORT = {
 }
 
 
-def _search_warnings(placement: Placement, solved: Sequence[SolvedLink]) -> list[str]:
-    """One line for each link whose own optimum is not known, with the gap."""
-    lines = []
-    for link, one in zip(placement.shared, solved, strict=True):
-        if one.answer is None:
-            lines.append(f"link {link.id!r}: not reached before the deadline")
-        elif not one.answer.optimal:
-            why = _CUT_SHORT.get(one.answer.stopped_by, "the search was not finished")
-            gap = f"best found {one.answer.score_lower:.6g}, bound {one.upper_bound:.6g}"
-            lines.append(f"link {link.id!r}: {why}: {gap}")
-    return lines
+def _warnings(placement: Placement, context: Round) -> tuple[str, ...]:
+    unproven = context.unproven
+    return (*placement.warnings, *(unproven[link] for link in placement.links.tolist() if link in unproven))
 
 
-def _interval_warning(link_id: str, seen: LinkScore) -> str:
-    return f"link {link_id!r}: its score is only known to lie in [{seen.lower:.9g}, {seen.upper:.9g}]"
+def _why_unproven(one: SolvedLink) -> str | None:
+    if one.answer is None:
+        return "not reached before the deadline"
+    if one.answer.optimal:
+        return None
+    why = _CUT_SHORT.get(one.answer.stopped_by, "the search was not finished")
+    return f"{why}: best found {one.answer.score_lower:.6g}, bound {one.upper_bound:.6g}"

@@ -1,0 +1,90 @@
+"""How the candidates of a ranking are answered: which way each, and which of them twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from .candidate_pool import Answering, answer_places
+from .joint import solve_jointly
+from .link_catalog import Placement, SharedLink
+from .link_pool import Deadline
+from .near_anchor import NearAnchor, large_ones
+from .rank_options import RankOptions
+from .ranked_entries import Entry, bucket, entry_of
+from .shifts import Round, answer_placement, bounds_only
+
+__all__ = ["answer_candidates"]
+
+IMPROVED = 8
+"""So many of the best large placements are searched once more, everywhere."""
+
+
+def answer_candidates(
+    placements: Sequence[Placement],
+    common: Sequence[SharedLink],
+    context: Round,
+    options: RankOptions,
+    deadline: Deadline,
+) -> list[Entry]:
+    """The entry of each placement, in their order.
+
+    Parameters
+    ----------
+    placements : sequence of Placement
+    common : sequence of SharedLink
+        The shared links of their common placement.
+    context : Round
+    options : RankOptions
+    deadline : Deadline
+        What was not begun by then has its bound only.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+    KeyboardInterrupt
+        Raised in the calling thread.
+    """
+    places, jointly = range(len(placements)), options.strategy is solve_jointly
+    entry = partial(entry_of, context=context, aggregate=options.aggregate)
+    large = large_ones(placements, context) if jointly else [False for _ in places]
+    near = NearAnchor(context, common) if sum(large) > 1 and common else None
+
+    def answer(place: int) -> Entry:
+        if near is not None and large[place]:
+            return entry(place, near.answer(placements[place]))
+        return entry(place, answer_placement(placements[place], context, options.strategy))
+
+    def late(place: int) -> Entry:
+        return entry(place, bounds_only(placements[place], context, why="no time-shifts: the deadline came first"))
+
+    def outbid(place: int) -> Entry:
+        why = f"not searched: it cannot beat the first {options.top}"
+        return entry(place, bounds_only(placements[place], context, why=why, outbid=True))
+
+    def bound(place: int) -> int:
+        placement = placements[place]
+        bounds = context.bound[placement.links]
+        return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement)))
+
+    run = partial(answer_places, threads=options.threads, deadline=deadline, cancel=context.kernel_links.cancel)
+    answering = Answering(answer, late, outbid, bound)
+    done, total = len(context.solved), len(context.solved) + len(placements)
+    found = run(
+        places,
+        answering,
+        top=options.top if jointly else None,
+        progress=lambda more: options.progress(done + more, total),
+    )
+    if near is not None:
+        scored = {place: one.score for place, one in found.items() if large[place] and one.score is not None}
+        best = sorted(scored, key=lambda place: (-scored[place], place))[:IMPROVED]
+        improving = replace(
+            answering,
+            answer=lambda place: entry(place, near.improved(found[place].answer)),
+            late=lambda place: found[place],
+        )
+        found |= run(best, improving, top=None, progress=lambda more: None)
+    return [found[place] for place in places]

@@ -1,0 +1,75 @@
+"""All shared links of a ranking in flat arrays, with what is known of each: what large candidates are answered from.
+
+Links and jobs are numbers here. The jobs of link ``i`` stand at places ``offset[i]`` to ``offset[i + 1]`` of arrays
+over all places of all links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .aggregate import Crossings
+from .link_catalog import Placement, SharedLink
+
+__all__ = ["FlatLinks"]
+
+_Int64 = npt.NDArray[np.int64]
+
+
+class FlatLinks:
+    """Shared links as arrays.
+
+    Parameters
+    ----------
+    shared : sequence of SharedLink
+        ``shared[i].index == i``.
+    period : mapping of str to int
+        Iteration time of each job, ticks.
+
+    Attributes
+    ----------
+    jobs : list of str
+        Ids of the jobs that share a link somewhere, sorted: their numbers.
+    name : object array, shape (jobs,)
+        The same.
+    period : int64 array, shape (jobs,)
+        Ticks.
+    offset : int64 array, shape (links + 1,)
+    job : int64 array, shape (places,)
+        Number of the job at each place.
+    problem : int64 array, shape (links,)
+    """
+
+    def __init__(self, shared: Sequence[SharedLink], period: Mapping[str, int]) -> None:
+        self.jobs = sorted({job for link in shared for job in link.jobs})
+        self.name = np.array([*self.jobs, None], dtype=object)[:-1]
+        number = {job: k for k, job in enumerate(self.jobs)}
+        self.period: _Int64 = np.array([period[job] for job in self.jobs], dtype=np.int64)
+        self.offset: _Int64 = np.concatenate(([0], np.cumsum([len(link.jobs) for link in shared], dtype=np.int64)))
+        self.job: _Int64 = np.array([number[job] for link in shared for job in link.jobs], dtype=np.int64)
+        self.problem: _Int64 = np.array([link.problem.index for link in shared], dtype=np.int64)
+
+    def shifts(self, shift: Mapping[str, int]) -> _Int64:
+        """Shifts by the number of the job; 0 where none is given."""
+        return np.array([shift.get(job, 0) for job in self.jobs], dtype=np.int64)
+
+    def places(self, links: _Int64) -> tuple[_Int64, _Int64]:
+        """All places of some links, one link after the other, and where each link's begin among them; O(places)."""
+        begin, count = self.offset[links], self.offset[links + 1] - self.offset[links]
+        first = np.cumsum(count) - count
+        return np.arange(count.sum()) + np.repeat(begin - first, count), first
+
+    def crossings(self, placement: Placement) -> Crossings:
+        """The jobs on the shared links of a placement; O(places)."""
+        places, first = self.places(placement.links)
+        return Crossings(first, self.job[places], len(self.jobs), len(placement.placed))
+
+    def relative_shifts(self, places: _Int64, first: _Int64, shift: _Int64) -> _Int64:
+        """How the job at each place stands to the first of its link: a common turn changes nothing."""
+        job = self.job[places]
+        count = np.diff(first, append=len(places))
+        ticks = shift[job]
+        return np.asarray((ticks - np.repeat(ticks[first], count)) % self.period[job])

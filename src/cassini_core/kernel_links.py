@@ -1,0 +1,81 @@
+"""The link problems of a ranking as the kernel keeps them: prepared once, for blocks and evaluations alike."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _kernel
+from .link_catalog import LinkProblem
+from .link_pool import Budget, Deadline
+from .prepared_link import kernel_options
+
+__all__ = ["KernelLinks"]
+
+
+class KernelLinks:
+    """Link problems, prepared for the kernel when first asked for.
+
+    Parameters
+    ----------
+    problems : sequence of LinkProblem
+    budget : Budget
+        How finely links are judged.
+    deadline : Deadline
+
+    Attributes
+    ----------
+    cancel : int32 array, shape (1,)
+        Not 0: calls under way, and all to come, raise :class:`KernelError`.
+    deadline : Deadline
+    """
+
+    def __init__(self, problems: Sequence[LinkProblem], budget: Budget, deadline: Deadline) -> None:
+        self.cancel = np.zeros(1, dtype=np.int32)
+        self.deadline = deadline
+        self._problems = problems
+        self._budget = budget
+        self._preparing = threading.Lock()
+
+    def prepared(self) -> _kernel.Links:
+        """The handle; safe to ask from several threads."""
+        with self._preparing:
+            return self._links
+
+    def deadline_ns(self) -> int | None:
+        """Nanoseconds that are left, or None."""
+        remaining_s = self.deadline.remaining_s()
+        return None if remaining_s is None else int(remaining_s * 1e9)
+
+    @cached_property
+    def options(self) -> _kernel.Options:
+        """For every call that uses the handle."""
+        return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
+
+    @cached_property
+    def period(self) -> npt.NDArray[np.int64]:
+        """Iteration times, ticks, of the jobs of all problems, one problem after the other."""
+        return np.concatenate([problem.prepared.period for problem in self._problems])
+
+    @cached_property
+    def _links(self) -> _kernel.Links:
+        prepared = [problem.prepared for problem in self._problems]
+        n_phases = np.concatenate([np.diff(one.phase_offset) for one in prepared])
+        return _kernel.Links(
+            job_offset=_offsets([len(one) for one in prepared]),
+            period=self.period,
+            phase_offset=_offsets(n_phases),
+            phase_start=np.concatenate([one.phase_start for one in prepared]),
+            phase_length=np.concatenate([one.phase_length for one in prepared]),
+            phase_rate=np.concatenate([one.phase_rate for one in prepared]),
+            capacity=np.array([one.capacity for one in prepared], dtype=np.int64),
+            options=self.options,
+        )
+
+
+def _offsets(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -1,0 +1,123 @@
+"""Large placements, answered by their difference from one that they are all much like.
+
+The candidates of a scheduling round have most of their shared links in common. The common placement's shifts are
+searched once, thoroughly; every candidate is searched from there, near its own differences alone. No graph is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _kernel
+from .errors import KernelError
+from .link_catalog import Placement, SharedLink
+from .shifts import PlacementAnswer, Round, verified
+
+__all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
+
+LARGE_LINKS = 64
+"""With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
+
+ANCHOR_EFFORT = 200
+"""The common placement is searched with so many times the nodes of each candidate: they all begin there."""
+
+IMPROVED_EFFORT = 20
+"""So many times the nodes of each candidate are worth the best ones."""
+
+_Int64 = npt.NDArray[np.int64]
+
+
+def large_ones(placements: Sequence[Placement], context: Round) -> list[bool]:
+    """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
+    return [_is_large(placement, context) for placement in placements]
+
+
+def _is_large(placement: Placement, context: Round) -> bool:
+    if len(placement.links) <= LARGE_LINKS:
+        return False
+    places, _ = context.flat.places(placement.links)
+    # A forest has fewer edges than nodes.
+    return len(places) >= len(placement.links) + len(np.unique(context.flat.job[places]))
+
+
+class NearAnchor:
+    """Answers placements of one round from the shifts of their common placement.
+
+    Parameters
+    ----------
+    context : Round
+    common : sequence of SharedLink
+        The shared links of the common placement; at least one.
+
+    Raises
+    ------
+    KernelError
+        Memory, or a defect.
+    """
+
+    def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
+        self._context = context
+        flat, kernel_links = context.flat, context.kernel_links
+        found = context.blocks.solve(common, centred=False, effort=ANCHOR_EFFORT)
+        shift = flat.shifts(found.shift)
+        links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
+        places, _ = flat.places(links)
+        self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
+        self._position[links] = np.arange(len(links))
+        self._n_links = len(links)
+        self._anchor = _kernel.BlockAnchor(
+            kernel_links.prepared(),
+            period=flat.period,
+            link=flat.problem[links],
+            member=flat.job[places],
+            upper_bound=context.bound[links],
+            shift=shift,
+            options=kernel_links.options,
+        )
+        context.evaluator.expect(links, shift)
+
+    def answer(self, placement: Placement) -> PlacementAnswer:
+        """One shift per job, found near what the placement does not have in common with the others.
+
+        Raises
+        ------
+        KernelError
+            Memory, or a defect.
+
+        Notes
+        -----
+        At most ``budget.block_node_limit`` nodes; beside them O(places) in whole arrays.
+        """
+        context, flat = self._context, self._context.flat
+        position = self._position[placement.links]
+        added = placement.links[position < 0]
+        there = np.zeros(self._n_links, dtype=np.bool_)
+        there[position[position >= 0]] = True
+        found = self._anchor.solve(
+            dropped=np.flatnonzero(~there),
+            link=flat.problem[added],
+            member=flat.job[flat.places(added)[0]],
+            upper_bound=context.bound[added],
+            options=context.kernel_links.options,
+            node_limit=context.budget.block_node_limit,
+            deadline_ns=context.kernel_links.deadline_ns(),
+            cancel=context.kernel_links.cancel,
+        )
+        if found is None:
+            raise KernelError("solve_beside: canceled")
+        return verified(placement, context, "joint", found.shift, found.upper_bound)
+
+    def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
+        """The answer of a placement searched further, everywhere, its jobs moved to where slack grows.
+
+        Raises
+        ------
+        KernelError
+            Memory, or a defect.
+        """
+        context, placement = self._context, answer.placement
+        found = context.blocks.solve(placement.shared, start=answer.shift, effort=IMPROVED_EFFORT)
+        return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
