@@ -261,8 +261,10 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
       const int64_t j = job_offset[i];
       const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
                      phase_length,          phase_rate, capacity[i]};
-      status[i] =
-          guarded([&] { solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, result + i); });
+      status[i] = guarded([&] {
+        Budget(1, std::numeric_limits<int64_t>::max(), o.cancel).in_time();  // easy links never look at the flag
+        solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, result + i);
+      });
       if (status[i] == CASSINI_ECANCELED) {
         stopped = CASSINI_ECANCELED;
         std::fill(status + i, status + n_links, CASSINI_ECANCELED);

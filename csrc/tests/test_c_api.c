@@ -88,6 +88,39 @@ static void test_batch(void) {
   CHECK(status[0] == CASSINI_OK && status[1] == CASSINI_EINVAL);
 }
 
+static void test_batch_without_slack_and_canceled(void) {
+  const int64_t job_offset[3] = {0, 2, 4};
+  const int64_t periods[4] = {255 * MS, 255 * MS, 255 * MS, 255 * MS};
+  const int64_t offsets[5] = {0, 1, 2, 3, 4};
+  const int64_t starts[4] = {141 * MS, 141 * MS, 0, 0};
+  const int64_t lengths[4] = {114 * MS, 114 * MS, 50 * MS, 60 * MS};
+  const int64_t rates[4] = {45 * GBPS, 45 * GBPS, 45 * GBPS, 45 * GBPS};
+  const int64_t capacity[2] = {50 * GBPS, 50 * GBPS};
+  int64_t shift[4], alone[2];
+  uint8_t is_free[4];
+  int32_t status[2], cancel = 1;
+  cassini_result result[2], single;
+  cassini_options options;
+  int i;
+  result[0].size = result[1].size = single.size = (int64_t)sizeof single;
+  CHECK(cassini_solve_links(2, job_offset, periods, offsets, starts, lengths, rates, capacity, NULL, shift, NULL,
+                            is_free, result, status) == CASSINI_OK);
+  for (i = 0; i < 2; ++i) {
+    CHECK(status[i] == CASSINI_OK && result[i].score_lower == 1.0 && result[i].hold == 0);
+    CHECK(cassini_solve_link(2, periods + 2 * i, offsets + 2 * i, starts, lengths, rates, capacity[i], NULL, alone,
+                             NULL, is_free, &single) == CASSINI_OK);
+    CHECK(memcmp(alone, shift + 2 * i, sizeof alone) == 0);
+  }
+
+  /* Links of two jobs are solved without a search: the flag is seen all the same, and nothing is written. */
+  cassini_default_options(&options);
+  options.cancel = &cancel;
+  shift[0] = shift[3] = -7;
+  CHECK(cassini_solve_links(2, job_offset, periods, offsets, starts, lengths, rates, capacity, &options, shift, NULL,
+                            is_free, result, status) == CASSINI_ECANCELED);
+  CHECK(status[0] == CASSINI_ECANCELED && status[1] == CASSINI_ECANCELED && shift[0] == -7 && shift[3] == -7);
+}
+
 /* Slack and hold of an answer are those of its shifts, whoever asks. */
 static void test_evaluation_agrees_with_solution(void) {
   const int64_t periods[3] = {100 * MS, 150 * MS, 200 * MS};
@@ -379,6 +412,7 @@ int main(void) {
   test_two_jobs();
   test_optional_outputs_and_long_deadlines();
   test_batch();
+  test_batch_without_slack_and_canceled();
   test_evaluation_agrees_with_solution();
   test_bad_calls();
   test_block();

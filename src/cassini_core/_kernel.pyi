@@ -7,6 +7,7 @@ _Int64 = npt.NDArray[np.int64]
 _Float64 = npt.NDArray[np.float64]
 
 library_version: str
+STOPPED_BY: tuple[str, ...]
 result_dtype: np.dtype[np.void]
 
 class Options:
@@ -101,7 +102,10 @@ def solve_links(
     capacity: _Int64,
     options: Options,
     cancel: npt.NDArray[np.int32] | None = None,
+    node_limit: int | None = None,
+    with_slack: bool = True,
 ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
+def check_status(status: npt.NDArray[np.int32]) -> None: ...
 
 class BlockAnswer:
     @property

@@ -82,7 +82,7 @@ if cassini_abi_version() != CASSINI_ABI_VERSION:
 
 library_version = (<bytes>cassini_version()).decode("ascii")
 
-cdef tuple STOPPED_BY = ("complete", "nodes", "deadline", "limits")
+STOPPED_BY = ("complete", "nodes", "deadline", "limits")
 
 # cassini_result as a NumPy structure, for many links at once.
 result_dtype = np.dtype(
@@ -367,8 +367,12 @@ cdef expect(str name, int64_t got, int64_t expected):
 def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
                 const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
                 const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
-                const int64_t[::1] capacity not None, Options options not None, const int32_t[::1] cancel=None):
-    """cassini_solve_links: (shift, slack, free, results of result_dtype, status), or None if canceled."""
+                const int64_t[::1] capacity not None, Options options not None, const int32_t[::1] cancel=None,
+                node_limit=None, bint with_slack=True):
+    """cassini_solve_links: (shift, slack, free, results of result_dtype, status), or None if canceled.
+
+    ``node_limit`` replaces that of the options. Without ``with_slack`` shifts are not centred, and slack is 0.
+    """
     cdef int64_t n_links = capacity.shape[0]
     cdef int64_t n_jobs = period.shape[0]
     check_links(job_offset, period, phase_offset, phase_start, phase_length, phase_rate, capacity)
@@ -390,18 +394,29 @@ def solve_links(const int64_t[::1] job_offset not None, const int64_t[::1] perio
     cdef const int64_t* starts = data(phase_start)
     cdef const int64_t* lengths = data(phase_length)
     cdef const int64_t* rates = data(phase_rate)
+    cdef int64_t* slack_out = &slack[0] if with_slack else NULL
     cdef cassini_options c = options.c
     cdef int32_t outcome
+    if node_limit is not None:
+        c.node_limit = node_limit
     if cancel is not None and cancel.shape[0] > 0:
         c.cancel = &cancel[0]
     with nogil:
         outcome = cassini_solve_links(n_links, &job_offset[0], &period[0], &phase_offset[0], starts, lengths, rates,
-                                      &capacity[0], &c, &shift[0], &slack[0], &is_free[0],
+                                      &capacity[0], &c, &shift[0], slack_out, &is_free[0],
                                       <cassini_result*>&result_bytes[0], &status[0])
     if outcome == CASSINI_ECANCELED:
         return None
     raise_for(outcome, "solve_links")
     return shift_array, slack_array, free_array, results, status_array
+
+
+def check_status(const int32_t[::1] status not None):
+    """Raises for the first link of ``solve_links`` that was not solved."""
+    cdef int64_t i
+    for i in range(status.shape[0]):
+        raise_for(status[i], "solve_links")
+
 
 cdef class BlockAnswer:
     """What the kernel found for one block, in ticks; ``shift`` has one entry per job, the scores one per link.

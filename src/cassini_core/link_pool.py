@@ -1,29 +1,33 @@
 """Solves the distinct link problems of a ranking in parallel.
 
-The kernel releases the GIL and keeps no state, so plain threads do. Every problem is solved by itself with a budget
-counted in nodes: the answers do not depend on the number of threads. Only a deadline reads a clock.
+Each call of the kernel solves a chunk of them. It releases the GIL and keeps no state, so plain threads do. Every
+problem is solved by itself with a budget counted in nodes: the answers do not depend on the number of threads, nor on
+what else is in a chunk. Only a deadline reads a clock.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from .link_batch import ChunkOptions, LinkChunk, ProblemAnswer, solve_chunk
 from .link_catalog import LinkProblem
-from .prepared_link import LinkAnswer
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
 
 
 FIRST_NODES = 300
 """Search nodes every link problem gets before any gets more, where there is a deadline."""
+
+MOST_LINKS = 128
+"""In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
 
 
 class Deadline:
@@ -60,7 +64,7 @@ class Budget:
 class SolvedLink:
     """The answer to a link problem, in the order of its jobs; ``answer`` is None if the deadline came first."""
 
-    answer: LinkAnswer | None
+    answer: ProblemAnswer | None
     upper_bound: float
 
     @cached_property
@@ -90,6 +94,8 @@ def solve_problems(
     threads: int,
     deadline: Deadline,
     progress: Callable[[int], None],
+    node_limits: Sequence[int | None] | None = None,
+    with_slack: bool = True,
 ) -> list[SolvedLink]:
     """Solve every problem once.
 
@@ -105,6 +111,11 @@ def solve_problems(
         each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
     progress : callable
         Called in the calling thread with the number of problems done, after each few.
+    node_limits : sequence of (int or None), optional
+        One limit per problem instead of ``budget.node_limit``; None for no limit. Problems of one limit are solved
+        together: a few different limits cost nothing, one for each problem costs tens of microseconds per problem.
+    with_slack : bool
+        Without it shifts are as good, but not moved to where slack grows: for callers that need scores and bounds.
 
     Returns
     -------
@@ -120,45 +131,73 @@ def solve_problems(
     """
     if not problems:
         return []
-    cancel = np.zeros(1, dtype=np.int32)
+    limits = [budget.node_limit] * len(problems) if node_limits is None else list(node_limits)
+    if len(limits) != len(problems):
+        raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
+    few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
     solved: dict[int, SolvedLink] = {}
+    done = 0
+
+    def take(chunk: _Chunk, found: Sequence[SolvedLink], limits_now: Sequence[int | None]) -> None:
+        nonlocal done
+        for k, one in zip(chunk.places, found, strict=True):
+            solved[k] = _better(solved[k], one) if k in solved else one
+            done += limits_now[k] == limits[k] or not _wants_more(solved[k])
+        progress(done)
+
+    cancel = np.zeros(1, dtype=np.int32)
     with canceling_pool(min(threads, len(problems)), "cassini-link", cancel) as pool:
-        todo = list(range(len(problems)))
-        for limit in _node_limits(budget, deadline):
-            stage = replace(budget, node_limit=limit)
+        todo: Sequence[int] = range(len(problems))
+        for now in [limits] if few == limits else [few, limits]:
             futures = {
-                pool.submit(_solve_some, [problems[k] for k in some], stage, deadline, cancel): some
-                for some in _shares(todo, threads)
+                pool.submit(_solve_here, [problems[k] for k in chunk.places], chunk.options, deadline, cancel): chunk
+                for chunk in _chunks(todo, now, budget, with_slack, threads)
             }
-            last = limit == budget.node_limit
-            _collect(futures, solved, len(problems) - len(todo) if last else 0, progress)
-            todo = [k for k in todo if (answer := solved[k].answer) is not None and answer.stopped_by == "nodes"]
+            for future in as_completed(futures):
+                take(futures[future], future.result(), now)  # the first failure ends the ranking
+            todo = [k for k in todo if now[k] != limits[k] and _wants_more(solved[k])]
     return [solved[k] for k in range(len(problems))]
 
 
-def _node_limits(budget: Budget, deadline: Deadline) -> list[int | None]:
-    if deadline.remaining_s() is None or (budget.node_limit is not None and budget.node_limit <= FIRST_NODES):
-        return [budget.node_limit]
-    return [FIRST_NODES, budget.node_limit]
+def _at_most_first(limit: int | None) -> int:
+    return FIRST_NODES if limit is None else min(limit, FIRST_NODES)
 
 
-def _shares(todo: Sequence[int], threads: int) -> list[Sequence[int]]:
+def _wants_more(solved: SolvedLink) -> bool:
+    return solved.answer is not None and solved.answer.stopped_by == "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Places of problems that are solved in one call."""
+
+    places: Sequence[int]
+    options: ChunkOptions
+
+
+def _chunks(
+    todo: Sequence[int], limits: Sequence[int | None], budget: Budget, with_slack: bool, threads: int
+) -> Iterator[_Chunk]:
     """What one thread takes at a time: little enough to keep all busy, enough not to be busy taking."""
-    size = max(1, min(32, len(todo) // (8 * threads)))
-    return [todo[k : k + size] for k in range(0, len(todo), size)]
+    size = max(1, min(MOST_LINKS, len(todo) // (16 * threads)))
+    by_limit: dict[int | None, list[int]] = {}
+    for k in todo:
+        by_limit.setdefault(limits[k], []).append(k)
+    for limit, places in by_limit.items():
+        options = ChunkOptions(limit, budget.resolution_ms, budget.slack_tolerance, with_slack)
+        for begin in range(0, len(places), size):
+            yield _Chunk(places[begin : begin + size], options)
 
 
-def _collect(
-    futures: Mapping[Future[list[SolvedLink]], Sequence[int]],
-    solved: dict[int, SolvedLink],
-    done: int,
-    progress: Callable[[int], None],
-) -> None:
-    for future in as_completed(futures):
-        for k, found in zip(futures[future], future.result(), strict=True):  # the first failure ends the ranking
-            solved[k] = _better(solved[k], found) if k in solved else found
-        done += len(futures[future])
-        progress(done)
+def _solve_here(
+    problems: Sequence[LinkProblem], options: ChunkOptions, deadline: Deadline, cancel: npt.NDArray[np.int32]
+) -> list[SolvedLink]:
+    remaining_s = deadline.remaining_s()
+    if remaining_s == 0.0:
+        return [SolvedLink(None, problem.area_bound) for problem in problems]
+    chunk = LinkChunk.of(problems)
+    answers = solve_chunk(chunk, options, remaining_s, cancel).each(chunk.job_offset)
+    return [SolvedLink(answer, answer.upper_bound) for answer in answers]
 
 
 def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:
@@ -167,23 +206,3 @@ def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:
         return second if first.answer is None else first
     answer = max(first.answer, second.answer, key=lambda answer: (answer.score_lower, answer is second.answer))
     return SolvedLink(answer, max(answer.score_lower, min(first.upper_bound, second.upper_bound)))
-
-
-def _solve_some(
-    problems: Sequence[LinkProblem], budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]
-) -> list[SolvedLink]:
-    return [_solve(problem, budget, deadline, cancel) for problem in problems]
-
-
-def _solve(problem: LinkProblem, budget: Budget, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> SolvedLink:
-    remaining_s = deadline.remaining_s()
-    if remaining_s == 0.0:
-        return SolvedLink(None, problem.area_bound)
-    answer = problem.prepared.solve(
-        node_limit=budget.node_limit,
-        resolution_ms=budget.resolution_ms,
-        slack_tolerance=budget.slack_tolerance,
-        deadline_s=remaining_s,
-        cancel=cancel,
-    )
-    return SolvedLink(answer, answer.upper_bound)

@@ -290,9 +290,9 @@ def _options(
     )
 
 
-def kernel_options(resolution_ms: float, slack_tolerance: float) -> _kernel.Options:
-    """Options of the exact method, without limits; :class:`InputError` where one is out of range."""
-    return _options("exact", 72, resolution_ms, slack_tolerance, None)
+def kernel_options(resolution_ms: float, slack_tolerance: float, deadline_s: float | None = None) -> _kernel.Options:
+    """Options of the exact method, without a node limit; :class:`InputError` where one is out of range."""
+    return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s)
 
 
 def _check_node_limit(node_limit: int | None) -> None:

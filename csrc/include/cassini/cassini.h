@@ -171,13 +171,14 @@ CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, con
  *   job_offset   [n_links + 1]
  *   period       [n_total_jobs]    and so on, as above
  *   capacity     [n_links]
- *   shift, slack, is_free  [n_total_jobs]  out
+ *   shift, is_free  [n_total_jobs] out
+ *   slack        [n_total_jobs] out may be null: then shifts are not centred, and hold is 0
  *   result       [n_links] in, out result[i].size must be set
  *   status       [n_links] out     CASSINI_OK, or why this link was not solved; the others are solved all the same
  *
- * deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL only where the call itself makes no
- * sense (null pointers, offsets); ECANCELED stops at the link reached: links before it are solved, all others have status
- * ECANCELED and untouched outputs. */
+ * Each answer is that of cassini_solve_link. deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL
+ * only where the call itself makes no sense (null pointers, offsets); ECANCELED stops at the link reached (the flag is
+ * looked at before each): links before it are solved, all others have status ECANCELED and untouched outputs. */
 CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
                                         const int64_t* phase_offset, const int64_t* phase_start,
                                         const int64_t* phase_length, const int64_t* phase_rate, const int64_t* capacity,
