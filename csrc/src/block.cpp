@@ -46,14 +46,8 @@ int compare_all_jobs(const Link& a, const Link& b) {
   return a.is_free == b.is_free ? 0 : (a.is_free < b.is_free ? -1 : 1);
 }
 
-// Negative, 0 or positive: the order of two links by the jobs that stand there and what these ask for, whichever
-// prepared problem says so.
-int compare(const BlockLink& x, const BlockLink& y) {
-  if (x.job.size() != y.job.size()) return x.job.size() < y.job.size() ? -1 : 1;
-  if (x.job != y.job) return x.job < y.job ? -1 : 1;
-  if (x.prepared == y.prepared) return 0;
-  const Link& a = x.link();
-  const Link& b = y.link();
+// By what is asked for, whichever prepared problem says so.
+int compare_content(const Link& a, const Link& b) {
   if (a.capacity != b.capacity) return a.capacity < b.capacity ? -1 : 1;
   if (a.within_limits != b.within_limits) return a.within_limits ? -1 : 1;
   if (!a.within_limits) return compare_all_jobs(a, b);
@@ -71,13 +65,6 @@ int compare(const BlockLink& x, const BlockLink& y) {
   };
   if (base_before(a.base, b.base)) return -1;
   return base_before(b.base, a.base) ? 1 : 0;
-}
-
-// An order that does not depend on the order in which links were given: only equal ones are not told apart.
-bool before(const BlockLink& a, const BlockLink& b) {
-  const int order = compare(a, b);
-  if (order != 0) return order < 0;
-  return std::tie(a.least, a.weight, a.own_shift) < std::tie(b.least, b.weight, b.own_shift);
 }
 
 void find_components(Block& block) {
@@ -106,6 +93,21 @@ void find_components(Block& block) {
 
 }  // namespace
 
+int compare(const BlockLink& a, const BlockLink& b) {
+  if (a.job.size() != b.job.size()) return a.job.size() < b.job.size() ? -1 : 1;
+  for (std::size_t m = 0; m < a.job.size(); ++m) {
+    if (a.job[m] != b.job[m]) return a.job[m] < b.job[m] ? -1 : 1;
+  }
+  return a.prepared == b.prepared ? 0 : compare_content(a.link(), b.link());
+}
+
+// Does not depend on the order in which links were given: only equal ones are not told apart.
+bool before(const BlockLink& a, const BlockLink& b) {
+  const int order = compare(a, b);
+  if (order != 0) return order < 0;
+  return std::tie(a.least, a.weight, a.own_shift) < std::tie(b.least, b.weight, b.own_shift);
+}
+
 PreparedLink prepare_link(Link link) {
   PreparedLink out{std::move(link), {}, true};
   out.guides = out.link.within_limits && few_kinks(out.link);
@@ -122,6 +124,20 @@ PreparedLink prepare_link(Link link) {
   return out;
 }
 
+Places::Places(std::size_t n_jobs, std::span<const BlockLink> links) : first_(n_jobs + 1, 0) {
+  for (const BlockLink& at : links) {
+    if (!at.prepared->guides) continue;
+    for (const std::size_t j : at.job) ++first_[j + 1];
+  }
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  at_.resize(first_.back());
+  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    if (!links[l].prepared->guides) continue;
+    for (std::size_t m = 0; m < links[l].job.size(); ++m) at_[next[links[l].job[m]]++] = {l, m};
+  }
+}
+
 double Block::floor() const {
   double sum = 0.0;
   for (const BlockLink& at : links) {
@@ -133,7 +149,6 @@ double Block::floor() const {
 Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std::vector<std::size_t>& origin) {
   Block block;
   block.period = std::move(period);
-  const std::size_t n = block.n_jobs();
   std::vector<std::size_t> order(links.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -148,27 +163,33 @@ Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std:
     }
     origin[i] = block.links.size() - 1;
   }
-  block.places.resize(n);
-  block.turn.assign(n, 1);
+  for (BlockLink& at : block.links) settle(at);
+  fill(block);
+  return block;
+}
+
+void settle(BlockLink& at) {
+  if (!at.prepared->guides || at.job.size() >= 2) return;
+  int64_t work = 0;
+  at.least = at.link().excess(std::vector<int64_t>(at.job.size(), 0), &work);
+}
+
+void fill(Block& block) {
+  block.places = Places(block.n_jobs(), block.links);
+  block.turn.assign(block.n_jobs(), 1);
+  block.weight = 0.0;
   double rounding = 0.0;
-  for (std::size_t l = 0; l < block.links.size(); ++l) {
-    const BlockLink& at = block.links[l];
+  for (const BlockLink& at : block.links) {
     block.weight += at.weight;
     if (!at.prepared->guides) continue;
-    if (at.job.size() < 2) {  // no shift matters
-      int64_t work = 0;
-      block.links[l].least = at.link().excess(std::vector<int64_t>(at.job.size(), 0), &work);
-    }
     rounding += at.per_excess() * at.link().noise;
     for (std::size_t m = 0; m < at.job.size(); ++m) {
-      block.places[at.job[m]].push_back({l, m});
       int64_t& turn = block.turn[at.job[m]];
       turn = lcm_capped(turn, at.link().turn[m]);  // divides the period: never too large
     }
   }
   block.noise = std::max(1e-11 * block.weight, 10.0 * rounding);
   find_components(block);
-  return block;
 }
 
 void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out) {

@@ -9,6 +9,7 @@
 
 #include "link.hpp"
 #include "profile.hpp"
+#include "small_vector.hpp"
 
 namespace cassini {
 
@@ -25,8 +26,8 @@ PreparedLink prepare_link(Link link);
 // How a block uses a link.
 struct BlockLink {
   const PreparedLink* prepared = nullptr;
-  std::vector<std::size_t> job;    // [movable] which job of the block stands there
-  std::vector<int64_t> own_shift;  // [movable] best for this link alone, if known; else empty
+  SmallVector<std::size_t, 6> job;  // [movable] which job of the block stands there
+  std::vector<int64_t> own_shift;   // [movable] best for this link alone, if known; else empty
   double weight = 1.0;
   double least = 0.0;  // no shifts have less mean excess
 
@@ -40,12 +41,25 @@ struct Place {
   std::size_t member;  // index into Link::movable
 };
 
+// The places of each job, job after job.
+class Places {
+ public:
+  Places() = default;
+  Places(std::size_t n_jobs, std::span<const BlockLink> links);
+
+  std::span<const Place> operator[](std::size_t j) const { return {at_.data() + first_[j], at_.data() + first_[j + 1]}; }
+
+ private:
+  std::vector<std::size_t> first_;  // [jobs + 1]
+  std::vector<Place> at_;
+};
+
 struct Block {
-  std::vector<int64_t> period;             // [jobs]
-  std::vector<BlockLink> links;            // in canonical order, none twice
-  std::vector<std::vector<Place>> places;  // [jobs] on links that guide
-  std::vector<int64_t> turn;               // [jobs] the objective depends on the shift modulo this; 1 if on no place
-  std::vector<std::size_t> component;      // [jobs] jobs of one component are held together by links
+  std::vector<int64_t> period;         // [jobs]
+  std::vector<BlockLink> links;        // in canonical order, none twice
+  Places places;                       // [jobs] on links that guide
+  std::vector<int64_t> turn;           // [jobs] the objective depends on the shift modulo this; 1 if on no place
+  std::vector<std::size_t> component;  // [jobs] jobs of one component are held together by links
   std::size_t n_components = 0;
   double weight = 0.0;  // of all links
   double noise = 0.0;   // rounding of the objective stays below this
@@ -59,6 +73,20 @@ struct Block {
 // Sorts and joins links that ask the same of the same jobs; fills all that follows from period and links.
 // origin[i]: where link i as given went.
 Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std::vector<std::size_t>& origin);
+
+// What make_block consists of, for those who have part of it already.
+
+// The canonical order of links, by the jobs that stand there and what these ask for; 0: they ask the same of the same.
+int compare(const BlockLink& a, const BlockLink& b);
+
+// Canonical order of links that compare as equal, too.
+bool before(const BlockLink& a, const BlockLink& b);
+
+// A link on which no shift matters has what it has.
+void settle(BlockLink& at);
+
+// All that follows from the period and the links, which are sorted, joined and settled.
+void fill(Block& block);
 
 // The shifts of a link's movable jobs, each modulo its turn.
 void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out);

@@ -116,7 +116,7 @@ std::size_t Escape::pick_link() {
 }
 
 void Escape::one_round() {
-  const std::vector<std::size_t>& jobs = state_.block().links[pick_link()].job;
+  const auto& jobs = state_.block().links[pick_link()].job;
   const std::size_t a = jobs[below(jobs.size())];
   switch (below(4)) {
     case 0:
@@ -141,8 +141,8 @@ void Escape::grow(std::size_t seed, std::size_t size) {
   inside_[seed] = 1;
   for (std::size_t tries = 0; group_.size() < size && tries < 4 * size; ++tries) {
     const std::size_t j = group_[below(group_.size())];
-    const std::vector<Place>& places = state_.block().places[j];
-    const std::vector<std::size_t>& jobs = state_.block().links[places[below(places.size())].link].job;
+    const std::span<const Place> places = state_.block().places[j];
+    const auto& jobs = state_.block().links[places[below(places.size())].link].job;
     const std::size_t k = jobs[below(jobs.size())];
     if (inside_[k]) continue;
     inside_[k] = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "block_centre.hpp"
@@ -17,8 +18,13 @@ constexpr int64_t kRoundsBeforeProof = 4;  // per job, where exhaustive search f
 
 class BlockSolve {
  public:
-  BlockSolve(const Block& block, Budget& budget)
-      : block_(block), budget_(budget), floor_(block.floor()), state_(block, budget), descent_(state_, budget) {}
+  BlockSolve(const Block& block, const BlockStart& start, Budget& budget)
+      : block_(block),
+        budget_(budget),
+        floor_(block.floor()),
+        state_(start.standing == nullptr ? BlockState(block, budget)
+                                         : BlockState(block, budget, *start.standing, start.source)),
+        descent_(state_, budget) {}
 
   FoundBlock run(const BlockStart& start) {
     best_.shift.assign(block_.n_jobs(), 0);
@@ -50,7 +56,7 @@ class BlockSolve {
 
   void begin_from(const BlockStart& start) {
     best_.shift.assign(start.shift.begin(), start.shift.end());
-    state_.set(start.shift);
+    if (start.standing == nullptr) state_.set(start.shift);
     offer();
     for (std::size_t j = 0; j < block_.n_jobs(); ++j) {
       if (start.dirty.empty() || start.dirty[j]) descent_.ask(j);
@@ -182,13 +188,19 @@ class BlockSolve {
 
   // Small components one by one: the least of each is exhausted, or its bound at least raised.
   void prove() {
+    std::vector<std::size_t> size(block_.n_components, 0);
+    for (const std::size_t c : block_.component) ++size[c];
+    const auto small = [&](std::size_t c) { return size[c] >= 2 && size[c] <= kMostProofJobs; };
+    if (std::none_of(block_.component.begin(), block_.component.end(), small) || !budget_.left()) return;
+    std::map<std::size_t, std::vector<std::size_t>> jobs;  // by component
+    for (const std::size_t j : by_demand()) {
+      if (small(block_.component[j])) jobs[block_.component[j]].push_back(j);
+    }
     if (state_.shift() != best_.shift) state_.set(best_.shift);
-    std::vector<std::vector<std::size_t>> jobs(block_.n_components);
-    for (const std::size_t j : by_demand()) jobs[block_.component[j]].push_back(j);
     double lower = floor_;
     bool improved = false;
-    for (const std::vector<std::size_t>& part : jobs) {
-      if (part.size() < 2 || part.size() > kMostProofJobs || !budget_.left()) continue;
+    for (const auto& [component, part] : jobs) {
+      if (!budget_.left()) break;
       double known = 0.0;
       double floor = 0.0;
       for (const std::size_t l : links_of(block_, part)) {
@@ -226,7 +238,11 @@ class BlockSolve {
 }  // namespace
 
 FoundBlock solve_block(const Block& block, const BlockStart& start, Budget& budget) {
-  return BlockSolve(block, budget).run(start);
+  try {
+    return BlockSolve(block, start, budget).run(start);
+  } catch (const LimitExceeded&) {  // already where it stands
+    return {{start.shift.begin(), start.shift.end()}, block.floor(), true};
+  }
 }
 
 }  // namespace cassini

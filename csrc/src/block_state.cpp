@@ -1,12 +1,14 @@
 #include "block_state.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cassini {
 
 namespace {
 
 constexpr uint64_t kNothing = 0x5bd1e995a3c59ac3;  // a key that no state is expected to have
+constexpr std::size_t kMostKnots = std::size_t{1} << 22;  // of the profiles of a standing; 96 MiB
 
 // A number that tells one member at one shift from any other, so that a sum of them tells states of a link apart.
 uint64_t mark_of(std::size_t member, int64_t shift) {
@@ -17,24 +19,82 @@ uint64_t mark_of(std::size_t member, int64_t shift) {
   return x ^ (x >> 31);
 }
 
+std::vector<int64_t> turned(const Block& block, std::span<const int64_t> shift) {
+  std::vector<int64_t> out(shift.size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = wrap(shift[j], block.turn[j]);
+  return out;
+}
+
 }  // namespace
 
 const Profile BlockState::kFlat{};
 
 BlockState::BlockState(const Block& block, Budget& budget)
-    : block_(block), budget_(budget), shift_(block.n_jobs(), kAbsent), excess_(block.links.size(), 0.0) {
+    : BlockState(block, budget, std::vector<int64_t>(block.n_jobs(), kAbsent)) {}
+
+BlockState::BlockState(const Block& block, Budget& budget, std::vector<int64_t> shift)
+    : block_(block), budget_(budget), shift_(std::move(shift)), excess_(block.links.size(), 0.0) {
+  first_.reserve(block.links.size());
+  sum_of_marks_.reserve(block.links.size());
+  price_.reserve(block.links.size());
+  least_.reserve(block.links.size());
   std::size_t members = 0;
   for (const BlockLink& at : block.links) {
     first_.push_back(members);
     members += at.job.size();
     uint64_t sum = 0;
-    for (std::size_t m = 0; m < at.job.size(); ++m) sum += mark_of(m, kAbsent);
+    for (std::size_t m = 0; m < at.job.size(); ++m) sum += mark_of(m, shift_[at.job[m]]);
     sum_of_marks_.push_back(sum);
     price_.push_back(at.prepared->guides ? at.per_excess() : 0.0);
     least_.push_back(at.least);
   }
-  cached_.resize(members);
+  cached_.assign(members, nullptr);
   key_.assign(members, kNothing);
+}
+
+BlockState::BlockState(const Block& block, Budget& budget, const Standing& standing,
+                       std::span<const std::size_t> source)
+    : BlockState(block, budget, turned(block, standing.shift)) {
+  standing_ = &standing;
+  source_ = source;
+  for (std::size_t l = 0; l < excess_.size(); ++l) {
+    if (!block.links[l].prepared->guides) continue;
+    excess_[l] = source[l] == kNowhere ? fresh_excess(l) : standing.excess[source[l]];
+    if (std::isnan(excess_[l])) throw LimitExceeded{};
+  }
+}
+
+Standing stand(const Block& block, std::span<const int64_t> shift, Budget& budget) {
+  BlockState state(block, budget, turned(block, shift));
+  return state.standing(shift);
+}
+
+Standing BlockState::standing(std::span<const int64_t> shift) {
+  Standing out;
+  out.shift.assign(shift.begin(), shift.end());
+  out.first = first_;
+  out.key.assign(key_.size(), kNothing);
+  out.profile.resize(key_.size());
+  std::size_t knots = 0;
+  for (std::size_t l = 0; l < block_.links.size(); ++l) {
+    const BlockLink& at = block_.links[l];
+    double& excess = out.excess.emplace_back(0.0);
+    budget_.in_time();  // sees the cancel flag
+    if (!at.prepared->guides) continue;
+    try {
+      excess = std::numeric_limits<double>::quiet_NaN();
+      excess = fresh_excess(l);
+      for (std::size_t m = 0; at.job.size() > 2 && m < at.job.size() && knots < kMostKnots; ++m) {
+        int64_t lag = 0;
+        out.profile[first_[l] + m] = profile({l, m}, &lag);
+        out.key[first_[l] + m] = key_of({l, m});
+        knots += out.profile[first_[l] + m].knots.size();
+      }
+    } catch (const LimitExceeded&) {
+      // what is not there is computed where it is asked for
+    }
+  }
+  return out;
 }
 
 void BlockState::set(std::span<const int64_t> shift) {
@@ -97,6 +157,16 @@ void BlockState::others(std::size_t link, std::size_t member) {
   if (sum == &l.base) demand_ = l.base;
 }
 
+uint64_t BlockState::key_of(Place p) const {
+  return sum_of_marks_[p.link] - mark_of(p.member, shift_[block_.links[p.link].job[p.member]]);
+}
+
+const Profile* BlockState::known_profile(Place p, uint64_t key) const {
+  if (standing_ == nullptr || source_[p.link] == kNowhere) return nullptr;
+  const std::size_t index = standing_->first[source_[p.link]] + p.member;
+  return standing_->key[index] == key ? &standing_->profile[index] : nullptr;
+}
+
 const Profile& BlockState::profile(Place p, int64_t* lag) {
   const BlockLink& at = block_.links[p.link];
   *lag = 0;
@@ -107,10 +177,12 @@ const Profile& BlockState::profile(Place p, int64_t* lag) {
     return at.prepared->pair[p.member];
   }
   const std::size_t index = first_[p.link] + p.member;
-  Profile& out = cached_[index];
-  const uint64_t key = sum_of_marks_[p.link] - mark_of(p.member, shift_[at.job[p.member]]);
-  if (key_[index] == key) return out;
+  const uint64_t key = key_of(p);
+  if (key_[index] == key) return *cached_[index];
+  if (const Profile* known = known_profile(p, key)) return *known;
   key_[index] = kNothing;  // until it is there
+  if (cached_[index] == nullptr) cached_[index] = &profiles_.emplace_back();
+  Profile& out = *cached_[index];
   const Link& l = at.link();
   others(p.link, p.member);
   marginal_.build(demand_, l.circle(p.member), l.capacity, &budget_.work);

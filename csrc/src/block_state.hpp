@@ -2,7 +2,10 @@
 // not touch is not computed again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -49,11 +52,26 @@ class TermSum {
   std::vector<std::size_t> runs_;
 };
 
+// What is known of a block at given shifts, for states of blocks that have most of its links.
+struct Standing {
+  std::vector<int64_t> shift;  // [jobs] modulo the period
+  std::vector<double> excess;  // [links] mean; not a number beyond the limits of folding, 0 where the link does not guide
+  std::vector<std::size_t> first;  // [links] index of the link's first member in the two below
+  std::vector<uint64_t> key;       // [members] where the others stand
+  std::vector<Profile> profile;    // [members] excess by the member's shift; none of links of two, nor beyond the limits
+};
+
+inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
 class BlockState {
  public:
   static constexpr int64_t kAbsent = -1;
 
   BlockState(const Block& block, Budget& budget);
+
+  // At the shifts of `standing`. source[l]: which of its links is link l of this block, or kNowhere. Computes what is
+  // new; LimitExceeded where that, or what is known, is beyond the limits.
+  BlockState(const Block& block, Budget& budget, const Standing& standing, std::span<const std::size_t> source);
 
   const Block& block() const { return block_; }
   const std::vector<int64_t>& shift() const { return shift_; }
@@ -95,7 +113,12 @@ class BlockState {
   double fresh_excess(std::size_t link);
 
  private:
+  friend Standing stand(const Block& block, std::span<const int64_t> shift, Budget& budget);
+  BlockState(const Block& block, Budget& budget, std::vector<int64_t> shift);
+  Standing standing(std::span<const int64_t> shift);
   void others(std::size_t link, std::size_t member);
+  uint64_t key_of(Place p) const;
+  const Profile* known_profile(Place p, uint64_t key) const;
   void keep(std::size_t link);
 
   const Block& block_;
@@ -105,9 +128,12 @@ class BlockState {
   std::vector<double> price_;       // [links] objective per unit of excess; 0 where the link does not guide
   std::vector<double> least_;       // [links] excess no shifts can avoid
   std::vector<std::size_t> first_;  // [links] index of the link's first member in the two below
-  std::vector<Profile> cached_;
-  std::vector<uint64_t> key_;           // [members] sum of the marks of the others that the cached profile was made for
+  std::vector<Profile*> cached_;    // [members] null: none yet
+  std::vector<uint64_t> key_;       // [members] sum of the marks of the others that the cached profile was made for
+  std::deque<Profile> profiles_;    // few of all members are ever looked at
   std::vector<uint64_t> sum_of_marks_;  // [links] of where each member stands
+  const Standing* standing_ = nullptr;
+  std::span<const std::size_t> source_;  // [links] of the standing
 
   struct Moved {
     std::size_t job;
@@ -128,5 +154,8 @@ class BlockState {
   ProfileScratch scratch_;
   static const Profile kFlat;
 };
+
+// All that can be known of a block at given shifts [jobs], modulo the periods. Cost: every profile once.
+Standing stand(const Block& block, std::span<const int64_t> shift, Budget& budget);
 
 }  // namespace cassini

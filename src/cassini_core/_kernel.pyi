@@ -155,6 +155,7 @@ class Links:
         centred: bool = False,
         node_limit: int | None = None,
         cancel: npt.NDArray[np.int32] | None = None,
+        deadline_ns: int | None = None,
     ) -> BlockAnswer | None: ...
     def evaluate_block(
         self,
@@ -165,4 +166,34 @@ class Links:
         options: Options,
         with_slack: bool = True,
         cancel: npt.NDArray[np.int32] | None = None,
+        deadline_ns: int | None = None,
     ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...
+
+class BlockAnchor:
+    def __init__(
+        self,
+        links: Links,
+        *,
+        period: _Int64,
+        link: _Int64,
+        member: _Int64,
+        upper_bound: _Float64 | None,
+        shift: _Int64,
+        options: Options,
+        weight: _Float64 | None = None,
+    ) -> None: ...
+    @property
+    def links(self) -> Links: ...
+    def solve(
+        self,
+        *,
+        dropped: _Int64,
+        link: _Int64,
+        member: _Int64,
+        options: Options,
+        upper_bound: _Float64 | None,
+        weight: _Float64 | None = None,
+        node_limit: int | None = None,
+        cancel: npt.NDArray[np.int32] | None = None,
+        deadline_ns: int | None = None,
+    ) -> BlockAnswer | None: ...

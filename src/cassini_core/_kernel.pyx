@@ -40,6 +40,9 @@ cdef extern from "cassini/cassini.h" nogil:
     ctypedef struct cassini_links:
         pass
 
+    ctypedef struct cassini_anchor:
+        pass
+
     ctypedef struct cassini_block_result:
         int64_t size
         double score
@@ -73,6 +76,13 @@ cdef extern from "cassini/cassini.h" nogil:
     int32_t cassini_evaluate_block(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*,
                                    const int64_t*, const int64_t*, const cassini_options*, double*, double*, int64_t*,
                                    int64_t*)
+    int32_t cassini_prepare_anchor(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*,
+                                   const int64_t*, const double*, const double*, const int64_t*,
+                                   const cassini_options*, cassini_anchor**)
+    void cassini_free_anchor(cassini_anchor*)
+    int32_t cassini_solve_beside(const cassini_anchor*, int64_t, const int64_t*, int64_t, const int64_t*,
+                                 const int64_t*, const double*, const double*, const cassini_options*, int64_t*,
+                                 double*, double*, cassini_block_result*)
 
 if cassini_abi_version() != CASSINI_ABI_VERSION:
     raise ImportError(
@@ -418,6 +428,27 @@ def check_status(const int32_t[::1] status not None):
         raise_for(status[i], "solve_links")
 
 
+cdef const double* doubles(str name, const double[::1] array, int64_t expected) except? NULL:
+    """None and empty arrays become null."""
+    if array is None:
+        return NULL
+    expect(name, array.shape[0], expected)
+    return &array[0] if expected > 0 else NULL
+
+
+cdef cassini_options limited(Options options, node_limit, const int32_t[::1] cancel, deadline_ns) except *:
+    """The options with what is given for one call in their place."""
+    cdef cassini_options c = options.c
+    if node_limit is not None:
+        c.node_limit = node_limit
+    if cancel is not None:
+        expect("cancel", cancel.shape[0], 1)
+        c.cancel = &cancel[0]
+    if deadline_ns is not None:
+        c.deadline_ns = deadline_ns
+    return c
+
+
 cdef class BlockAnswer:
     """What the kernel found for one block, in ticks; ``shift`` has one entry per job, the scores one per link.
 
@@ -461,6 +492,15 @@ cdef class BlockAnswer:
     @property
     def stopped_by(self):
         return STOPPED_BY[self.result.stopped_by]
+
+
+cdef BlockAnswer new_answer(int64_t n_jobs, int64_t n_links):
+    cdef BlockAnswer answer = BlockAnswer.__new__(BlockAnswer)
+    answer.shift = new_array(n_jobs, int64_type)
+    answer.score_lower = new_array(n_links, float64_type)
+    answer.score_upper = new_array(n_links, float64_type)
+    answer.result.size = sizeof(cassini_block_result)
+    return answer
 
 
 cdef class Links:
@@ -517,22 +557,19 @@ cdef class Links:
                     const int64_t[::1] member not None, const double[::1] weight not None, Options options not None,
                     const double[::1] upper_bound=None, const int64_t[::1] own_shift=None,
                     const int64_t[::1] start=None, const uint8_t[::1] dirty=None, bint centred=False, node_limit=None,
-                    const int32_t[::1] cancel=None):
-        """cassini_solve_block. ``node_limit`` replaces that of the options. None: canceled."""
+                    const int32_t[::1] cancel=None, deadline_ns=None):
+        """cassini_solve_block. ``node_limit`` and ``deadline_ns`` replace those of the options. None: canceled."""
         cdef int64_t n_jobs = period.shape[0]
         cdef int64_t n_links = link.shape[0]
         cdef int64_t n_members = self.count_members(link)
         expect("period", n_jobs, max(n_jobs, 1))
         expect("member", member.shape[0], n_members)
-        expect("weight", weight.shape[0], n_links)
-        cdef const double* bounds = NULL
+        cdef const double* weights = doubles("weight", weight, n_links)
+        cdef const double* bounds = doubles("upper_bound", upper_bound, n_links)
+        cdef cassini_options c = limited(options, node_limit, cancel, deadline_ns)
         cdef const int64_t* own = NULL
         cdef const int64_t* from_here = NULL
         cdef const uint8_t* flags = NULL
-        cdef cassini_options c = options.c
-        if upper_bound is not None:
-            expect("upper_bound", upper_bound.shape[0], n_links)
-            bounds = &upper_bound[0] if n_links > 0 else NULL
         if own_shift is not None:
             expect("own_shift", own_shift.shape[0], n_members)
             own = data(own_shift)
@@ -542,22 +579,12 @@ cdef class Links:
         if dirty is not None:
             expect("dirty", dirty.shape[0], n_jobs)
             flags = &dirty[0]
-        if node_limit is not None:
-            c.node_limit = node_limit
-        if cancel is not None:
-            expect("cancel", cancel.shape[0], 1)
-            c.cancel = &cancel[0]
-        cdef BlockAnswer answer = BlockAnswer.__new__(BlockAnswer)
-        answer.shift = new_array(n_jobs, int64_type)
-        answer.score_lower = new_array(n_links, float64_type)
-        answer.score_upper = new_array(n_links, float64_type)
-        answer.result.size = sizeof(cassini_block_result)
+        cdef BlockAnswer answer = new_answer(n_jobs, n_links)
         cdef int64_t[::1] shift = answer.shift
         cdef double[::1] lower = answer.score_lower
         cdef double[::1] upper = answer.score_upper
         cdef double* lowers = &lower[0] if n_links > 0 else NULL
         cdef double* uppers = &upper[0] if n_links > 0 else NULL
-        cdef const double* weights = &weight[0] if n_links > 0 else NULL
         cdef const int64_t* links = data(link)
         cdef const int64_t* members = data(member)
         cdef int32_t status
@@ -571,9 +598,10 @@ cdef class Links:
 
     def evaluate_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
                        const int64_t[::1] member not None, const int64_t[::1] shift not None, Options options not None,
-                       bint with_slack=True, const int32_t[::1] cancel=None):
+                       bint with_slack=True, const int32_t[::1] cancel=None, deadline_ns=None):
         """cassini_evaluate_block: (score_lower, score_upper, slack, hold), or None if canceled.
 
+        ``deadline_ns`` replaces that of the options.
         ``slack`` has one entry per member, the others one per link; ``slack`` and ``hold`` are None if not asked for.
         """
         cdef int64_t n_jobs = period.shape[0]
@@ -582,10 +610,7 @@ cdef class Links:
         expect("period", n_jobs, max(n_jobs, 1))
         expect("member", member.shape[0], n_members)
         expect("shift", shift.shape[0], n_jobs)
-        cdef cassini_options c = options.c
-        if cancel is not None:
-            expect("cancel", cancel.shape[0], 1)
-            c.cancel = &cancel[0]
+        cdef cassini_options c = limited(options, None, cancel, deadline_ns)
         lower_array = new_array(n_links, float64_type)
         upper_array = new_array(n_links, float64_type)
         if n_links == 0:
@@ -607,3 +632,80 @@ cdef class Links:
             return None
         raise_for(status, "evaluate_block")
         return lower_array, upper_array, slack_array if with_slack else None, hold_array if with_slack else None
+
+
+cdef class BlockAnchor:
+    """A block at given shifts, for blocks that differ from it in few links. Immutable; safe to share.
+
+    The arguments are those of ``Links.solve_block``. Raises :class:`InputError` and :class:`KernelError`.
+    """
+
+    cdef cassini_anchor* handle
+    cdef readonly Links links  # the kernel refers to it
+    cdef int64_t n_jobs
+    cdef int64_t n_links
+
+    def __cinit__(self):
+        self.handle = NULL
+
+    def __init__(self, Links links not None, *, const int64_t[::1] period not None, const int64_t[::1] link not None,
+                 const int64_t[::1] member not None, const double[::1] upper_bound,
+                 const int64_t[::1] shift not None, Options options not None, const double[::1] weight=None):
+        cdef int64_t n_jobs = period.shape[0]
+        cdef int64_t n_links = link.shape[0]
+        if self.handle != NULL:
+            raise InputError("BlockAnchor: already prepared")
+        expect("period", n_jobs, max(n_jobs, 1))
+        expect("member", member.shape[0], links.count_members(link))
+        expect("shift", shift.shape[0], n_jobs)
+        cdef const double* weights = doubles("weight", weight, n_links)
+        cdef const double* bounds = doubles("upper_bound", upper_bound, n_links)
+        cdef const int64_t* which = data(link)
+        cdef const int64_t* members = data(member)
+        cdef int32_t status
+        with nogil:
+            status = cassini_prepare_anchor(links.handle, n_jobs, &period[0], n_links, which, members, weights, bounds,
+                                            &shift[0], &options.c, &self.handle)
+        raise_for(status, "prepare_anchor")
+        self.links = links
+        self.n_jobs = n_jobs
+        self.n_links = n_links
+
+    def __dealloc__(self):
+        cassini_free_anchor(self.handle)
+
+    def solve(self, *, const int64_t[::1] dropped not None, const int64_t[::1] link not None,
+              const int64_t[::1] member not None, Options options not None, const double[::1] upper_bound,
+              const double[::1] weight=None, node_limit=None, const int32_t[::1] cancel=None, deadline_ns=None):
+        """cassini_solve_beside. ``node_limit`` and ``deadline_ns`` replace those of the options. None: canceled.
+
+        Scores are those of the anchor's links that are not dropped, in their order, then of those added.
+        """
+        cdef int64_t n_dropped = dropped.shape[0]
+        cdef int64_t n_added = link.shape[0]
+        if self.handle == NULL:
+            raise InputError("BlockAnchor: not prepared")
+        if n_dropped > self.n_links:
+            raise InputError(f"dropped: expected at most {self.n_links} indices, got {n_dropped}")
+        expect("member", member.shape[0], self.links.count_members(link))
+        cdef const double* weights = doubles("weight", weight, n_added)
+        cdef const double* bounds = doubles("upper_bound", upper_bound, n_added)
+        cdef cassini_options c = limited(options, node_limit, cancel, deadline_ns)
+        cdef const int64_t* gone = data(dropped)
+        cdef const int64_t* which = data(link)
+        cdef const int64_t* members = data(member)
+        cdef int64_t n_left = self.n_links - n_dropped + n_added
+        cdef BlockAnswer answer = new_answer(self.n_jobs, n_left)
+        cdef int64_t[::1] shift = answer.shift
+        cdef double[::1] lower = answer.score_lower
+        cdef double[::1] upper = answer.score_upper
+        cdef double* lowers = &lower[0] if n_left > 0 else NULL
+        cdef double* uppers = &upper[0] if n_left > 0 else NULL
+        cdef int32_t status
+        with nogil:
+            status = cassini_solve_beside(self.handle, n_dropped, gone, n_added, which, members, weights, bounds, &c,
+                                          &shift[0], lowers, uppers, &answer.result)
+        if status == CASSINI_ECANCELED:
+            return None
+        raise_for(status, "solve_beside")
+        return answer

@@ -272,6 +272,58 @@ CASSINI_API int32_t cassini_evaluate_block(const cassini_links* links, int64_t n
                                            const int64_t* shift, const cassini_options* options, double* score_lower,
                                            double* score_upper, int64_t* slack, int64_t* hold);
 
+/* --- blocks that differ from one block in few links: candidates of a scheduling round ------------------------------ */
+
+/* A block at given shifts, kept so that blocks that differ from it in few links are solved at the cost of what differs.
+ * Immutable: any number of threads may use one at the same time. */
+typedef struct cassini_anchor cassini_anchor;
+
+/* Keeps a block at given shifts; the leading arguments are those of cassini_solve_block.
+ *
+ *   links                          must outlive the anchor
+ *   weight       [n_links]         may be null: all 1
+ *   upper_bound  [n_links]         may be null
+ *   shift        [n_jobs]          ticks, any integers: where searches begin, and never score less than
+ *   anchor       [1]  out          to be freed with cassini_free_anchor
+ *
+ * Of the options cancel is read. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: as one look of cassini_solve_block
+ * at every link, and at every job of each; of both some kB of memory per job of a link, at most 100 MB in all. */
+CASSINI_API int32_t cassini_prepare_anchor(const cassini_links* links, int64_t n_jobs, const int64_t* period,
+                                           int64_t n_links, const int64_t* link, const int64_t* member,
+                                           const double* weight, const double* upper_bound, const int64_t* shift,
+                                           const cassini_options* options, cassini_anchor** anchor);
+
+/* Null is allowed. No call that uses the anchor may be under way. */
+CASSINI_API void cassini_free_anchor(cassini_anchor* anchor);
+
+/* Solves the anchor's block without some links and with some others: what cassini_solve_block finds with start = the
+ * anchor's shifts, dirty = the jobs of links that were dropped or added, and not centred, without looking again at what
+ * the anchor knows. That counts no nodes: the same node_limit goes further here.
+ *
+ *   n_dropped                      0 .. links of the anchor
+ *   dropped      [n_dropped]       indices of the anchor's links, each once
+ *   n_added                        0 .. CASSINI_MAX_BLOCK_LINKS
+ *   link         [n_added]         which of the anchor's prepared links
+ *   member       [n_members]       which job of the block stands at each place of each added link, as above
+ *   weight       [n_added]         above 0, finite, on the same scale as the anchor's; may be null: all 1
+ *   upper_bound  [n_added]         may be null
+ *   options                        may be null: defaults. Read are node_limit, deadline_ns and cancel
+ *   shift        [n_jobs]  out     as of cassini_solve_block
+ *   score_lower  [n_left]  out     of the anchor's links that were not dropped, in their order, then of those added:
+ *   score_upper  [n_left]  out     n_left = links of the anchor - n_dropped + n_added
+ *   result       [1]       in, out result->size must be set
+ *
+ * The answer does not depend on the order in which links were given, dropped or added. Equal links count by the sum of
+ * their weights, whether the anchor has them or they are added. Scores are the same to the last bit as those of
+ * cassini_solve_block and cassini_evaluate_block wherever the jobs of a link stand alike.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: bounded by node_limit, but for one look at every added link, and
+ * some 0.1 us per link and job of the block. */
+CASSINI_API int32_t cassini_solve_beside(const cassini_anchor* anchor, int64_t n_dropped, const int64_t* dropped,
+                                         int64_t n_added, const int64_t* link, const int64_t* member,
+                                         const double* weight, const double* upper_bound,
+                                         const cassini_options* options, int64_t* shift, double* score_lower,
+                                         double* score_upper, cassini_block_result* result);
+
 #ifdef __cplusplus
 }
 #endif
