@@ -10,7 +10,7 @@ from .candidate_pool import Answering, answer_places
 from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
 from .link_pool import Deadline
-from .near_anchor import NearAnchor, large_ones
+from .near_anchor import NearAnchor
 from .rank_options import RankOptions
 from .ranked_entries import Entry, bucket, entry_of
 from .shifts import Round, answer_placement, bounds_only
@@ -23,6 +23,7 @@ IMPROVED = 8
 
 def answer_candidates(
     placements: Sequence[Placement],
+    large: Sequence[bool],
     common: Sequence[SharedLink],
     context: Round,
     options: RankOptions,
@@ -33,6 +34,8 @@ def answer_candidates(
     Parameters
     ----------
     placements : sequence of Placement
+    large : sequence of bool
+        Which are answered by their difference from the common placement.
     common : sequence of SharedLink
         The shared links of their common placement.
     context : Round
@@ -49,8 +52,7 @@ def answer_candidates(
     """
     places, jointly = range(len(placements)), options.strategy is solve_jointly
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
-    large = large_ones(placements, context) if jointly else [False for _ in places]
-    near = NearAnchor(context, common) if sum(large) > 1 and common else None
+    near = NearAnchor(context, common) if any(large) else None
 
     def answer(place: int) -> Entry:
         if near is not None and large[place]:

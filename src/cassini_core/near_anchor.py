@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _kernel
 from .errors import KernelError
+from .flat_links import FlatLinks
 from .link_catalog import Placement, SharedLink
 from .shifts import PlacementAnswer, Round, verified
 
@@ -30,17 +31,17 @@ IMPROVED_EFFORT = 20
 _Int64 = npt.NDArray[np.int64]
 
 
-def large_ones(placements: Sequence[Placement], context: Round) -> list[bool]:
+def large_ones(placements: Sequence[Placement], flat: FlatLinks) -> list[bool]:
     """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
-    return [_is_large(placement, context) for placement in placements]
+    return [_is_large(placement, flat) for placement in placements]
 
 
-def _is_large(placement: Placement, context: Round) -> bool:
+def _is_large(placement: Placement, flat: FlatLinks) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
-    places, _ = context.flat.places(placement.links)
+    places, _ = flat.places(placement.links)
     # A forest has fewer edges than nodes.
-    return len(places) >= len(placement.links) + len(np.unique(context.flat.job[places]))
+    return len(places) >= len(placement.links) + len(np.unique(flat.job[places]))
 
 
 class NearAnchor:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from .aggregate import Aggregate, aggregate_named
 from .errors import InputError, shown
+from .link_catalog import LinkProblem
 from .link_pool import Budget
 from .loops import STRATEGIES
 from .model import Problem
@@ -42,6 +43,10 @@ class RankOptions:
     resolution_ms: float
     slack_tolerance: float
     progress: Progress
+
+    def link_limits(self, problems: Sequence[LinkProblem]) -> list[int | None]:
+        """Search nodes of each link problem."""
+        return [link_limit(self.node_limit, len(problems), len(problem.demands)) for problem in problems]
 
     def budget(self, n_problems: int, n_candidates: int) -> Budget:
         """What each of so many distinct links, and each block of so many candidates, may cost."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .candidate_answers import answer_candidates
-from .link_catalog import LinkCatalog
+from .flat_links import FlatLinks
+from .joint import solve_jointly
+from .link_catalog import LinkCatalog, Placement, SharedLink
 from .link_pool import Deadline, SolvedLink, solve_problems
 from .model import Problem, RankedCandidate, Ranking
+from .near_anchor import large_ones
 from .node_limits import AUTO, NodeLimit
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
@@ -122,19 +125,23 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced)
-    placements = catalog.placements(problem.candidates, routes)
-    total = len(catalog.problems) + len(placements)
+    placements, common = catalog.placements(problem.candidates, routes), catalog.common_links(routes)
+    period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
+    flat = FlatLinks(catalog.shared, period)
+    large = _large(placements, common, flat, options)
     budget = options.budget(len(catalog.problems), len(placements))
+    total = len(catalog.problems) + len(placements)
     solved = solve_problems(
         catalog.problems,
         budget,
         threads=options.threads,
         deadline=deadline,
         progress=lambda done: options.progress(done, total),
+        node_limits=options.link_limits(catalog.problems),
+        with_slack=not all(large),  # no use is made of the own shifts of links
     )
-    period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    context = Round(catalog, solved, period, budget, deadline)
-    entries = answer_candidates(placements, catalog.common_links(routes), context, options, deadline)
+    context = Round(catalog, flat, solved, period, budget, deadline)
+    entries = answer_candidates(placements, large, common, context, options, deadline)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
     return Ranking(
@@ -144,6 +151,17 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         candidates=candidates,
         warnings=_warnings(solved, entries, out_of_step=out_of_step),
     )
+
+
+def _large(
+    placements: Sequence[Placement], common: Sequence[SharedLink], flat: FlatLinks, options: RankOptions
+) -> list[bool]:
+    """Which placements are answered by their difference from the common one: that is no use to one alone."""
+    if options.strategy is solve_jointly and common and len(placements) > 1:
+        large = large_ones(placements, flat)
+        if sum(large) > 1:
+            return large
+    return [False for _ in placements]
 
 
 def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:

@@ -46,6 +46,8 @@ class Round:
     ----------
     catalog : LinkCatalog
         Every placement was read.
+    flat : FlatLinks
+        Its shared links.
     solved : sequence of SolvedLink
         ``solved[i]`` answers problem ``i`` of the catalog.
     period : mapping of str to int
@@ -55,9 +57,8 @@ class Round:
 
     Attributes
     ----------
-    period, solved, budget
+    flat, solved, period, budget
         As given.
-    flat : FlatLinks
     bound : float64 array
         Certified upper bound of each shared link of the catalog.
     blocks : BlockSolver
@@ -68,6 +69,7 @@ class Round:
     def __init__(
         self,
         catalog: LinkCatalog,
+        flat: FlatLinks,
         solved: Sequence[SolvedLink],
         period: Mapping[str, int],
         budget: Budget,
@@ -76,7 +78,7 @@ class Round:
         self.period = period
         self.solved = solved
         self.budget = budget
-        self.flat = FlatLinks(catalog.shared, period)
+        self.flat = flat
         self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
         self.kernel_links = KernelLinks(catalog.problems, budget, deadline)
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
