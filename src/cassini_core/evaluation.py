@@ -5,6 +5,7 @@ Candidates of one round differ in few links: most stand at shifts at which they 
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,8 @@ class Standings(NamedTuple):
     """Some links at given shifts.
 
     ``lower`` and ``upper`` are certified bounds on each link's score, ``hold`` is in ticks. ``places`` and ``first``
-    are those of :meth:`FlatLinks.places`; ``slack`` has one entry per place, ticks.
+    are those of :meth:`FlatLinks.places`; ``slack`` has one entry per place, ticks. ``other`` are the positions of
+    the links that do not stand as expected.
     """
 
     lower: _Float64
@@ -35,6 +37,7 @@ class Standings(NamedTuple):
     slack: _Int64
     places: _Int64
     first: _Int64
+    other: _Int64
 
 
 class _Standing(NamedTuple):
@@ -77,7 +80,7 @@ class Evaluator:
         lower, upper, hold = np.zeros(n_links), np.zeros(n_links), np.zeros(n_links, dtype=np.int64)
         slack = np.zeros(n_places, dtype=np.int64)
         lower[links], upper[links], hold[links], slack[found.places] = found.lower, found.upper, found.hold, found.slack
-        self._usual = relative, Standings(lower, upper, hold, slack, found.places, found.first)
+        self._usual = relative, Standings(lower, upper, hold, slack, found.places, found.first, found.other)
 
     def evaluate(self, links: _Int64, shift: _Int64) -> Standings:
         """Score, slack and hold of each link; what was seen before is not computed again.
@@ -110,18 +113,23 @@ class Evaluator:
             slack = at_usual.slack[places]
             other = np.flatnonzero(~np.logical_and.reduceat(relative == usual[places], first))
         if len(other):
-            ends = np.append(first[1:], len(places))
-            of, to = first[other].tolist(), ends[other].tolist()
-            stands = relative.tolist()
-            problems = self._flat.problem[links[other]].tolist()
-            keys = [(problem, tuple(stands[a:b])) for problem, a, b in zip(problems, of, to, strict=True)]
-            found = self._standings(keys)
+            differs = np.zeros(n, dtype=np.bool_)
+            differs[other] = True
+            where = np.repeat(differs, np.diff(first, append=len(places)))
+            found = self._standings(self._keys(links[other], relative[where]))
             lower[other] = [one.lower for one in found]
             upper[other] = [one.upper for one in found]
             hold[other] = [one.hold for one in found]
-            for one, a, b in zip(found, of, to, strict=True):
-                slack[a:b] = one.slack
-        return Standings(lower, upper, hold, slack, places, first)
+            slack[where] = [ticks for one in found for ticks in one.slack]
+        return Standings(lower, upper, hold, slack, places, first, other)
+
+    def _keys(self, links: _Int64, relative: _Int64) -> list[_Key]:
+        stands, offset = iter(relative.tolist()), self._flat.offset
+        counts = (offset[links + 1] - offset[links]).tolist()
+        return [
+            (problem, tuple(itertools.islice(stands, count)))
+            for problem, count in zip(self._flat.problem[links].tolist(), counts, strict=True)
+        ]
 
     def _standings(self, keys: list[_Key]) -> list[_Standing]:
         new = [key for key in dict.fromkeys(keys) if key not in self._seen]

@@ -41,6 +41,7 @@ class FlatLinks:
     job : int64 array, shape (places,)
         Number of the job at each place.
     problem : int64 array, shape (links,)
+    capacity_gbps : float64 array, shape (links,)
     """
 
     def __init__(self, shared: Sequence[SharedLink], period: Mapping[str, int]) -> None:
@@ -51,6 +52,9 @@ class FlatLinks:
         self.offset: _Int64 = np.concatenate(([0], np.cumsum([len(link.jobs) for link in shared], dtype=np.int64)))
         self.job: _Int64 = np.array([number[job] for link in shared for job in link.jobs], dtype=np.int64)
         self.problem: _Int64 = np.array([link.problem.index for link in shared], dtype=np.int64)
+        self.capacity_gbps: npt.NDArray[np.float64] = np.array(
+            [link.capacity_gbps for link in shared], dtype=np.float64
+        )
 
     def shifts(self, shift: Mapping[str, int]) -> _Int64:
         """Shifts by the number of the job; 0 where none is given."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _kernel
+from .link_batch import LinkChunk
 from .link_catalog import LinkProblem
 from .link_pool import Budget, Deadline
 from .prepared_link import kernel_options
@@ -59,23 +60,22 @@ class KernelLinks:
     @cached_property
     def period(self) -> npt.NDArray[np.int64]:
         """Iteration times, ticks, of the jobs of all problems, one problem after the other."""
-        return np.concatenate([problem.prepared.period for problem in self._problems])
+        return self._arrays.period
+
+    @cached_property
+    def _arrays(self) -> LinkChunk:
+        return LinkChunk.of(self._problems)
 
     @cached_property
     def _links(self) -> _kernel.Links:
-        prepared = [problem.prepared for problem in self._problems]
-        n_phases = np.concatenate([np.diff(one.phase_offset) for one in prepared])
+        arrays = self._arrays
         return _kernel.Links(
-            job_offset=_offsets([len(one) for one in prepared]),
-            period=self.period,
-            phase_offset=_offsets(n_phases),
-            phase_start=np.concatenate([one.phase_start for one in prepared]),
-            phase_length=np.concatenate([one.phase_length for one in prepared]),
-            phase_rate=np.concatenate([one.phase_rate for one in prepared]),
-            capacity=np.array([one.capacity for one in prepared], dtype=np.int64),
+            job_offset=arrays.job_offset,
+            period=arrays.period,
+            phase_offset=arrays.phase_offset,
+            phase_start=arrays.phase_start,
+            phase_length=arrays.phase_length,
+            phase_rate=arrays.phase_rate,
+            capacity=arrays.capacity,
             options=self.options,
         )
-
-
-def _offsets(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

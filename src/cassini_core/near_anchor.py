@@ -78,7 +78,7 @@ class NearAnchor:
             shift=shift,
             options=kernel_links.options,
         )
-        context.evaluator.expect(links, shift)
+        context.expect(links, shift)
 
     def answer(self, placement: Placement) -> PlacementAnswer:
         """One shift per job, found near what the placement does not have in common with the others.

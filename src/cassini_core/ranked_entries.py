@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from .aggregate import Aggregate, Crossings, mean
 from .answers import RankedCandidate
 from .shifts import TOLERANCE, PlacementAnswer, Round
-from .units import ms_from_ticks
+from .units import TICKS_PER_MS, ms_from_ticks
 
 __all__ = ["Entry", "bucket", "entry_of"]
 
@@ -25,7 +28,6 @@ class Entry:
     candidate: RankedCandidate
     answer: PlacementAnswer
     place: int
-    least_slack: float
 
     @property
     def score(self) -> int | None:
@@ -36,7 +38,7 @@ class Entry:
         """Best first: score, slack, few shared links, order in the problem; by bound after all that have a score."""
         if self.score is None:
             return (True, -bucket(self.candidate.upper_bound), 0.0, 0, self.place)
-        return (False, -self.score, -self.least_slack, len(self.candidate.links), self.place)
+        return (False, -self.score, -self.answer.least_slack, len(self.candidate.links), self.place)
 
 
 def entry_of(place: int, answer: PlacementAnswer, context: Round, aggregate: Aggregate) -> Entry:
@@ -55,18 +57,21 @@ def entry_of(place: int, answer: PlacementAnswer, context: Round, aggregate: Agg
         upper_bound=bound,
         optimal=score is not None and score >= bound - TOLERANCE,
         status=answer.status,
-        shifts_ms={job: ms_from_ticks(ticks) for job, ticks in answer.shift.items()},
-        slack_ms={job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()},
+        shifts_ms=_ms(answer.shift),
+        slack_ms=_ms(answer.slack),
         hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
         free_jobs=answer.free_jobs,
         worst_link=_worst_link(answer),
-        total_excess_gbps=_total_excess_gbps(answer),
-        links=context.link_scores(answer.placement.links, answer.scores),
+        total_excess_gbps=_total_excess_gbps(answer, context),
+        links=context.link_scores(answer.placement.links, answer.scores, answer.other),
         warnings=answer.warnings,
     )
-    # A candidate in which nothing is shared has all the slack there is.
-    least_slack = min((ticks / context.period[job] for job, ticks in answer.slack.items()), default=math.inf)
-    return Entry(candidate, answer, place, least_slack)
+    return Entry(candidate, answer, place)
+
+
+def _ms(ticks: Mapping[str, int]) -> dict[str, float]:
+    values = np.fromiter(ticks.values(), np.int64, len(ticks)) / TICKS_PER_MS
+    return dict(zip(ticks, values.tolist(), strict=True))
 
 
 def _worst_link(answer: PlacementAnswer) -> str | None:
@@ -75,8 +80,8 @@ def _worst_link(answer: PlacementAnswer) -> str | None:
     return answer.placement.shared[int(answer.scores.argmin())].id  # of equals the first id
 
 
-def _total_excess_gbps(answer: PlacementAnswer) -> float | None:
+def _total_excess_gbps(answer: PlacementAnswer, context: Round) -> float | None:
     if answer.scores is None:
         return None
-    links = zip(answer.scores.tolist(), answer.placement.shared, strict=True)
-    return math.fsum([(1.0 - score) * link.capacity_gbps for score, link in links])
+    excess = (1.0 - answer.scores) * context.flat.capacity_gbps[answer.placement.links]
+    return math.fsum(excess.tolist())

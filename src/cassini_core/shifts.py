@@ -6,6 +6,7 @@ scored again on every shared link: a reported score is always that of the report
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,6 +86,7 @@ class Round:
         self.evaluator = Evaluator(self.kernel_links, self.flat)
         self._shared = catalog.shared
         self._link_scores: dict[tuple[int, float | None], LinkScore] = {}  # most candidates have most alike
+        self._expected = np.full(len(catalog.shared), None, dtype=object)
 
     def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
         """Link id to job id to the link's own time-shift; without free jobs where they are not kept.
@@ -126,11 +128,24 @@ class Round:
             if why
         }
 
-    def link_scores(self, links: _Int64, scores: _Float64 | None) -> tuple[LinkScore, ...]:
-        """Scores and bounds of shared links, for the ranking."""
+    def expect(self, links: _Int64, shift: _Int64) -> None:
+        """Most placements will have most of ``links`` at ``shift``, ticks by the jobs of ``flat``."""
+        self.evaluator.expect(links, shift)
+        scores = self.evaluator.evaluate(links, shift).lower
+        for link, score in zip(links.tolist(), scores.tolist(), strict=True):
+            self._expected[link] = self._link_score((link, score))
+
+    def link_scores(self, links: _Int64, scores: _Float64 | None, other: _Int64 | None) -> tuple[LinkScore, ...]:
+        """Scores and bounds of shared links, for the ranking; ``other``: positions where they are not as expected."""
         known = self._link_scores
-        keys = zip(links.tolist(), [None] * len(links) if scores is None else scores.tolist(), strict=True)
-        return tuple([known.get(key) or self._link_score(key) for key in keys])
+        if scores is None or other is None:
+            return tuple([known.get(key) or self._link_score(key) for key in ((link, None) for link in links.tolist())])
+        out = self._expected[links].tolist()
+        for place, key in zip(
+            other.tolist(), zip(links[other].tolist(), scores[other].tolist(), strict=True), strict=True
+        ):
+            out[place] = known.get(key) or self._link_score(key)
+        return tuple(out)
 
     def _link_score(self, key: tuple[int, float | None]) -> LinkScore:
         link, score = key
@@ -156,7 +171,8 @@ class PlacementAnswer:
     """The answer for one placement; times in ticks.
 
     ``scores`` and ``bounds`` follow ``placement.shared``; ``scores`` and ``hold`` are None where nothing was solved.
-    ``mean_bound`` as for :class:`Composition`. ``outbid``: not looked at, because others are sure to be as good.
+    ``mean_bound`` as for :class:`Composition`. ``least_slack`` is the least share of a job's iteration time, ``other``
+    as for :class:`Standings`. ``outbid``: not looked at, because others are sure to be as good.
     """
 
     placement: Placement
@@ -169,6 +185,8 @@ class PlacementAnswer:
     free_jobs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     mean_bound: float | None = None
+    least_slack: float = math.inf
+    other: _Int64 | None = None
     outbid: bool = False
 
 
@@ -250,7 +268,9 @@ def verified(
     np.minimum.at(slack, job, seen.slack)
     held = np.zeros(len(flat.jobs), dtype=np.bool_)
     held[job[context.held[seen.places]]] = True
-    sharing = np.unique(job)
+    shares = np.zeros(len(flat.jobs), dtype=np.bool_)
+    shares[job] = True
+    sharing = np.flatnonzero(shares)
     names = flat.name[sharing].tolist()
     intervals = [
         f"link {placement.shared[k].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
@@ -268,6 +288,8 @@ def verified(
         free_jobs=tuple(flat.name[sharing[~held[sharing]]].tolist()),
         warnings=(*_warnings(placement, context), *intervals),
         mean_bound=mean_bound,
+        least_slack=float((slack[sharing] / flat.period[sharing]).min()),
+        other=seen.other,
     )
 
 
