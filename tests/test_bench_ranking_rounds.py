@@ -183,7 +183,7 @@ def test_blocks_are_split_at_jobs_only(routes: dict[str, list[str]], block: tupl
     links = {f"l{index}": link.id for index, link in enumerate(whole.links)}
     candidate = Candidate("c", {names[job]: [links[link] for link in route] for job, route in routes.items()})
     catalog = LinkCatalog(Problem(whole.jobs, whole.links, [candidate]))
-    assert largest_block(catalog.placements([candidate])[0]) == block
+    assert largest_block(catalog.placements()[0]) == block
 
 
 def test_the_default_round_is_the_one_that_was_asked_for() -> None:

@@ -31,7 +31,7 @@ def looked_at(
 ) -> tuple[list[Placement], Round]:
     """The placements of a problem and the answers of their links."""
     catalog = LinkCatalog(problem)
-    placements = catalog.placements(problem.candidates)
+    placements = catalog.placements()
     budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
     solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
@@ -306,7 +306,6 @@ def test_a_loop_is_not_called_consistent_while_a_bound_is_open() -> None:
     cut_short: Any = SimpleNamespace(**known, optimal=False)
     unproven = SolvedLink(cut_short, first.upper_bound + 1e-6)
     catalog = LinkCatalog(CONSISTENT)
-    catalog.placements(CONSISTENT.candidates)
     answers = [unproven, *context.solved[1:]]
     open_bound = Round(
         catalog, FlatLinks(catalog.shared, context.period), answers, context.period, context.budget, Deadline(None)

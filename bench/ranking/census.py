@@ -59,7 +59,7 @@ BLOCKS_OF = 20
 def census(problem: Problem) -> Census:
     """Count what a round holds."""
     catalog = LinkCatalog(problem)
-    placements = catalog.placements(problem.candidates)
+    placements = catalog.placements()
     by_jobs = Counter(len(link.jobs) for placement in placements for link in placement.shared)
     routes = [[route for route in candidate.routes.values() if route] for candidate in problem.candidates]
     blocks = [largest_block(placement) for placement in placements[:BLOCKS_OF]]

@@ -128,7 +128,12 @@ def _ranked(
     One that could not win, and was left with a bound only, is ranked alone, on jobs that have their paces already.
     """
     answer = rank(
-        problem, exhaustive=True, loops=options.loops, node_limit=options.node_limit, period_tolerance=period_tolerance, threads=1
+        problem,
+        exhaustive=True,
+        loops=options.loops,
+        node_limit=options.node_limit,
+        period_tolerance=period_tolerance,
+        threads=1,
     )
     found = {one.id: one for one in answer.candidates}
     paced = [lengthen(job, ticks_from_ms(answer.paces_ms[job.id])) for job in problem.jobs]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,12 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
-from .model import Candidate, Job, Link, Problem
+from .model import Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
-from .route_table import Load, Members, RouteTable
-from .units import kbps_from_gbps
+from .route_table import RouteTable
+from .units import KBPS_PER_GBPS, kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
+
+
+_READ_TOGETHER = 32  # loads or candidates between two looks at whether to go on
 
 
 class Demand(NamedTuple):
@@ -130,13 +133,6 @@ class Placement:
         return sorted({job for link in self.shared for job in link.jobs})
 
 
-class _Reading(NamedTuple):
-    """What a load turned out to be: shared by several jobs, odd, or neither."""
-
-    shared: SharedLink | None
-    warning: str | None
-
-
 class LinkCatalog:
     """Reads placements and collects their shared links and link problems, each once.
 
@@ -144,124 +140,126 @@ class LinkCatalog:
     ----------
     problem : Problem
         Jobs with the iteration times at which they will run, and links.
+    routes : RouteTable, optional
+        Of the candidates to be read, if not all of the problem, or if it was made already.
+    go_on : callable, optional
+        Called now and then; what it raises ends the reading.
 
     Attributes
     ----------
     problems : list of LinkProblem
-        All problems met so far.
+        All distinct link problems.
     shared : list of SharedLink
-        All shared links met so far: a link once for every set of jobs that it carries somewhere.
+        All shared links: a link once for every set of jobs that it carries somewhere.
+
+    Raises
+    ------
+    InputError
+        A multiplier makes a demand larger than the kernel can hold, or more jobs or phases share one link.
+
+    Notes
+    -----
+    O(distinct loads).
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(
+        self, problem: Problem, routes: RouteTable | None = None, go_on: Callable[[], None] = lambda: None
+    ) -> None:
         self.problems: list[LinkProblem] = []
         self.shared: list[SharedLink] = []
-        self._jobs: Mapping[str, Job] = {job.id: job for job in problem.jobs}
-        self._links: Mapping[str, Link] = {link.id: link for link in problem.links}
-        self._by_content: dict[tuple[int, tuple[Demand, ...]], LinkProblem] = {}
-        self._demands: dict[tuple[str, float], Demand] = {}
-        self._scaled: dict[tuple[Demand, int], Demand] = {}
-        self._readings: dict[Load, _Reading] = {}
+        self._routes = routes = RouteTable(problem.candidates, go_on) if routes is None else routes
+        self._go_on = go_on
+        jobs = {job.id: job for job in problem.jobs}
+        links = {link.id: link for link in problem.links}
+        self._links = [links[link] for link in routes.links]
+        self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
+        # By the numbers of members: whole numbers are hashed and compared faster than what they stand for.
+        self._demand = [_demand(jobs[job], multiplier) for job, multiplier in routes.members]
+        rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
+        self._rank = [rank[demand] for demand in self._demand]
+        self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
+        self._peak = [demand.peak() for demand in self._demand]
+        self._scaled: dict[tuple[int, int], int] = {}
+        self._scaled_demands: dict[Demand, int] = {}
+        self._by_content: dict[tuple[int, ...], LinkProblem] = {}
+        self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
+        self._warning_of: dict[int, str] = {}
+        for number, load in enumerate(routes.loads):
+            if number % _READ_TOGETHER == 0:
+                go_on()
+            self._read(number, load)
 
-    def placements(self, candidates: Sequence[Candidate], routes: RouteTable | None = None) -> list[Placement]:
-        """The shared links of each candidate.
+    def placements(self) -> list[Placement]:
+        """The shared links of each candidate, in their order.
 
-        Parameters
-        ----------
-        candidates : sequence of Candidate
-        routes : RouteTable, optional
-            Of these candidates, if it was made already.
-
-        Returns
-        -------
-        list of Placement
-            In the order of ``candidates``. Where two candidates have the same jobs on a link, the
-            :class:`SharedLink` is the same object.
-
-        Raises
-        ------
-        InputError
-            A multiplier makes a demand larger than the kernel can hold, or more jobs or phases share one link.
-
-        Notes
-        -----
-        O(distinct loads), and O(shared links) in whole arrays per candidate.
+        Where two candidates have the same jobs on a link, the :class:`SharedLink` is the same object. O(shared links)
+        in whole arrays per candidate.
         """
-        routes = RouteTable(candidates) if routes is None else routes
-        readings = [self._reading(load) for load in routes.loads]
-        rank = {link: k for k, link in enumerate(sorted({load.link for load in routes.loads}))}
-        order = _int64([rank[load.link] for load in routes.loads])
-        index = _int64([-1 if reading.shared is None else reading.shared.index for reading in readings])
-        odd = [k for k, reading in enumerate(readings) if reading.warning is not None]
+        routes, warning = self._routes, self._warning_of
+        link = _int64([load[0] for load in routes.loads])
+        index = _int64([-1 if shared is None else shared.index for shared in self._shared_of])
         shared = np.array([*self.shared, None], dtype=object)[:-1]  # one more, or an empty one would be of numbers
         common = np.arange(routes.n_common)
-        odd_common = [k for k in odd if k < routes.n_common]
-        odd_own = set(odd).difference(odd_common)
         placements = []
-        for candidate, placed, (dropped, added) in zip(candidates, routes.placed, routes.differences, strict=True):
+        for place, (candidate, placed, (dropped, added)) in enumerate(
+            zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
+        ):
+            if place % _READ_TOGETHER == 0:
+                self._go_on()
             loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
-            loads = loads[np.argsort(order[loads])]
+            loads = loads[np.argsort(link[loads])]
             links = index[loads]
             links = links[links >= 0]
-            strange = [*(k for k in odd_common if k not in dropped), *(k for k in added if k in odd_own)]
-            warnings = [readings[k].warning for k in sorted(strange, key=lambda k: int(order[k]))]
+            odd = [load for load in loads.tolist() if load in warning] if warning else []
             placements.append(
-                Placement(candidate.id, placed, links, tuple(shared[links].tolist()), tuple(filter(None, warnings)))
+                Placement(candidate, placed, links, tuple(shared[links].tolist()), tuple(warning[load] for load in odd))
             )
         return placements
 
-    def common_links(self, routes: RouteTable) -> list[SharedLink]:
-        """The shared links of the common placement of ``routes``, by id."""
-        readings = [self._reading(load) for load in routes.loads[: routes.n_common]]
-        return [reading.shared for reading in readings if reading.shared is not None]
+    def common_links(self) -> list[SharedLink]:
+        """The shared links of the common placement of the routes, by id."""
+        return [shared for shared in self._shared_of[: self._routes.n_common] if shared is not None]
 
-    def _reading(self, load: Load) -> _Reading:
-        reading = self._readings.get(load)
-        if reading is None:
-            reading = self._readings[load] = _Reading(*self._read(self._links[load.link], load.members))
-        return reading
+    def _read(self, number: int, load: tuple[int, ...]) -> None:
+        link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there
+        self._shared_of.append(self._share(link, members) if len(members) >= 2 else None)
+        if len(members) == 1 and self._peak[members[0]] > self._capacity[link]:
+            job, peak = self._routes.members[members[0]][0], self._peak[members[0]] / KBPS_PER_GBPS
+            name, gbps = self._links[link].id, self._links[link].capacity_gbps
+            self._warning_of[number] = f"link {name!r}: job {job!r} alone needs {peak:g} of {gbps:g} Gbit/s"
 
-    def _read(self, link: Link, members: Members) -> tuple[SharedLink | None, str | None]:
-        demands = {job: self._demand(job, multiplier) for job, multiplier in members}
-        demands = {job: demand for job, demand in demands.items() if demand.phases}
-        capacity = kbps_from_gbps(link.capacity_gbps)
-        if len(demands) >= 2:
-            return self._share(link, capacity, demands), None
-        for job, demand in demands.items():
-            if demand.peak() > capacity:
-                peak = demand.peak() / 1e6
-                return None, f"link {link.id!r}: job {job!r} alone needs {peak:g} of {link.capacity_gbps:g} Gbit/s"
-        return None, None
-
-    def _demand(self, job_id: str, multiplier: float) -> Demand:
-        demand = self._demands.get((job_id, multiplier))
-        if demand is None:
-            # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
-            one = PreparedLink.from_jobs((self._jobs[job_id],), 1.0, {job_id: multiplier})
-            phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
-            demand = self._demands[job_id, multiplier] = Demand(int(one.period[0]), tuple(sorted(phases)))
-        return demand
-
-    def _share(self, link: Link, capacity: int, demands: Mapping[str, Demand]) -> SharedLink:
+    def _share(self, number: int, members: Sequence[int]) -> SharedLink:
         # Jobs that ask for the same are interchangeable; their ids decide only who takes which of their places.
-        order = sorted(demands, key=lambda job: (demands[job], job))
-        divisor = math.gcd(capacity, *(rate for demand in demands.values() for _, _, rate in demand.phases))
-        content = (capacity // divisor, tuple(self._scaled_down(demands[job], divisor) for job in order))
+        order = sorted(members, key=self._rank.__getitem__)
+        link, capacity = self._links[number], self._capacity[number]
+        divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
+        content = (capacity // divisor, *[self._scaled_down(member, divisor) for member in order])
         problem = self._by_content.get(content)
         if problem is None:
-            _check_size(link, content[1])
-            problem = LinkProblem(len(self.problems), *content)
-            self._by_content[content] = problem
+            demands = tuple(self._demand[member].scaled_down(divisor) for member in order)
+            _check_size(link, demands)
+            problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
             self.problems.append(problem)
-        shared = SharedLink(link.id, link.capacity_gbps, tuple(order), problem, len(self.shared))
+        jobs = tuple([self._routes.members[member][0] for member in order])
+        shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
         self.shared.append(shared)
         return shared
 
-    def _scaled_down(self, demand: Demand, divisor: int) -> Demand:
-        scaled = self._scaled.get((demand, divisor))
+    def _scaled_down(self, member: int, divisor: int) -> int:
+        """A number that tells what the member asks for, once all rates are divided, from all else."""
+        key = self._rank[member], divisor
+        scaled = self._scaled.get(key)
         if scaled is None:
-            scaled = self._scaled[demand, divisor] = demand.scaled_down(divisor)
+            demand = self._demand[member].scaled_down(divisor)
+            scaled = self._scaled[key] = self._scaled_demands.setdefault(demand, len(self._scaled_demands))
         return scaled
+
+
+def _demand(job: Job, multiplier: float) -> Demand:
+    # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
+    one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
+    phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
+    return Demand(int(one.period[0]), tuple(sorted(phases)))
 
 
 def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:

@@ -174,7 +174,11 @@ def pace_problem(
         return problem
     capacity = {link.id: link.capacity_gbps for link in problem.links}
     routes = RouteTable(problem.candidates) if routes is None else routes
-    loads = [(capacity[link], dict(members)) for link, members in routes.loads if len(members) > 1]
+    loads = [
+        (capacity[routes.links[link]], dict(routes.members[member] for member in members))
+        for link, *members in routes.loads
+        if len(members) > 1
+    ]
     paces = pace_links(problem.jobs, loads, tolerance, link_score, careful_score=careful_score)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):

@@ -124,8 +124,8 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
     paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes)
     out_of_step = paced is None
     paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced)
-    placements, common = catalog.placements(problem.candidates, routes), catalog.common_links(routes)
+    catalog = LinkCatalog(paced, routes)
+    placements, common = catalog.placements(), catalog.common_links()
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
     flat = FlatLinks(catalog.shared, period)
     large = _large(placements, common, flat, options)

@@ -1,13 +1,13 @@
 """The routes of many candidates, read once: what they have in common, and what each has of its own.
 
 Candidates of one scheduling round differ in few routes. Each is read as its difference from their common placement, in
-which every job has its most frequent route. What a link carries is a *load*; distinct loads are numbered, so that all
-else handles numbers.
+which every job has its most frequent route. What a link carries is a *load*; links, jobs with their multipliers, and
+distinct loads are numbered, so that all else handles whole numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ Members = tuple[tuple[str, float], ...]
 """What a link carries: job ids and multipliers, sorted by id."""
 
 _ABSENT, _NO_LINKS = 0, 1  # numbers of "not placed" and of a route without links, in every row
+_READ_TOGETHER = 32  # candidates between two looks at whether to go on
 
 
 class Load(NamedTuple):
@@ -36,8 +37,8 @@ class Load(NamedTuple):
 class Difference(NamedTuple):
     """Numbers of the loads of the common placement that a candidate does not have, and of those it has instead."""
 
-    dropped: tuple[int, ...]
-    added: tuple[int, ...]
+    dropped: list[int]
+    added: list[int]
 
 
 class _Numbers(dict[tuple[str | float, ...], int]):
@@ -59,16 +60,23 @@ class RouteTable:
     Parameters
     ----------
     candidates : sequence of Candidate
+    go_on : callable, optional
+        Called now and then; what it raises ends the reading.
 
     Attributes
     ----------
-    loads : list of Load
-        Every link with everything it carries in the common placement or in some candidate. Those of the common
-        placement come first, by link id.
+    links : list of str
+        Ids of all links that carry something, sorted: their numbers.
+    members : list of (str, float)
+        All jobs with a multiplier that they have somewhere, sorted: their numbers.
+    loads : list of tuple of int
+        Every link with everything it carries in the common placement or in some candidate: the number of the link,
+        then those of its members, ascending. Loads of the common placement come first, by link.
     n_common : int
         How many of them the common placement has.
     differences : list of Difference
         Of each candidate.
+    candidate_ids : list of str
     placed : list of tuple of str
         The jobs of each candidate, sorted; equal ones are one object.
 
@@ -77,79 +85,99 @@ class RouteTable:
     O(placed jobs) dictionary look-ups per candidate; a table of 4 bytes per candidate and job.
     """
 
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
         self._jobs = sorted({job for candidate in candidates for job in candidate.routes})
+        self.candidate_ids = [candidate.id for candidate in candidates]
+        self.placed: list[tuple[str, ...]] = []
+        self._table, self._routes = self._read(candidates, go_on)
+        distinct = [self._distinct(k) for k in range(len(self._jobs))]
+        common = [self._most_frequent(count) for count in distinct]
+        found = [(k, number, self._routes[number]) for k, count in enumerate(distinct) for number in count]
+        self.links = sorted({link for _, _, route in found for link, _ in route})
+        pairs = sorted({(k, multiplier) for k, _, route in found for _, multiplier in route})
+        self.members = [(self._jobs[k], multiplier) for k, multiplier in pairs]
+        link_number = {link: n for n, link in enumerate(self.links)}
+        member_number = {pair: n for n, pair in enumerate(pairs)}
+        self._crossed = {
+            (k, number): [(link_number[link], member_number[k, multiplier]) for link, multiplier in route]
+            for k, number, route in found
+        }
+        carried: dict[int, list[int]] = {}
+        for k, number in enumerate(common):
+            for link, member in self._crossed[k, number]:
+                carried.setdefault(link, []).append(member)  # ascending: jobs are
+        loads = [(link, *members) for link, members in sorted(carried.items())]
+        self.n_common = len(loads)
+        self._number = {load: n for n, load in enumerate(loads)}
+        self._common_load = {load[0]: n for n, load in enumerate(loads)}
+        self._common_members = carried
+        usual = np.array(common, dtype=np.int32)
+        self.differences: list[Difference] = []
+        for place, row in enumerate(self._table):
+            if place % _READ_TOGETHER == 0:
+                go_on()
+            self.differences.append(self._difference(row, usual))
+        self.loads: list[tuple[int, ...]] = list(self._number)
+
+    def load(self, number: int) -> Load:
+        """A load by name."""
+        link, *members = self.loads[number]
+        return Load(self.links[link], tuple(self.members[member] for member in members))
+
+    def _read(
+        self, candidates: Sequence[Candidate], go_on: Callable[[], None]
+    ) -> tuple[npt.NDArray[np.int32], list[Route]]:
+        """Numbers of routes, a row per candidate and a column per job, and the routes by number."""
         column = {job: k for k, job in enumerate(self._jobs)}
         columns: dict[tuple[str, ...], tuple[npt.NDArray[np.intp], tuple[str, ...]]] = {}  # most name the same jobs
         number = _Numbers()
-        self._table: npt.NDArray[np.int32] = np.full((len(candidates), len(self._jobs)), _ABSENT, dtype=np.int32)
-        self.placed: list[tuple[str, ...]] = []
-        for row, candidate in enumerate(candidates):
+        table = np.full((len(candidates), len(self._jobs)), _ABSENT, dtype=np.int32)
+        for place, candidate in enumerate(candidates):
+            if place % _READ_TOGETHER == 0:
+                go_on()
             jobs = tuple(candidate.routes)
             if jobs not in columns:
                 columns[jobs] = (np.array([column[job] for job in jobs], dtype=np.intp), tuple(sorted(jobs)))
             where, placed = columns[jobs]
             routes = candidate.routes.values()
             has_links = np.fromiter(map(len, routes), np.intp, len(jobs)) > 0
-            self._table[row, where] = _NO_LINKS
-            self._table[row, where[has_links]] = [number[(*links, *links.values())] for links in filter(None, routes)]
+            table[place, where] = _NO_LINKS
+            table[place, where[has_links]] = [number[(*links, *links.values())] for links in filter(None, routes)]
             self.placed.append(placed)
-        self._routes = number.routes()
-        self._common = self._most_frequent()
-        common = self._loads_of_common()
-        self._number: dict[Load, int] = {load: k for k, load in enumerate(common.values())}
-        self.n_common = len(common)
-        self.differences = [self._difference(row, common) for row in self._table]
-        self.loads: list[Load] = list(self._number)
+        return table, number.routes()
 
-    def loads_of(self, place: int) -> list[Load]:
-        """What every link carries in candidate ``place``, by link id."""
-        dropped, added = self.differences[place]
-        numbers = [*set(range(self.n_common)).difference(dropped), *added]
-        return sorted(self.loads[number] for number in numbers)
+    def _distinct(self, k: int) -> dict[int, int]:
+        """Numbers of the routes that job ``k`` has somewhere, and how often."""
+        column = self._table[:, k]
+        if (column == column[0]).all():
+            return {int(column[0]): len(column)}
+        numbers, counts = np.unique(column, return_counts=True)
+        return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
-    def _difference(self, row: npt.NDArray[np.int32], common: dict[str, Load]) -> Difference:
-        touched: dict[str, dict[str, float]] = {}
+    def _most_frequent(self, count: Mapping[int, int]) -> int:
+        # Of equally frequent routes the least, and rather none than one: the order of candidates plays no part.
+        return min(count, key=lambda number: (-count[number], number != _ABSENT, self._routes[number]))
 
-        def carried(link: str) -> dict[str, float]:
-            members = touched.get(link)
-            if members is None:
-                load = common.get(link)
-                members = touched[link] = {} if load is None else dict(load.members)
-            return members
-
-        for k in np.flatnonzero(row != self._common).tolist():
-            for link, _ in self._routes[self._common[k]]:
-                del carried(link)[self._jobs[k]]
-            for link, multiplier in self._routes[row[k]]:
-                carried(link)[self._jobs[k]] = multiplier
+    def _difference(self, row: npt.NDArray[np.int32], usual: npt.NDArray[np.int32]) -> Difference:
+        touched: dict[int, list[int]] = {}
+        for k in np.flatnonzero(row != usual).tolist():
+            for link, member in self._crossed[k, int(usual[k])]:
+                if link not in touched:
+                    touched[link] = self._common_members[link].copy()
+                touched[link].remove(member)
+            for link, member in self._crossed[k, int(row[k])]:
+                if link not in touched:
+                    touched[link] = self._common_members.get(link, []).copy()
+                touched[link].append(member)
         dropped, added = [], []
         for link, members in touched.items():
-            before, after = common.get(link), Load(link, tuple(sorted(members.items())))
+            before = self._common_load.get(link)
+            members.sort()
+            after = self._number.setdefault((link, *members), len(self._number)) if members else None
             if before == after:
                 continue
             if before is not None:
-                dropped.append(self._number[before])
-            if members:
-                added.append(self._number.setdefault(after, len(self._number)))
-        return Difference(tuple(dropped), tuple(added))
-
-    def _loads_of_common(self) -> dict[str, Load]:
-        carried: dict[str, dict[str, float]] = {}
-        for job, number in zip(self._jobs, self._common.tolist(), strict=True):
-            for link, multiplier in self._routes[number]:
-                carried.setdefault(link, {})[job] = multiplier
-        return {link: Load(link, tuple(sorted(members.items()))) for link, members in sorted(carried.items())}
-
-    def _most_frequent(self) -> npt.NDArray[np.int32]:
-        # Of equally frequent routes the least, and rather one than none: the order of candidates plays no part.
-        common = np.full(len(self._jobs), _ABSENT, dtype=np.int32)
-        if not len(self._table):
-            return common
-        alike = (self._table == self._table[0]).all(axis=0)
-        common[alike] = self._table[0, alike]
-        for k in np.flatnonzero(~alike).tolist():
-            numbers, counts = np.unique(self._table[:, k], return_counts=True)
-            most = numbers[counts == counts.max()].tolist()
-            common[k] = min(most, key=lambda number: (number != _ABSENT, self._routes[number]))
-        return common
+                dropped.append(before)
+            if after is not None:
+                added.append(after)
+        return Difference(dropped, added)
