@@ -16,11 +16,12 @@ from strategies import jobs as any_job
 from strategies import link_cases, loop_problems
 
 from cassini_core import _reference as ref
-from cassini_core import assignments, periods
+from cassini_core import assignments, pacing, periods
 from cassini_core.errors import InputError
 from cassini_core.link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
-from cassini_core.periods import harmonize, lengthen, pace_links, pace_problem
+from cassini_core.pacing import pace_links, pace_problem
+from cassini_core.periods import harmonize, lengthen
 from cassini_core.units import ticks_from_ms
 
 
@@ -386,7 +387,7 @@ def link_agreement(jobs: Sequence[Job], capacity_gbps: float, multipliers: objec
 def test_one_link_is_harmonised_like_that_link(jobs: list[Job], tolerance: float) -> None:
     links = [(50.0, {job.id: 1.0 for job in jobs})] * 3
     expected = ticks(harmonize(jobs, tolerance, score=agreement).jobs)
-    with mock.patch.multiple(periods, MAX_TURNS=10**30, MAX_WORK=10**40):
+    with mock.patch.multiple(pacing, MAX_TURNS=10**30, MAX_WORK=10**40):
         assert pace_links(jobs, links, tolerance, link_agreement, max_bases=1) == expected
 
 
@@ -462,9 +463,9 @@ def test_hundreds_of_jobs_take_bounded_work() -> None:
     def link_score(of: Sequence[Job], capacity_gbps: float, multipliers: object) -> float:
         nonlocal asked
         asked += 1
-        assert periods._turns(list(ticks(of).values())) <= periods.MAX_TURNS
+        assert pacing._turns(list(ticks(of).values())) <= pacing.MAX_TURNS
         return agreement(of)
 
     paces = pace_links(jobs, links, 0.01, link_score)
-    assert asked <= periods.MAX_WORK / 2 + 2 * periods.MAX_LINKS
+    assert asked <= pacing.MAX_WORK / 2 + 2 * pacing.MAX_LINKS
     assert len(set(paces.values())) < len(set(ticks(jobs).values())) - 50

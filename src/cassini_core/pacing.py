@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
+from .assignments import Times, choose
 from .link_pool import Deadline
 from .model import Job, Problem
-from .periods import LINK_NODE_LIMIT, pace_problem
+from .periods import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
 from .prepared_link import PreparedLink
 from .route_table import RouteTable
+from .units import TICKS_PER_MS, kbps_from_gbps
 
-__all__ = ["paced_problem"]
+__all__ = ["pace_links", "pace_problem", "paced_problem"]
+
+IntArray = npt.NDArray[np.int64]
+CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, int], float]
+"""A :data:`LinkScore` that takes a limit of search nodes as well."""
+
+LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
+"""Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
+
+LINK_NODE_LIMIT = 300
+"""Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
+
+MAX_LINKS = 500
+"""Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
+each, and the mean of 500 tells paces apart."""
+
+MAX_TURNS = 1024
+"""Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that an assignment may need. With more the
+common base is fine, a score takes long, and phases are close to independent: such an assignment is given up."""
+
+MAX_BASES = 32
+"""Most families of iteration times in one component."""
+
+_TURNS_OF_A_SCORE = 64
+"""The node limit bounds a score: beyond so many turns it costs no more."""
+
+MAX_WORK = 10_000
+"""Most turns laid out for one problem: about a second."""
 
 
 class _DeadlinePassed(Exception):
@@ -42,7 +78,7 @@ def paced_problem(
     -----
     Iteration times are judged by what single links reach, each within ``LINK_NODE_LIMIT`` nodes: that is a link's bound
     for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
-    ranking may spend. Cost: see ``periods.pace_links``.
+    ranking may spend. Cost: see :func:`pace_links`.
     """
     if tolerance == 0:
         return problem
@@ -62,3 +98,260 @@ def paced_problem(
         return pace_problem(problem, tolerance, link_score, link_score, routes=routes)
     except _DeadlinePassed:
         return None
+
+
+def pace_problem(
+    problem: Problem,
+    tolerance: float,
+    link_score: LinkScore | None = None,
+    careful_score: CarefulLinkScore | None = None,
+    *,
+    routes: RouteTable | None = None,
+) -> Problem:
+    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
+
+    ``routes`` is the table of its candidates, if it was made already.
+    """
+    if tolerance == 0:
+        return problem
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    routes = RouteTable(problem.candidates) if routes is None else routes
+    gbps = [capacity[link] for link in routes.links]
+    loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score)
+    jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
+    if all(map(operator.is_, jobs, problem.jobs)):
+        return problem
+    # The same ids as before: checking a million routes again would take seconds.
+    paced = copy.copy(problem)
+    object.__setattr__(paced, "jobs", jobs)
+    return paced
+
+
+def pace_links(
+    jobs: Sequence[Job],
+    links: Iterable[tuple[float, Mapping[str, float]]],
+    tolerance: float,
+    link_score: LinkScore | None = None,
+    *,
+    careful_score: CarefulLinkScore | None = None,
+    max_bases: int | None = None,
+) -> dict[str, int]:
+    """Paces for jobs that meet on several links: those of all candidates together.
+
+    Jobs that share a link, directly or through others, form a component. Each is harmonised (F6) with the mean of
+    ``link_score`` over its distinct link problems as the score, never by joint solves. One base serves one family of
+    iteration times, so F6 is applied again to the jobs the first base did not reach, the others held, until nothing
+    changes: two noisy copies of each of three models get three paces.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    links : iterable of (float, mapping of str to float)
+        Capacity, Gbit/s, and job id to multiplier: one link of one candidate. Repetitions count once.
+    tolerance : float
+        As for :func:`harmonize`.
+    link_score : callable, optional
+        Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
+        score the kernel reaches within ``LINK_NODE_LIMIT`` nodes, which is the link's bound for up to three jobs. For
+        more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
+    careful_score : callable, optional
+        The same with a limit of search nodes as its fourth argument, for the last comparison with changing nothing.
+        Default: the kernel if ``link_score`` is not given, else none is made.
+    max_bases : int, optional
+        Most bases per component; 1 is F6 to the letter.
+
+    Returns
+    -------
+    dict of str to int
+        Every job's pace, ticks; its own iteration time where unchanged.
+
+    Raises
+    ------
+    InputError
+        As :func:`harmonize`.
+
+    Notes
+    -----
+    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
+    are counts.
+    """
+    links = list(links)
+    members = sorted({item for _, on_it in links for item in on_it.items()})
+    number = {item: k for k, item in enumerate(members)}
+    loads = {(gbps, tuple(sorted(number[item] for item in on_it.items()))) for gbps, on_it in links}
+    return _paces(jobs, members, loads, tolerance, link_score, careful_score, max_bases)
+
+
+_Load = tuple[float, tuple[int, ...]]
+"""Capacity, Gbit/s, and the numbers of the jobs with their multipliers on a link, ascending."""
+
+
+def _paces(
+    jobs: Sequence[Job],
+    members: Sequence[tuple[str, float]],
+    loads: Iterable[_Load],
+    tolerance: float,
+    link_score: LinkScore | None,
+    careful_score: CarefulLinkScore | None,
+    max_bases: int | None = None,
+) -> dict[str, int]:
+    """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
+    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    paces = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
+    if tolerance == 0 or len(set(paces.values())) < 2:
+        return paces
+    by_id = {job.id: job for job in jobs}
+    if link_score is None and careful_score is None:
+        careful_score = _reached
+    components = _components(by_id, members, loads)
+    n_links = sum(map(len, components))
+    for component in components:
+        work = max(1_000, MAX_WORK * len(component) // n_links)
+        judge = _LinkMean(by_id, members, component, link_score or _reached, work)
+        careful = judge.careful(careful_score) if careful_score else None
+        times = Times.of(ticks_of(judge.jobs), tolerance, judge.meet)
+        for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
+            judge.renew()
+            chosen, _value = choose(times, judge.value, judge.ceiling, careful)
+            if chosen.q == 0:
+                break
+            times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
+        paces.update(zip((job.id for job in judge.jobs), times.current.tolist(), strict=True))
+    return paces
+
+
+# What an assignment is worth to many links.
+
+
+class _LinkMean:
+    """Mean over links of the gain in a link's score; a link is scored again only where a pace on it changed."""
+
+    def __init__(
+        self,
+        by_id: Mapping[str, Job],
+        members: Sequence[tuple[str, float]],
+        loads: Sequence[_Load],
+        score: LinkScore,
+        work: int,
+    ) -> None:
+        on_links = {member for _, on_it in loads for member in on_it}
+        self.jobs = [by_id[job_id] for job_id in sorted({members[member][0] for member in on_links})]
+        index = {job.id: k for k, job in enumerate(self.jobs)}
+        step = max(1.0, len(loads) / MAX_LINKS)
+        some = [loads[int(k * step)] for k in range(min(len(loads), MAX_LINKS))]
+        self._links = [(gbps, tuple(members[member] for member in on_it)) for gbps, on_it in some]
+        self._members = [[index[job_id] for job_id, _ in on_it] for _, on_it in self._links]
+        self._links_of: list[list[int]] = [[] for _ in self.jobs]
+        self.meet = np.zeros((len(self.jobs), len(self.jobs)), dtype=np.bool_)
+        for link, on_it in enumerate(self._members):
+            self.meet[np.ix_(on_it, on_it)] = True
+            for job in on_it:
+                self._links_of[job].append(link)
+        np.fill_diagonal(self.meet, False)
+        self._natural = np.array(ticks_of(self.jobs), dtype=np.int64)
+        self._score = score
+        self._is_careful = False
+        self._work = work
+        self._left = work
+        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+
+    def value(self, paces: IntArray) -> float:
+        gains = [self._ask(link, paces) - self._ask(link, self._natural) for link in self._touched(paces)]
+        return math.fsum(gains) / len(self._links)
+
+    def renew(self) -> None:
+        """A fresh share of the work, so that the first family of iteration times does not starve the others."""
+        self._left = max(1_000, self._work // 6)
+
+    def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
+        """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
+        limit = max(LINK_NODE_LIMIT, min(CAREFUL_NODE_LIMIT, 20 * CAREFUL_NODE_LIMIT // max(1, len(self._links))))
+
+        def value(paces: IntArray) -> float:
+            known, left, hasty = self._known, self._left, self._score
+            self._is_careful = True
+            self._known, self._score = {}, lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
+            try:
+                return self.value(paces)
+            finally:
+                self._known, self._left, self._score = known, left, hasty
+                self._is_careful = False
+
+        return value
+
+    def ceiling(self, paces: IntArray) -> float:
+        if self._left <= 0:
+            return -math.inf
+        return math.fsum(1.0 - self._ask(link, self._natural) for link in self._touched(paces)) / len(self._links)
+
+    def _touched(self, paces: IntArray) -> list[int]:
+        return sorted({link for job in np.flatnonzero(paces != self._natural).tolist() for link in self._links_of[job]})
+
+    def _ask(self, link: int, paces: IntArray) -> float:
+        members = self._members[link]
+        key = (link, tuple(paces[members].tolist()))
+        if key not in self._known:
+            turns, natural = _turns(key[1]), bool(np.array_equal(paces[members], self._natural[members]))
+            if turns > MAX_TURNS and not natural and not self._is_careful:
+                return -math.inf  # costs more to judge than it can bring; what is there already is always judged
+            capacity, on_it = self._links[link]
+            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, key[1], strict=True)]
+            multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
+            self._known[key] = float(self._score(jobs, capacity, multipliers))
+            self._left -= min(turns, _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
+        return self._known[key]
+
+
+def _turns(periods: Sequence[int]) -> int:
+    """``sum_j P' / R_j`` over the jobs that are not free at the default resolution; at least the number of jobs."""
+
+    def repeats(of: Sequence[int]) -> list[int]:
+        return [math.lcm(*(math.gcd(a, b) for k, b in enumerate(of) if k != j)) for j, a in enumerate(of)]
+
+    # One pass of F1b is enough for an estimate.
+    held = [period for period, repeat in zip(periods, repeats(periods), strict=True) if repeat > TICKS_PER_MS]
+    folded = repeats(held)
+    return max(len(periods), sum(math.lcm(*folded) // repeat for repeat in folded))
+
+
+def _components(
+    by_id: Mapping[str, Job], members: Sequence[tuple[str, float]], loads: Iterable[_Load]
+) -> list[list[_Load]]:
+    """Distinct link problems with several loud jobs, grouped by what hangs together, in the order of ids."""
+    loudest = {job_id: loudest_gbps(job) for job_id, job in by_id.items()}
+    loud = [kbps_from_gbps(loudest[job_id] * multiplier) > 0 for job_id, multiplier in members]
+    if all(loud):
+        distinct = {load for load in loads if len(load[1]) > 1}
+    else:
+        heard = ((gbps, tuple(member for member in on_it if loud[member])) for gbps, on_it in loads)
+        distinct = {load for load in heard if len(load[1]) > 1}
+    number = {job_id: k for k, job_id in enumerate(dict.fromkeys(job_id for job_id, _ in members))}
+    job = [number[job_id] for job_id, _ in members]
+    parent = list(range(len(number)))
+
+    def root(k: int) -> int:
+        while parent[k] != k:
+            parent[k] = k = parent[parent[k]]
+        return k
+
+    for _, on_it in distinct:
+        first = root(job[on_it[0]])
+        for member in on_it[1:]:
+            other = root(job[member])
+            if other != first:
+                parent[other] = first
+    groups: dict[int, list[_Load]] = {}
+    for load in sorted(distinct, key=lambda load: (load[1], load[0])):
+        groups.setdefault(root(job[load[1][0]]), []).append(load)
+    return list(groups.values())
+
+
+def _reached(
+    jobs: Sequence[Job],
+    capacity_gbps: float,
+    multipliers: Mapping[str, float] | None,
+    node_limit: int = LINK_NODE_LIMIT,
+) -> float:
+    link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    return link.solve(node_limit=node_limit, with_slack=False).score_lower
