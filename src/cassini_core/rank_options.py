@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -40,6 +41,7 @@ class RankOptions:
     block_node_limit: NodeLimit
     resolution_ms: float
     slack_tolerance: float
+    executor: Executor | None
     progress: Progress
 
     def budget(self, n_problems: int, n_candidates: int) -> Budget:
@@ -64,6 +66,7 @@ def checked_options(
     block_node_limit: Any,
     resolution_ms: Any,
     slack_tolerance: Any,
+    executor: Any,
     progress: Any,
 ) -> RankOptions:
     """The arguments of ``rank`` as options; see there for each.
@@ -77,6 +80,8 @@ def checked_options(
         raise InputError(f"problem: expected a Problem, got {shown(problem)}")
     if progress is not None and not callable(progress):
         raise InputError(f"progress: expected None or a callable, got {shown(progress)}")
+    if executor is not None and not isinstance(executor, Executor):
+        raise InputError(f"executor: expected None or a concurrent.futures.Executor, got {shown(executor)}")
     return RankOptions(
         strategy=_strategy(loops),
         aggregate=aggregate_named(aggregate),
@@ -87,6 +92,7 @@ def checked_options(
         block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
         resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
         slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
+        executor=executor,
         progress=_silent if progress is None else progress,
     )
 
