@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _kernel
 from .errors import KernelError
+from .link_batch import LinkChunk
 from .link_catalog import LinkProblem, SharedLink
 from .link_pool import Budget, SolvedLink
 from .prepared_link import kernel_options
@@ -200,17 +201,16 @@ class BlockSolver:
 
     @cached_property
     def _links(self) -> _kernel.Links:
-        prepared = [problem.prepared for problem in self._problems]
-        n_phases = np.concatenate([np.diff(one.phase_offset) for one in prepared])
+        flat = LinkChunk.of(self._problems)
         return _kernel.Links(
-            job_offset=_offsets([len(one) for one in prepared]),
-            period=np.concatenate([one.period for one in prepared]),
-            phase_offset=_offsets(n_phases),
-            phase_start=np.concatenate([one.phase_start for one in prepared]),
-            phase_length=np.concatenate([one.phase_length for one in prepared]),
-            phase_rate=np.concatenate([one.phase_rate for one in prepared]),
-            capacity=np.array([one.capacity for one in prepared], dtype=np.int64),
-            options=self._options,
+            flat.job_offset,
+            flat.period,
+            flat.phase_offset,
+            flat.phase_start,
+            flat.phase_length,
+            flat.phase_rate,
+            flat.capacity,
+            self._options,
         )
 
 
@@ -220,7 +220,3 @@ def _own_shifts(answers: Sequence[SolvedLink]) -> _Int64:
 
 def _jobs(links: Sequence[SharedLink]) -> list[str]:
     return sorted({job for link in links for job in link.jobs})
-
-
-def _offsets(counts: npt.ArrayLike) -> _Int64:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -56,6 +56,8 @@ class _Away(NamedTuple):
 class ChunkRunner:
     """Runs chunks until all have an answer or the deadline has come.
 
+    What an executor has begun it is trusted to end: without a deadline that is waited for, however long it takes.
+
     Parameters
     ----------
     pool : ThreadPoolExecutor
