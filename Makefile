@@ -46,7 +46,7 @@ sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)
 
-test-slow: $(VENV)/.installed ## the Python tests that take longer
+test-slow: $(VENV)/.dask ## the Python tests that take longer
 	@$(PY) -m pytest -q -m slow $(TESTS)
 
 lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
@@ -108,6 +108,12 @@ $(VENV)/.tools: $(VENV)/.python pyproject.toml
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@echo "Building and installing cassini-core into $(VENV) ..."
 	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+$(VENV)/.dask: $(VENV)/.installed
+	@echo "Installing Dask, whose executor is tested, into $(VENV) ..."
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["dask"])')
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.installed

@@ -7,9 +7,8 @@ what else is in a chunk. Only a deadline reads a clock.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .link_batch import ChunkOptions, LinkChunk, ProblemAnswer, solve_chunk
+from .chunk_runner import Chunk, ChunkRunner
+from .deadline import Deadline
+from .link_batch import ChunkOptions, ProblemAnswer
 from .link_catalog import LinkProblem
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
@@ -29,25 +30,8 @@ FIRST_NODES = 300
 MOST_LINKS = 128
 """In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
 
-
-class Deadline:
-    """A point in time, or none: ``seconds`` from now on the monotonic clock."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    def remaining_s(self) -> float | None:
-        """Seconds left, at least 0; None without a deadline."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
-
-    def passed(self) -> bool:
-        """Whether nothing is left."""
-        return self.remaining_s() == 0.0
-
-    def part(self, share: float) -> Deadline:
-        """A deadline of its own after ``share`` of what is left."""
-        remaining_s = self.remaining_s()
-        return Deadline(None if remaining_s is None else share * remaining_s)
+PARTS_AWAY = 64
+"""For an executor, which does not say how many workers it has; each part costs it a millisecond or so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +78,7 @@ def solve_problems(
     threads: int,
     deadline: Deadline,
     progress: Callable[[int], None],
+    executor: Executor | None = None,
     node_limits: Sequence[int | None] | None = None,
     with_slack: bool = True,
 ) -> list[SolvedLink]:
@@ -111,6 +96,8 @@ def solve_problems(
         each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
     progress : callable
         Called in the calling thread with the number of problems done, after each few.
+    executor : Executor, optional
+        Solves the chunks instead of threads here; what it loses is solved here. At the deadline it is not waited for.
     node_limits : sequence of (int or None), optional
         One limit per problem instead of ``budget.node_limit``; None for no limit. Problems of one limit are solved
         together: a few different limits cost nothing, one for each problem costs tens of microseconds per problem.
@@ -127,7 +114,7 @@ def solve_problems(
     KernelError
         Memory, or a defect.
     KeyboardInterrupt
-        Raised in the calling thread: searches under way are canceled first.
+        Raised in the calling thread: searches under way are canceled first, and what an executor has not begun.
     """
     if not problems:
         return []
@@ -135,27 +122,30 @@ def solve_problems(
     if len(limits) != len(problems):
         raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
     few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
+    now = few
     solved: dict[int, SolvedLink] = {}
     done = 0
 
-    def take(chunk: _Chunk, found: Sequence[SolvedLink], limits_now: Sequence[int | None]) -> None:
+    def take(chunk: Chunk, answers: Sequence[ProblemAnswer] | None) -> None:
         nonlocal done
-        for k, one in zip(chunk.places, found, strict=True):
+        for place, k in enumerate(chunk.places):
+            answer = None if answers is None else answers[place]
+            one = SolvedLink(answer, problems[k].area_bound if answer is None else answer.upper_bound)
             solved[k] = _better(solved[k], one) if k in solved else one
-            done += limits_now[k] == limits[k] or not _wants_more(solved[k])
+            done += now[k] == limits[k] or not _wants_more(solved[k])
         progress(done)
 
     cancel = np.zeros(1, dtype=np.int32)
-    with canceling_pool(min(threads, len(problems)), "cassini-link", cancel) as pool:
-        todo: Sequence[int] = range(len(problems))
-        for now in [limits] if few == limits else [few, limits]:
-            futures = {
-                pool.submit(_solve_here, [problems[k] for k in chunk.places], chunk.options, deadline, cancel): chunk
-                for chunk in _chunks(todo, now, budget, with_slack, threads)
-            }
-            for future in as_completed(futures):
-                take(futures[future], future.result(), now)  # the first failure ends the ranking
-            todo = [k for k in todo if now[k] != limits[k] and _wants_more(solved[k])]
+    threads = min(threads, len(problems))
+    with canceling_pool(threads, "cassini-link", cancel) as pool:
+        runner = ChunkRunner(pool, threads, cancel, deadline, executor)
+        size = _chunk_size(len(problems), threads, executor)
+        runner.run(_chunks(problems, range(len(problems)), few, budget, with_slack, size), take)
+        if few != limits:
+            todo = [k for k in range(len(problems)) if few[k] != limits[k] and _wants_more(solved[k])]
+            now = limits
+            size = _chunk_size(len(todo), threads, executor)
+            runner.run(_chunks(problems, todo, limits, budget, with_slack, size), take)
     return [solved[k] for k in range(len(problems))]
 
 
@@ -167,37 +157,28 @@ def _wants_more(solved: SolvedLink) -> bool:
     return solved.answer is not None and solved.answer.stopped_by == "nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Places of problems that are solved in one call."""
-
-    places: Sequence[int]
-    options: ChunkOptions
+def _chunk_size(n_problems: int, threads: int, executor: Executor | None) -> int:
+    """What is solved in one call: little enough to keep all busy, enough not to be busy handing over."""
+    parts = 16 * threads if executor is None else PARTS_AWAY
+    return max(1, min(MOST_LINKS, n_problems // parts))
 
 
 def _chunks(
-    todo: Sequence[int], limits: Sequence[int | None], budget: Budget, with_slack: bool, threads: int
-) -> Iterator[_Chunk]:
-    """What one thread takes at a time: little enough to keep all busy, enough not to be busy taking."""
-    size = max(1, min(MOST_LINKS, len(todo) // (16 * threads)))
+    problems: Sequence[LinkProblem],
+    todo: Sequence[int],
+    limits: Sequence[int | None],
+    budget: Budget,
+    with_slack: bool,
+    size: int,
+) -> Iterator[Chunk]:
     by_limit: dict[int | None, list[int]] = {}
     for k in todo:
         by_limit.setdefault(limits[k], []).append(k)
     for limit, places in by_limit.items():
         options = ChunkOptions(limit, budget.resolution_ms, budget.slack_tolerance, with_slack)
         for begin in range(0, len(places), size):
-            yield _Chunk(places[begin : begin + size], options)
-
-
-def _solve_here(
-    problems: Sequence[LinkProblem], options: ChunkOptions, deadline: Deadline, cancel: npt.NDArray[np.int32]
-) -> list[SolvedLink]:
-    remaining_s = deadline.remaining_s()
-    if remaining_s == 0.0:
-        return [SolvedLink(None, problem.area_bound) for problem in problems]
-    chunk = LinkChunk.of(problems)
-    answers = solve_chunk(chunk, options, remaining_s, cancel).each(chunk.job_offset)
-    return [SolvedLink(answer, answer.upper_bound) for answer in answers]
+            some = places[begin : begin + size]
+            yield Chunk(some, [problems[k] for k in some], options)
 
 
 def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:

@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -42,6 +43,7 @@ class RankOptions:
     block_node_limit: NodeLimit
     resolution_ms: float
     slack_tolerance: float
+    executor: Executor | None
     progress: Progress
 
     def link_limits(self, problems: Sequence[LinkProblem]) -> list[int | None]:
@@ -72,6 +74,7 @@ def checked_options(
     block_node_limit: Any,
     resolution_ms: Any,
     slack_tolerance: Any,
+    executor: Any,
     progress: Any,
 ) -> RankOptions:
     """The arguments of ``rank`` as options; see there for each.
@@ -88,6 +91,8 @@ def checked_options(
     if not isinstance(exhaustive, bool):
         raise InputError(f"exhaustive: expected True or False, got {shown(exhaustive)}")
     first = _count(top, "top")
+    if executor is not None and not isinstance(executor, Executor):
+        raise InputError(f"executor: expected None or a concurrent.futures.Executor, got {shown(executor)}")
     return RankOptions(
         strategy=_strategy(loops),
         aggregate=aggregate_named(aggregate),
@@ -99,6 +104,7 @@ def checked_options(
         block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
         resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
         slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
+        executor=executor,
         progress=_silent if progress is None else progress,
     )
 

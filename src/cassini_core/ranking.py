@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 from .candidate_answers import answer_candidates
 from .flat_links import FlatLinks
@@ -40,6 +41,7 @@ def rank(
     block_node_limit: NodeLimit = AUTO,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Ranking:
     """Ranks the candidate placements of a problem by how well the jobs that share links interleave.
@@ -79,6 +81,13 @@ def rank(
         How precisely a shift can be held, ms (F1b).
     slack_tolerance : float
         How much a link's score may drop within slack and hold (F5).
+    executor : concurrent.futures.Executor or None
+        Solves the distinct link problems, in place of threads of this process; the answer is the same. It is sent a
+        function of this package and, in some dozens of parts, NumPy arrays: periods, phases and capacities as integers,
+        no names. Its workers need the same version of the package. What it loses (a worker is killed, the pool breaks,
+        is shut down or cancels) is solved in this process, as is what it has not begun while nothing came back for 5
+        seconds. At the deadline it is not waited for, and on Ctrl-C what it has not begun is canceled. Joint shifts are
+        found in this process, by threads, and so is all else.
     progress : callable or None
         Called in the calling thread as ``progress(done, total)``, counting distinct link problems and candidates.
 
@@ -113,6 +122,7 @@ def rank(
         block_node_limit=block_node_limit,
         resolution_ms=resolution_ms,
         slack_tolerance=slack_tolerance,
+        executor=executor,
         progress=progress,
     )
     return _rank(problem, options, Deadline(options.deadline_s))
@@ -136,6 +146,7 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         budget,
         threads=options.threads,
         deadline=deadline,
+        executor=options.executor,
         progress=lambda done: options.progress(done, total),
         node_limits=options.link_limits(catalog.problems),
         with_slack=not all(large),  # no use is made of the own shifts of links

@@ -1,0 +1,27 @@
+"""A point in time by which an answer is wanted."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["Deadline"]
+
+
+class Deadline:
+    """A point in time, or none: ``seconds`` from now on the monotonic clock."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def remaining_s(self) -> float | None:
+        """Seconds left, at least 0; None without a deadline."""
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def passed(self) -> bool:
+        """Whether nothing is left."""
+        return self.remaining_s() == 0.0
+
+    def part(self, share: float) -> Deadline:
+        """A deadline of its own after ``share`` of what is left."""
+        remaining_s = self.remaining_s()
+        return Deadline(None if remaining_s is None else share * remaining_s)
