@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from . import _kernel
 from .errors import KernelError
+from .kept_property import kept_property
 from .link_catalog import LinkProblem, SharedLink
 from .link_pool import Budget, SolvedLink
 from .prepared_link import kernel_options
@@ -194,11 +194,11 @@ class BlockSolver:
         with self._preparing:
             return self._links
 
-    @cached_property
+    @kept_property
     def _options(self) -> _kernel.Options:
         return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
 
-    @cached_property
+    @kept_property
     def _links(self) -> _kernel.Links:
         prepared = [problem.prepared for problem in self._problems]
         n_phases = np.concatenate([np.diff(one.phase_offset) for one in prepared])

@@ -12,13 +12,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
+from .kept_property import kept_property
 from .model import Candidate, Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
 from .route_table import Members, RouteTable
@@ -76,7 +76,7 @@ class LinkProblem:
         self.capacity = capacity
         self.demands = demands
 
-    @cached_property
+    @kept_property
     def prepared(self) -> PreparedLink:
         """The problem as the kernel takes it."""
         phases = [phase for demand in self.demands for phase in demand.phases]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from .kept_property import kept_property
 from .link_catalog import LinkProblem
 from .prepared_link import LinkAnswer
 
@@ -63,7 +63,7 @@ class SolvedLink:
     answer: LinkAnswer | None
     upper_bound: float
 
-    @cached_property
+    @kept_property
     def held_places(self) -> tuple[int, ...]:
         """Places of the jobs whose shift matters: all but the free ones. The link has an answer."""
         assert self.answer is not None
