@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +61,7 @@ call()
 print("ready", flush=True)
 begin = time.monotonic()
 try:
-    solve(links, 100_000)
+    solve(links, 10_000)
     print("not interrupted: ended")
 except KeyboardInterrupt:
     print("interrupted")
@@ -106,13 +107,16 @@ class Outcome:
     said: str
 
 
-def outcomes(links: Path, ways: Mapping[str, tuple[str, str]], cache: Path) -> Iterator[Outcome]:
-    """Try everything; ``ways`` are a name for people, and the way and the layer behind it."""
+def outcomes(links: Path, many: Path, ways: Mapping[str, tuple[str, str]], cache: Path) -> Iterator[Outcome]:
+    """Try everything; ``ways`` are a name for people, and the way and the layer behind it.
+
+    ``many`` links, searched long, are what Ctrl-C interrupts.
+    """
     for name, (way, layer) in ways.items():
         env = environment(layer, cache)
         yield _outcome("two threads call at once", name, _start(SET_UP + TWO_THREADS, links, way, env))
         yield _outcome("fork after a call, the child calls", name, _start(SET_UP + FORK, links, way, env))
-        yield _interrupted(name, _start(SET_UP + CTRL_C, links, way, env))
+        yield _interrupted(name, _start(SET_UP + CTRL_C, many, way, env))
     yield _interrupted("`rank`", _start(CTRL_C_RANK, links, "", environment("default", cache)))
     prange = {name: way for name, way in ways.items() if way[0].startswith("prange")}
     for name, (way, layer) in list(prange.items())[:1]:
@@ -146,8 +150,10 @@ def _outcome(hazard: str, name: str, process: subprocess.Popen[str]) -> Outcome:
         process.communicate()
         return Outcome(hazard, name, None, "hangs")
     lines = [line for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if "Terminating" in line or "Error" in line]
-    return Outcome(hazard, name, process.returncode, (telling[-1:] or lines[-1:] or ["as usual"])[0])
+    telling = [line for line in lines if any(word in line for word in ("Terminating", "Concurrent", "Error"))]
+    # Where the report was made is nobody's business.
+    said = re.sub(r"'/[^']*/", "'", "; ".join(dict.fromkeys(telling[-1:] + lines[-1:])) or "as usual")
+    return Outcome(hazard, name, process.returncode, said)
 
 
 def _interrupted(name: str, process: subprocess.Popen[str]) -> Outcome:

@@ -92,7 +92,7 @@ def run(settings: Settings, n_parts: int, tries: int, progress: Progress) -> dic
         ways = {"Python threads": ("Python threads, 2", "default")}
         ways |= {"Numba serial in Python threads": ("Numba serial in Python threads, 2", "default")}
         ways |= {f"prange, {layer}": ("prange, chunks, 2", layer) for layer in layers}
-        hazards = [asdict(one) for one in outcomes(files[0], ways, cache)]
+        hazards = [asdict(one) for one in outcomes(files[0], files[1], ways, cache)]
     progress.done()
     return {"links": sum(map(len, dealt)), "layers": layers, "times": rows, "cold": first, "hazards": hazards}
 

@@ -42,27 +42,29 @@ def _introduction(found: Mapping[str, Any], took_s: float) -> str:
         "`@njit(parallel=True, nogil=True, cache=True)` calling `cassini_solve_link` by symbol, in equal parts (the "
         f"default) or in chunks of {CHUNK}. *Numba serial in Python threads*: the same loop without `prange`, called "
         "from a `ThreadPoolExecutor`. The number is that of threads.\n\n"
-        f"Threading layers that could be loaded: {', '.join(found['layers'])}. Where the load average is above zero at "
-        "the start, others used the machine too: then absolute times mean little, and of the ratios only large ones "
-        "say something.\n"
+        f"Threading layers that could be loaded: {', '.join(found['layers'])}. Where the load average at the "
+        "start is near the number of cores or above, others used the machine too: absolute times are then those of a "
+        "busy machine, and a second thread gains less or nothing in any way.\n"
     )
 
 
 def _times(found: Mapping[str, Any]) -> str:
-    by_way: dict[tuple[str, str], dict[int, float]] = {}
-    links: dict[int, int] = {}
+    by_way: dict[tuple[str, str], dict[int, Mapping[str, Any]]] = {}
     for row in found["times"]:
-        by_way.setdefault((row["layer"], row["way"]), {})[row["part"]] = row["seconds"]
-        links[row["part"]] = row["links"]
+        by_way.setdefault((row["layer"], row["way"]), {})[row["part"]] = row
     base = by_way["", BASE]
     rows = []
     for (layer, way), own in by_way.items():
-        ratios = [own[part] / base[part] for part in own]
-        each = statistics.median(own[part] / links[part] for part in own)
+        ratios = [own[part]["seconds"] / base[part]["seconds"] for part in own]
+        cpu = statistics.median(own[part]["cpu_seconds"] / base[part]["cpu_seconds"] for part in own)
+        each = statistics.median(row["seconds"] / row["links"] for row in own.values())
         spread = f"{ratio(min(ratios))} to {ratio(max(ratios))}"
-        rows.append([f"{way} ({layer})" if layer else way, seconds(each), ratio(statistics.median(ratios)), spread])
-    return f"Time per link, and over that of `{BASE}` in the same turn: median and range over the parts.\n\n" + table(
-        ["way", "per link", "ratio", "least to most"], rows
+        name = f"{way} ({layer})" if layer else way
+        rows.append([name, seconds(each), ratio(statistics.median(ratios)), spread, ratio(cpu)])
+    return (
+        f"Time per link, and over that of `{BASE}` in the same turn: median and range over the parts. *CPU*: the same "
+        "ratio of processor time, all threads together; others on the machine hardly change it.\n\n"
+        + table(["way", "per link", "ratio", "least to most", "CPU"], rows)
     )
 
 

@@ -40,7 +40,7 @@ class Worker:
         )
 
     def run(self, way: str, part: int) -> dict[str, Any]:
-        """Seconds, digest and layer of one way over one part of the links."""
+        """Seconds, CPU seconds of all threads, digest and layer of one way over one part of the links."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps([way, part]), file=self._process.stdin, flush=True)
@@ -65,9 +65,10 @@ def main() -> None:
     for line in sys.stdin:
         way, part = json.loads(line)
         solve = {**PYTHON, **NUMBA}[way]
-        begin = time.perf_counter()
+        begin, cpu_begin = time.perf_counter(), time.process_time()
         answers = solve(parts[part])
-        said = {"seconds": time.perf_counter() - begin, "digest": answers.digest(), "links": len(parts[part])}
+        took = {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - cpu_begin}
+        said = {**took, "digest": answers.digest(), "links": len(parts[part])}
         if way in NUMBA:
             import numba
 
