@@ -32,6 +32,20 @@ def problem_of(case: strategies.LinkCase, index: int = 0) -> LinkProblem:
     return LinkProblem(index, one.capacity, tuple(demands))
 
 
+def prepared(problem: LinkProblem) -> PreparedLink:
+    """The problem as a single call of the kernel takes it."""
+    phases = np.array([phase for one in problem.demands for phase in one.phases], dtype=np.int64).reshape(-1, 3)
+    return PreparedLink(
+        job_ids=tuple(map(str, range(len(problem.demands)))),
+        period=np.array([one.period for one in problem.demands], dtype=np.int64),
+        phase_offset=np.cumsum([0, *(len(one.phases) for one in problem.demands)], dtype=np.int64),
+        phase_start=phases[:, 0].copy(),
+        phase_length=phases[:, 1].copy(),
+        phase_rate=phases[:, 2].copy(),
+        capacity=problem.capacity,
+    )
+
+
 @st.composite
 def problems(draw: st.DrawFn) -> list[LinkProblem]:
     """Some link problems, silent jobs and single ones among them."""
@@ -76,7 +90,7 @@ def test_a_chunk_answers_as_each_link_alone(
     options = ChunkOptions(limit, resolution_ms, tolerance, with_slack)
     found = pickle.loads(pickle.dumps(solve_chunk(chunk, options))).each(chunk.job_offset)
     for problem, answer in zip(some, found, strict=True):
-        alone = problem.prepared.solve(
+        alone = prepared(problem).solve(
             node_limit=limit, resolution_ms=resolution_ms, slack_tolerance=tolerance, with_slack=with_slack
         )
         assert same(answer, alone)
@@ -86,11 +100,11 @@ def test_a_chunk_answers_as_each_link_alone(
 def test_a_chunk_holds_the_arrays_of_its_links(some: list[LinkProblem]) -> None:
     chunk = LinkChunk.of(some)
     for name in ("period", "phase_start", "phase_length", "phase_rate"):
-        expected = np.concatenate([getattr(problem.prepared, name) for problem in some])
+        expected = np.concatenate([getattr(prepared(problem), name) for problem in some])
         assert getattr(chunk, name).tolist() == expected.tolist()
     assert chunk.capacity.tolist() == [problem.capacity for problem in some]
     assert np.diff(chunk.job_offset).tolist() == [len(problem.demands) for problem in some]
-    counts = np.concatenate([np.diff(problem.prepared.phase_offset) for problem in some])
+    counts = np.concatenate([np.diff(prepared(problem).phase_offset) for problem in some])
     assert np.diff(chunk.phase_offset).tolist() == counts.tolist()
 
 
@@ -146,7 +160,7 @@ def test_every_problem_gets_its_own_limit(
     found = pooled(some, node_limits=limits, with_slack=with_slack, deadline=Deadline(deadline_s))
     for problem, limit, one in zip(some, limits, found, strict=True):
         assert one.answer is not None
-        assert same(one.answer, problem.prepared.solve(node_limit=limit, with_slack=with_slack))
+        assert same(one.answer, prepared(problem).solve(node_limit=limit, with_slack=with_slack))
         assert one.upper_bound == one.answer.upper_bound
 
 
@@ -155,7 +169,7 @@ def test_every_problem_gets_its_own_limit(
 def test_neither_threads_nor_chunks_change_an_answer(some: list[LinkProblem], threads: int, times: int) -> None:
     many = some * (40 * times)  # more than one link per chunk
     found = pooled(many, threads=threads)
-    assert all(same(one.answer, many[k].prepared.solve(node_limit=400)) for k, one in enumerate(found))
+    assert all(same(one.answer, prepared(many[k]).solve(node_limit=400)) for k, one in enumerate(found))
 
 
 @given(problems())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _kernel
+from .kept_property import kept_property
 from .link_batch import LinkChunk
 from .link_catalog import LinkProblem
 from .link_pool import Budget, Deadline
@@ -52,21 +52,21 @@ class KernelLinks:
         remaining_s = self.deadline.remaining_s()
         return None if remaining_s is None else int(remaining_s * 1e9)
 
-    @cached_property
+    @kept_property
     def options(self) -> _kernel.Options:
         """For every call that uses the handle."""
         return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
 
-    @cached_property
+    @kept_property
     def period(self) -> npt.NDArray[np.int64]:
         """Iteration times, ticks, of the jobs of all problems, one problem after the other."""
         return self._arrays.period
 
-    @cached_property
+    @kept_property
     def _arrays(self) -> LinkChunk:
         return LinkChunk.of(self._problems)
 
-    @cached_property
+    @kept_property
     def _links(self) -> _kernel.Links:
         arrays = self._arrays
         return _kernel.Links(

@@ -8,11 +8,9 @@ candidates are called and in whatever order they come.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -78,20 +76,6 @@ class LinkProblem:
         self.index = index
         self.capacity = capacity
         self.demands = demands
-
-    @cached_property
-    def prepared(self) -> PreparedLink:
-        """The problem as the kernel takes it."""
-        phases = [phase for demand in self.demands for phase in demand.phases]
-        return PreparedLink(
-            job_ids=tuple(str(place) for place in range(len(self.demands))),
-            period=_int64([demand.period for demand in self.demands]),
-            phase_offset=_int64([0, *itertools.accumulate(len(demand.phases) for demand in self.demands)]),
-            phase_start=_int64([start for start, _, _ in phases]),
-            phase_length=_int64([length for _, length, _ in phases]),
-            phase_rate=_int64([rate for _, _, rate in phases]),
-            capacity=self.capacity,
-        )
 
     @property
     def area_bound(self) -> float:

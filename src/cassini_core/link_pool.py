@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from .chunk_runner import Chunk, ChunkRunner
 from .deadline import Deadline
+from .kept_property import kept_property
 from .link_batch import ChunkOptions, ProblemAnswer
 from .link_catalog import LinkProblem
 
@@ -51,7 +51,7 @@ class SolvedLink:
     answer: ProblemAnswer | None
     upper_bound: float
 
-    @cached_property
+    @kept_property
     def held_places(self) -> tuple[int, ...]:
         """Places of the jobs whose shift matters: all but the free ones. The link has an answer."""
         assert self.answer is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from .answers import LinkScore
 from .block_solver import BlockSolver
 from .evaluation import Evaluator
 from .flat_links import FlatLinks
+from .kept_property import kept_property
 from .kernel_links import KernelLinks
 from .link_catalog import LinkCatalog, Placement, SharedLink
 from .link_pool import Budget, Deadline, SolvedLink
@@ -108,7 +108,7 @@ class Round:
         """Jobs whose shift matters on a link that has an answer: all but the free ones."""
         return [link.jobs[place] for place in self.solved[link.problem.index].held_places]
 
-    @cached_property
+    @kept_property
     def held(self) -> npt.NDArray[np.bool_]:
         """By the places of ``flat``: whether the job's shift matters there, as far as is known."""
         held = [
@@ -118,7 +118,7 @@ class Round:
         ]
         return np.concatenate(held) if held else np.zeros(0, dtype=np.bool_)
 
-    @cached_property
+    @kept_property
     def unproven(self) -> Mapping[int, str]:
         """For each shared link whose own optimum is not known a line that says why, with the gap."""
         return {
