@@ -61,7 +61,17 @@ struct Standing {
   std::vector<Profile> profile;    // [members] excess by the member's shift; none of links of two, nor beyond the limits
 };
 
+// Mean excess of a link as a standing has it.
+double standing_excess(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& movable,
+                       int64_t* work);
+
 inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
+// Where the links of a block come from that is much like another, whose standing is known.
+struct Sources {
+  std::vector<std::size_t> link;  // [links] which of the other's, or kNowhere
+  std::vector<double> excess;     // [links] at the shifts of the standing, as it would say
+};
 
 class BlockState {
  public:
@@ -69,9 +79,8 @@ class BlockState {
 
   BlockState(const Block& block, Budget& budget);
 
-  // At the shifts of `standing`. source[l]: which of its links is link l of this block, or kNowhere. Computes what is
-  // new; LimitExceeded where that, or what is known, is beyond the limits.
-  BlockState(const Block& block, Budget& budget, const Standing& standing, std::span<const std::size_t> source);
+  // At the shifts of `standing`, which must outlive this. LimitExceeded where some excess is beyond the limits.
+  BlockState(const Block& block, Budget& budget, const Standing& standing, const Sources& from);
 
   const Block& block() const { return block_; }
   const std::vector<int64_t>& shift() const { return shift_; }
@@ -148,6 +157,7 @@ class BlockState {
   std::vector<std::size_t> moved_;
 
   TermSum sum_;
+  std::vector<int64_t> scratch_shift_;
   Demand demand_;
   Demand scratch_demand_;
   Marginal marginal_;

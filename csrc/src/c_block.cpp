@@ -11,7 +11,6 @@
 #include "c_block_input.hpp"
 #include "c_input.hpp"
 #include "cassini/cassini.h"
-#include "stance.hpp"
 
 namespace cassini {
 namespace {
@@ -57,7 +56,7 @@ void evaluate(const LinksInput& in, const int64_t* shift, const cassini_options&
     own.clear();
     for (std::size_t j = 0; j < link.jobs.size(); ++j) own.push_back(shift[*member++]);
     std::vector<int64_t> movable = movable_shifts(link, own);
-    take_stance(link, movable);  // jobs that stand alike score alike, to the last bit
+    in.at(i).stance.take(movable);  // jobs that stand alike score alike, to the last bit
     budget.in_time();  // sees the cancel flag
     excess.push_back(excess_interval(link, movable, &budget.work));
     if (slack != nullptr) holds.push_back(hold_of(link, movable, excess.back(), {}, options.slack_tolerance, budget));
