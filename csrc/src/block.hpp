@@ -56,7 +56,9 @@ class Places {
   Places() = default;
   Places(std::size_t n_jobs, std::span<const BlockLink> links);
 
-  std::span<const Place> operator[](std::size_t j) const { return {at_.data() + first_[j], at_.data() + first_[j + 1]}; }
+  std::span<const Place> operator[](std::size_t j) const {
+    return {at_.data() + first_[j], at_.data() + first_[j + 1]};
+  }
 
  private:
   std::vector<std::size_t> first_;  // [jobs + 1]

@@ -132,10 +132,10 @@ class Vary {
   std::vector<BlockLink> added_;
   int64_t* work_;
   int exponent_ = 0;
-  std::vector<uint8_t> touched_;    // [links of the anchor]
-  std::vector<std::size_t> went_;   // [links of the anchor] to which link of the varied block
-  std::vector<std::size_t> came_;   // [added] as which link of the varied block
-  std::vector<BlockLink> parts_;    // of one link
+  std::vector<uint8_t> touched_;   // [links of the anchor]
+  std::vector<std::size_t> went_;  // [links of the anchor] to which link of the varied block
+  std::vector<std::size_t> came_;  // [added] as which link of the varied block
+  std::vector<BlockLink> parts_;   // of one link
   std::vector<int64_t> movable_;
   Variation out_;
 };

@@ -7,7 +7,7 @@ namespace cassini {
 
 namespace {
 
-constexpr uint64_t kNothing = 0x5bd1e995a3c59ac3;  // a key that no state is expected to have
+constexpr uint64_t kNothing = 0x5bd1e995a3c59ac3;         // a key that no state is expected to have
 constexpr std::size_t kMostKnots = std::size_t{1} << 22;  // of the profiles of a standing; 96 MiB
 
 // A number that tells one member at one shift from any other, so that a sum of them tells states of a link apart.

@@ -55,10 +55,11 @@ class TermSum {
 // What is known of a block at given shifts, for states of blocks that have most of its links.
 struct Standing {
   std::vector<int64_t> shift;  // [jobs] modulo the period
-  std::vector<double> excess;  // [links] mean; not a number beyond the limits of folding, 0 where the link does not guide
+  std::vector<double>
+      excess;  // [links] mean; not a number beyond the limits of folding, 0 where the link does not guide
   std::vector<std::size_t> first;  // [links] index of the link's first member in the two below
   std::vector<uint64_t> key;       // [members] where the others stand
-  std::vector<Profile> profile;    // [members] excess by the member's shift; none of links of two, nor beyond the limits
+  std::vector<Profile> profile;  // [members] excess by the member's shift; none of links of two, nor beyond the limits
 };
 
 // Mean excess of a link as a standing has it.
@@ -134,12 +135,12 @@ class BlockState {
   Budget& budget_;
   std::vector<int64_t> shift_;
   std::vector<double> excess_;
-  std::vector<double> price_;       // [links] objective per unit of excess; 0 where the link does not guide
-  std::vector<double> least_;       // [links] excess no shifts can avoid
-  std::vector<std::size_t> first_;  // [links] index of the link's first member in the two below
-  std::vector<Profile*> cached_;    // [members] null: none yet
-  std::vector<uint64_t> key_;       // [members] sum of the marks of the others that the cached profile was made for
-  std::deque<Profile> profiles_;    // few of all members are ever looked at
+  std::vector<double> price_;           // [links] objective per unit of excess; 0 where the link does not guide
+  std::vector<double> least_;           // [links] excess no shifts can avoid
+  std::vector<std::size_t> first_;      // [links] index of the link's first member in the two below
+  std::vector<Profile*> cached_;        // [members] null: none yet
+  std::vector<uint64_t> key_;           // [members] sum of the marks of the others that the cached profile was made for
+  std::deque<Profile> profiles_;        // few of all members are ever looked at
   std::vector<uint64_t> sum_of_marks_;  // [links] of where each member stands
   const Standing* standing_ = nullptr;
   std::span<const std::size_t> source_;  // [links] of the standing

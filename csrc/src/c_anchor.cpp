@@ -166,8 +166,7 @@ int32_t cassini_solve_beside(const cassini_anchor* anchor, int64_t n_dropped, co
                              double* score_lower, double* score_upper, cassini_block_result* result) {
   return guarded([&] {
     require(anchor != nullptr);
-    solve_beside(*anchor, n_dropped, dropped,
-                 {anchor->links, anchor->kernel.block.period, n_added, link, member}, {weight, upper_bound, nullptr},
-                 checked(options), {shift, score_lower, score_upper, result});
+    solve_beside(*anchor, n_dropped, dropped, {anchor->links, anchor->kernel.block.period, n_added, link, member},
+                 {weight, upper_bound, nullptr}, checked(options), {shift, score_lower, score_upper, result});
   });
 }

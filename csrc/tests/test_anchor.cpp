@@ -102,10 +102,10 @@ struct Beside {
     const Some all = varied();
     const std::vector<uint8_t> flags = dirty();
     Answer out(n_jobs(), all.link.size());
-    out.status = cassini_solve_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(),
-                                     all.link.data(), all.member().data(), all.weight.data(), all.upper_bound.data(),
-                                     nullptr, start.data(), flags.data(), 0, &options, out.shift.data(),
-                                     out.lower.data(), out.upper.data(), &out.result);
+    out.status = cassini_solve_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(), all.link.data(),
+                                     all.member().data(), all.weight.data(), all.upper_bound.data(), nullptr,
+                                     start.data(), flags.data(), 0, &options, out.shift.data(), out.lower.data(),
+                                     out.upper.data(), &out.result);
     return out;
   }
 
@@ -116,10 +116,10 @@ struct Beside {
         &links, static_cast<int64_t>(n_jobs()), period.data(), anchored.size(), anchored.link.data(),
         anchored.member().data(), anchored.weight.data(), anchored.upper_bound.data(), start.data(), nullptr, &anchor);
     CHECK(prepared == CASSINI_OK);
-    out.status = cassini_solve_beside(anchor, static_cast<int64_t>(dropped.size()), dropped.data(), added.size(),
-                                      added.link.data(), added.member().data(), added.weight.data(),
-                                      added.upper_bound.data(), &options, out.shift.data(), out.lower.data(),
-                                      out.upper.data(), &out.result);
+    out.status =
+        cassini_solve_beside(anchor, static_cast<int64_t>(dropped.size()), dropped.data(), added.size(),
+                             added.link.data(), added.member().data(), added.weight.data(), added.upper_bound.data(),
+                             &options, out.shift.data(), out.lower.data(), out.upper.data(), &out.result);
     cassini_free_anchor(anchor);
     return out;
   }
@@ -129,9 +129,9 @@ struct Beside {
     const Some all = varied();
     std::vector<double> lower(all.link.size());
     std::vector<double> upper(all.link.size());
-    CHECK(cassini_evaluate_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(),
-                                 all.link.data(), all.member().data(), shift.data(), nullptr, lower.data(), upper.data(),
-                                 nullptr, nullptr) == CASSINI_OK);
+    CHECK(cassini_evaluate_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(), all.link.data(),
+                                 all.member().data(), shift.data(), nullptr, lower.data(), upper.data(), nullptr,
+                                 nullptr) == CASSINI_OK);
     return lower;
   }
 
@@ -324,7 +324,8 @@ TEST(beside_an_anchor_links_beyond_the_limits_are_as_in_a_fresh_block) {
     const Limits small{std::array{20, 40}[rng() % 2], std::array{2, 3}[rng() % 2]};
     const bool known_before = rng() % 2 == 0;  // else seen on the way
     for (auto& one : b.links.link) {
-      if (known_before) one.emplace(prepare_link(make_link(one->link.jobs, one->link.is_free, one->link.capacity, small)));
+      if (known_before)
+        one.emplace(prepare_link(make_link(one->link.jobs, one->link.is_free, one->link.capacity, small)));
       one->link.limits = small;
     }
     const Answer found = b.solve(limited(kEnough));
