@@ -76,7 +76,7 @@ void find_components(Block& block) {
     return j;
   };
   for (const BlockLink& at : block.links) {
-    if (!at.prepared->guides) continue;
+    if (!at.guides) continue;
     for (std::size_t m = 1; m < at.job.size(); ++m) {
       const std::size_t a = find(at.job[0]);
       const std::size_t b = find(at.job[m]);
@@ -109,7 +109,8 @@ bool before(const BlockLink& a, const BlockLink& b) {
 }
 
 PreparedLink prepare_link(Link link) {
-  PreparedLink out{std::move(link), {}, true};
+  PreparedLink out{std::move(link), {}, {}, true};
+  out.stance = Stance(out.link);
   out.guides = out.link.within_limits && few_kinks(out.link);
   if (!out.guides) return out;
   try {
@@ -126,14 +127,14 @@ PreparedLink prepare_link(Link link) {
 
 Places::Places(std::size_t n_jobs, std::span<const BlockLink> links) : first_(n_jobs + 1, 0) {
   for (const BlockLink& at : links) {
-    if (!at.prepared->guides) continue;
+    if (!at.guides) continue;
     for (const std::size_t j : at.job) ++first_[j + 1];
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());
   at_.resize(first_.back());
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
   for (std::size_t l = 0; l < links.size(); ++l) {
-    if (!links[l].prepared->guides) continue;
+    if (!links[l].guides) continue;
     for (std::size_t m = 0; m < links[l].job.size(); ++m) at_[next[links[l].job[m]]++] = {l, m};
   }
 }
@@ -141,7 +142,7 @@ Places::Places(std::size_t n_jobs, std::span<const BlockLink> links) : first_(n_
 double Block::floor() const {
   double sum = 0.0;
   for (const BlockLink& at : links) {
-    if (at.prepared->guides) sum += at.per_excess() * at.least;
+    if (at.guides) sum += at.per_excess() * at.least;
   }
   return sum;
 }
@@ -169,24 +170,27 @@ Block make_block(std::vector<int64_t> period, std::vector<BlockLink> links, std:
 }
 
 void settle(BlockLink& at) {
-  if (!at.prepared->guides || at.job.size() >= 2) return;
+  if (!at.guides || at.job.size() >= 2) return;
   int64_t work = 0;
   at.least = at.link().excess(std::vector<int64_t>(at.job.size(), 0), &work);
 }
 
-void fill(Block& block) {
+void fill(Block& block, std::vector<int64_t> turn) {
   block.places = Places(block.n_jobs(), block.links);
-  block.turn.assign(block.n_jobs(), 1);
+  block.turn = std::move(turn);
+  block.turn.resize(block.n_jobs(), 0);
+  for (std::size_t j = 0; j < block.n_jobs(); ++j) {
+    if (block.turn[j] != 0) continue;
+    block.turn[j] = 1;
+    for (const Place& p : block.places[j]) {  // divides the period: never too large
+      block.turn[j] = lcm_capped(block.turn[j], block.links[p.link].link().turn[p.member]);
+    }
+  }
   block.weight = 0.0;
   double rounding = 0.0;
   for (const BlockLink& at : block.links) {
     block.weight += at.weight;
-    if (!at.prepared->guides) continue;
-    rounding += at.per_excess() * at.link().noise;
-    for (std::size_t m = 0; m < at.job.size(); ++m) {
-      int64_t& turn = block.turn[at.job[m]];
-      turn = lcm_capped(turn, at.link().turn[m]);  // divides the period: never too large
-    }
+    if (at.guides) rounding += at.per_excess() * at.noise;
   }
   block.noise = std::max(1e-11 * block.weight, 10.0 * rounding);
   find_components(block);
@@ -195,6 +199,13 @@ void fill(Block& block) {
 void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out) {
   out.resize(at.job.size());
   for (std::size_t m = 0; m < at.job.size(); ++m) out[m] = wrap(shift[at.job[m]], at.link().turn[m]);
+}
+
+double excess_at(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& movable, int64_t* work) {
+  if (at.job.size() == 2) return at.prepared->pair[1].at(shift[at.job[1]] - shift[at.job[0]]);
+  shifts_on(at, shift, movable);
+  at.prepared->stance.take(movable);
+  return at.link().excess(movable, work);
 }
 
 void canonical_shifts(const Block& block, std::vector<int64_t>& shift) {

@@ -10,6 +10,7 @@
 #include "link.hpp"
 #include "profile.hpp"
 #include "small_vector.hpp"
+#include "stance.hpp"
 
 namespace cassini {
 
@@ -18,6 +19,7 @@ struct PreparedLink {
   Link link;
   // Excess by the shift of either of two movable jobs, the other at 0: all there is to know about a pair.
   std::array<Profile, 2> pair;
+  Stance stance;
   bool guides = true;  // false: beyond the limits of folding, or of kinks; scored in the end, but no help on the way
 };
 
@@ -25,14 +27,21 @@ PreparedLink prepare_link(Link link);
 
 // How a block uses a link.
 struct BlockLink {
-  const PreparedLink* prepared = nullptr;
+  const PreparedLink* prepared;
+  // Of the prepared link, kept here because passes over all links ask for nothing else of it.
+  bool guides;
+  double capacity;
+  double noise;
   SmallVector<std::size_t, 6> job;  // [movable] which job of the block stands there
   std::vector<int64_t> own_shift;   // [movable] best for this link alone, if known; else empty
   double weight = 1.0;
   double least = 0.0;  // no shifts have less mean excess
 
+  explicit BlockLink(const PreparedLink& of)
+      : prepared(&of), guides(of.guides), capacity(of.link.capacity), noise(of.link.noise) {}
+
   const Link& link() const { return prepared->link; }
-  double per_excess() const { return weight / link().capacity; }  // objective per unit of mean excess
+  double per_excess() const { return weight / capacity; }  // objective per unit of mean excess
 };
 
 // Where a job takes part.
@@ -47,7 +56,9 @@ class Places {
   Places() = default;
   Places(std::size_t n_jobs, std::span<const BlockLink> links);
 
-  std::span<const Place> operator[](std::size_t j) const { return {at_.data() + first_[j], at_.data() + first_[j + 1]}; }
+  std::span<const Place> operator[](std::size_t j) const {
+    return {at_.data() + first_[j], at_.data() + first_[j + 1]};
+  }
 
  private:
   std::vector<std::size_t> first_;  // [jobs + 1]
@@ -85,11 +96,15 @@ bool before(const BlockLink& a, const BlockLink& b);
 // A link on which no shift matters has what it has.
 void settle(BlockLink& at);
 
-// All that follows from the period and the links, which are sorted, joined and settled.
-void fill(Block& block);
+// All that follows from the period and the links, which are sorted, joined and settled. What is known of the turns [jobs]
+// may be given: those at 0 are not known. Else all are looked up.
+void fill(Block& block, std::vector<int64_t> turn = {});
 
 // The shifts of a link's movable jobs, each modulo its turn.
 void shifts_on(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out);
+
+// Mean excess of a link that guides, at the shifts of the block's jobs. LimitExceeded. `movable` is memory.
+double excess_at(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& movable, int64_t* work);
 
 // Turns every component so that its first job with a place stands at 0; nothing else changes.
 void canonical_shifts(const Block& block, std::vector<int64_t>& shift);

@@ -12,8 +12,8 @@ int exponent_of(double most) { return most > 0.0 ? std::ilogb(most) : 0; }
 // Builds the varied block in one pass over the anchor's links, which are sorted, and those that came, sorted too.
 class Vary {
  public:
-  Vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added)
-      : anchor_(anchor), is_dropped_(is_dropped), added_(std::move(added)) {}
+  Vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added, int64_t* work)
+      : anchor_(anchor), is_dropped_(is_dropped), added_(std::move(added)), work_(work) {}
 
   Variation run() {
     scale();
@@ -24,7 +24,8 @@ class Vary {
                      [&](std::size_t x, std::size_t y) { return before(added_[x], added_[y]); });
     out_.block.period = anchor_.block.period;
     out_.block.links.reserve(old.size() + added_.size());
-    out_.source.reserve(old.size() + added_.size());
+    out_.from.link.reserve(old.size() + added_.size());
+    out_.from.excess.reserve(old.size() + added_.size());
     went_.assign(old.size(), kNowhere);
     came_.resize(added_.size());
     find_touched();
@@ -50,7 +51,7 @@ class Vary {
       if (!is_dropped_[i]) out_.origin.push_back(went_[anchor_.origin[i]]);
     }
     out_.origin.insert(out_.origin.end(), came_.begin(), came_.end());
-    fill(out_.block);
+    fill(out_.block, turns());
     return std::move(out_);
   }
 
@@ -83,7 +84,8 @@ class Vary {
   }
 
   void keep(std::size_t l) {
-    if (touched_[l]) {
+    // On another scale, too, weights come from those given: what was scaled may have been rounded to nothing.
+    if (touched_[l] || exponent_ != anchor_.exponent) {
       parts_.clear();
       gather(l);
       if (parts_.empty()) return;
@@ -91,12 +93,9 @@ class Vary {
       return push(l);
     }
     went_[l] = out_.block.links.size();
-    out_.source.push_back(l);
+    out_.from.link.push_back(l);
+    out_.from.excess.push_back(anchor_.standing.excess[l]);
     out_.block.links.push_back(anchor_.block.links[l]);
-    if (exponent_ != anchor_.exponent) {
-      double& weight = out_.block.links.back().weight;
-      weight = std::ldexp(weight, anchor_.exponent - exponent_);
-    }
   }
 
   // Joins the parts, in the order in which make_block would.
@@ -108,18 +107,36 @@ class Vary {
       at.least = std::max(at.least, parts_[k].least);
     }
     settle(at);
-    out_.source.push_back(source);
+    const Standing& standing = anchor_.standing;
+    out_.from.link.push_back(source);
+    out_.from.excess.push_back(source == kNowhere ? standing_excess(at, standing.shift, movable_, work_)
+                                                  : standing.excess[source]);
     out_.block.links.push_back(std::move(at));
+  }
+
+  // Of jobs on whose links nothing changed.
+  std::vector<int64_t> turns() const {
+    std::vector<int64_t> turn = anchor_.block.turn;
+    const auto forget = [&](const BlockLink& at) {
+      for (const std::size_t j : at.job) turn[j] = 0;
+    };
+    for (const BlockLink& at : added_) forget(at);
+    for (std::size_t l = 0; l < touched_.size(); ++l) {
+      if (touched_[l]) forget(anchor_.block.links[l]);
+    }
+    return turn;
   }
 
   const Anchor& anchor_;
   std::span<const uint8_t> is_dropped_;
   std::vector<BlockLink> added_;
+  int64_t* work_;
   int exponent_ = 0;
-  std::vector<uint8_t> touched_;    // [links of the anchor]
-  std::vector<std::size_t> went_;   // [links of the anchor] to which link of the varied block
-  std::vector<std::size_t> came_;   // [added] as which link of the varied block
-  std::vector<BlockLink> parts_;    // of one link
+  std::vector<uint8_t> touched_;   // [links of the anchor]
+  std::vector<std::size_t> went_;  // [links of the anchor] to which link of the varied block
+  std::vector<std::size_t> came_;  // [added] as which link of the varied block
+  std::vector<BlockLink> parts_;   // of one link
+  std::vector<int64_t> movable_;
   Variation out_;
 };
 
@@ -150,8 +167,8 @@ Anchor make_anchor(std::vector<int64_t> period, std::vector<BlockLink> given, st
   return out;
 }
 
-Variation vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added) {
-  return Vary(anchor, is_dropped, std::move(added)).run();
+Variation vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added, int64_t* work) {
+  return Vary(anchor, is_dropped, std::move(added), work).run();
 }
 
 }  // namespace cassini

@@ -27,7 +27,7 @@ struct Anchor {
 // bit, so that whatever is found in it does not depend on the anchor.
 struct Variation {
   Block block;
-  std::vector<std::size_t> source;  // [links] which link of the anchor's block, or kNowhere
+  Sources from;                     // the anchor's block
   std::vector<std::size_t> origin;  // [given and not dropped, then added] link of the block
 };
 
@@ -35,8 +35,8 @@ struct Variation {
 Anchor make_anchor(std::vector<int64_t> period, std::vector<BlockLink> given, std::span<const int64_t> shift,
                    Budget& budget);
 
-// `is_dropped`: [given] not 0 for those that are not there.
-Variation vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added);
+// `is_dropped`: [given] not 0 for those that are not there. Scores what is new: adds to *work.
+Variation vary(const Anchor& anchor, std::span<const uint8_t> is_dropped, std::vector<BlockLink> added, int64_t* work);
 
 // A power of two that brings the largest weight near 1, exactly, so that no sum overflows; 0 without links.
 int weight_exponent(std::span<const BlockLink> links);

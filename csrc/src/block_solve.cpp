@@ -23,7 +23,7 @@ class BlockSolve {
         budget_(budget),
         floor_(block.floor()),
         state_(start.standing == nullptr ? BlockState(block, budget)
-                                         : BlockState(block, budget, *start.standing, start.source)),
+                                         : BlockState(block, budget, *start.standing, *start.from)),
         descent_(state_, budget) {}
 
   FoundBlock run(const BlockStart& start) {
@@ -124,7 +124,7 @@ class BlockSolve {
   bool compose() {
     std::vector<std::size_t> order;
     for (std::size_t l = 0; l < block_.links.size(); ++l) {
-      if (block_.links[l].prepared->guides && !block_.links[l].own_shift.empty()) order.push_back(l);
+      if (block_.links[l].guides && !block_.links[l].own_shift.empty()) order.push_back(l);
     }
     if (order.empty()) return false;
     const auto importance = [&](std::size_t l) {
@@ -170,7 +170,7 @@ class BlockSolve {
     std::vector<std::size_t> out;
     for (std::size_t l = 0; l < block_.links.size(); ++l) {
       const BlockLink& at = block_.links[l];
-      if (!at.prepared->guides || at.job.size() < 2) continue;
+      if (!at.guides || at.job.size() < 2) continue;
       const bool near = start.dirty.empty() ||
                         std::any_of(at.job.begin(), at.job.end(), [&](std::size_t j) { return start.dirty[j] != 0; });
       if (near) out.push_back(l);

@@ -12,12 +12,11 @@
 namespace cassini {
 
 struct BlockStart {
-  std::span<const int64_t> shift;  // [jobs] where to begin; empty: nowhere in particular
-  std::span<const uint8_t> dirty;  // [jobs] whose surroundings changed since; empty: all
-  double slack_tolerance = -1.0;   // score; not negative: single jobs move where their slack grows
-  // What is known at `shift` of a block, and which of its links each link of this one is; see BlockState. May be null.
-  const Standing* standing = nullptr;
-  std::span<const std::size_t> source;
+  std::span<const int64_t> shift;      // [jobs] where to begin; empty: nowhere in particular
+  std::span<const uint8_t> dirty;      // [jobs] whose surroundings changed since; empty: all
+  double slack_tolerance = -1.0;       // score; not negative: single jobs move where their slack grows
+  const Standing* standing = nullptr;  // what is known at `shift` of a block much like this one; may be null
+  const Sources* from = nullptr;       // with it: where the links come from
 };
 
 struct FoundBlock {

@@ -7,7 +7,7 @@ namespace cassini {
 
 namespace {
 
-constexpr uint64_t kNothing = 0x5bd1e995a3c59ac3;  // a key that no state is expected to have
+constexpr uint64_t kNothing = 0x5bd1e995a3c59ac3;         // a key that no state is expected to have
 constexpr std::size_t kMostKnots = std::size_t{1} << 22;  // of the profiles of a standing; 96 MiB
 
 // A number that tells one member at one shift from any other, so that a sum of them tells states of a link apart.
@@ -45,22 +45,30 @@ BlockState::BlockState(const Block& block, Budget& budget, std::vector<int64_t> 
     uint64_t sum = 0;
     for (std::size_t m = 0; m < at.job.size(); ++m) sum += mark_of(m, shift_[at.job[m]]);
     sum_of_marks_.push_back(sum);
-    price_.push_back(at.prepared->guides ? at.per_excess() : 0.0);
+    price_.push_back(at.guides ? at.per_excess() : 0.0);
     least_.push_back(at.least);
   }
   cached_.assign(members, nullptr);
   key_.assign(members, kNothing);
 }
 
-BlockState::BlockState(const Block& block, Budget& budget, const Standing& standing,
-                       std::span<const std::size_t> source)
+BlockState::BlockState(const Block& block, Budget& budget, const Standing& standing, const Sources& from)
     : BlockState(block, budget, turned(block, standing.shift)) {
   standing_ = &standing;
-  source_ = source;
-  for (std::size_t l = 0; l < excess_.size(); ++l) {
-    if (!block.links[l].prepared->guides) continue;
-    excess_[l] = source[l] == kNowhere ? fresh_excess(l) : standing.excess[source[l]];
-    if (std::isnan(excess_[l])) throw LimitExceeded{};
+  source_ = from.link;
+  excess_ = from.excess;
+  for (const double excess : excess_) {
+    if (std::isnan(excess)) throw LimitExceeded{};
+  }
+}
+
+double standing_excess(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& movable,
+                       int64_t* work) {
+  if (!at.guides) return 0.0;
+  try {
+    return excess_at(at, shift, movable, work);
+  } catch (const LimitExceeded&) {
+    return std::numeric_limits<double>::quiet_NaN();
   }
 }
 
@@ -78,12 +86,10 @@ Standing BlockState::standing(std::span<const int64_t> shift) {
   std::size_t knots = 0;
   for (std::size_t l = 0; l < block_.links.size(); ++l) {
     const BlockLink& at = block_.links[l];
-    double& excess = out.excess.emplace_back(0.0);
     budget_.in_time();  // sees the cancel flag
-    if (!at.prepared->guides) continue;
+    out.excess.push_back(standing_excess(at, shift, scratch_shift_, &budget_.work));
+    if (!at.guides) continue;
     try {
-      excess = std::numeric_limits<double>::quiet_NaN();
-      excess = fresh_excess(l);
       for (std::size_t m = 0; at.job.size() > 2 && m < at.job.size() && knots < kMostKnots; ++m) {
         int64_t lag = 0;
         out.profile[first_[l] + m] = profile({l, m}, &lag);
@@ -108,15 +114,12 @@ void BlockState::set(std::span<const int64_t> shift) {
     if (to != shift_[j]) place(j, to);
   }
   for (std::size_t l = 0; complete && l < excess_.size(); ++l) {
-    if (block_.links[l].prepared->guides) excess_[l] = fresh_excess(l);
+    if (block_.links[l].guides) excess_[l] = fresh_excess(l);
   }
 }
 
 double BlockState::fresh_excess(std::size_t link) {
-  const BlockLink& at = block_.links[link];
-  if (at.job.size() == 2) return at.prepared->pair[1].at(shift_[at.job[1]] - shift_[at.job[0]]);
-  others(link, at.job.size());
-  return mean_excess(demand_, at.link().capacity);
+  return excess_at(block_.links[link], shift_, scratch_shift_, &budget_.work);
 }
 
 double BlockState::objective() const {
@@ -137,11 +140,11 @@ double BlockState::part_of(std::size_t j) const {
   return sum;
 }
 
-// Demand of all that is on the link but one member; of all where there is no such member.
+// Demand of all that is on the link but one member.
 void BlockState::others(std::size_t link, std::size_t member) {
   const BlockLink& at = block_.links[link];
   const Link& l = at.link();
-  double left = member < at.job.size() ? l.circle(member).peak : 0.0;
+  double left = l.circle(member).peak;
   for (std::size_t m = 0; m < at.job.size(); ++m) {
     if (m != member && shift_[at.job[m]] != kAbsent) left += l.circle(m).peak;
   }

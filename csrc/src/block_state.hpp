@@ -55,13 +55,24 @@ class TermSum {
 // What is known of a block at given shifts, for states of blocks that have most of its links.
 struct Standing {
   std::vector<int64_t> shift;  // [jobs] modulo the period
-  std::vector<double> excess;  // [links] mean; not a number beyond the limits of folding, 0 where the link does not guide
+  std::vector<double>
+      excess;  // [links] mean; not a number beyond the limits of folding, 0 where the link does not guide
   std::vector<std::size_t> first;  // [links] index of the link's first member in the two below
   std::vector<uint64_t> key;       // [members] where the others stand
-  std::vector<Profile> profile;    // [members] excess by the member's shift; none of links of two, nor beyond the limits
+  std::vector<Profile> profile;  // [members] excess by the member's shift; none of links of two, nor beyond the limits
 };
 
+// Mean excess of a link as a standing has it.
+double standing_excess(const BlockLink& at, std::span<const int64_t> shift, std::vector<int64_t>& movable,
+                       int64_t* work);
+
 inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+
+// Where the links of a block come from that is much like another, whose standing is known.
+struct Sources {
+  std::vector<std::size_t> link;  // [links] which of the other's, or kNowhere
+  std::vector<double> excess;     // [links] at the shifts of the standing, as it would say
+};
 
 class BlockState {
  public:
@@ -69,9 +80,8 @@ class BlockState {
 
   BlockState(const Block& block, Budget& budget);
 
-  // At the shifts of `standing`. source[l]: which of its links is link l of this block, or kNowhere. Computes what is
-  // new; LimitExceeded where that, or what is known, is beyond the limits.
-  BlockState(const Block& block, Budget& budget, const Standing& standing, std::span<const std::size_t> source);
+  // At the shifts of `standing`, which must outlive this. LimitExceeded where some excess is beyond the limits.
+  BlockState(const Block& block, Budget& budget, const Standing& standing, const Sources& from);
 
   const Block& block() const { return block_; }
   const std::vector<int64_t>& shift() const { return shift_; }
@@ -125,12 +135,12 @@ class BlockState {
   Budget& budget_;
   std::vector<int64_t> shift_;
   std::vector<double> excess_;
-  std::vector<double> price_;       // [links] objective per unit of excess; 0 where the link does not guide
-  std::vector<double> least_;       // [links] excess no shifts can avoid
-  std::vector<std::size_t> first_;  // [links] index of the link's first member in the two below
-  std::vector<Profile*> cached_;    // [members] null: none yet
-  std::vector<uint64_t> key_;       // [members] sum of the marks of the others that the cached profile was made for
-  std::deque<Profile> profiles_;    // few of all members are ever looked at
+  std::vector<double> price_;           // [links] objective per unit of excess; 0 where the link does not guide
+  std::vector<double> least_;           // [links] excess no shifts can avoid
+  std::vector<std::size_t> first_;      // [links] index of the link's first member in the two below
+  std::vector<Profile*> cached_;        // [members] null: none yet
+  std::vector<uint64_t> key_;           // [members] sum of the marks of the others that the cached profile was made for
+  std::deque<Profile> profiles_;        // few of all members are ever looked at
   std::vector<uint64_t> sum_of_marks_;  // [links] of where each member stands
   const Standing* standing_ = nullptr;
   std::span<const std::size_t> source_;  // [links] of the standing
@@ -148,6 +158,7 @@ class BlockState {
   std::vector<std::size_t> moved_;
 
   TermSum sum_;
+  std::vector<int64_t> scratch_shift_;
   Demand demand_;
   Demand scratch_demand_;
   Marginal marginal_;

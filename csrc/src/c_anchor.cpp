@@ -1,5 +1,6 @@
 // The C functions of cassini.h on blocks beside an anchor.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -9,7 +10,6 @@
 #include "c_block_input.hpp"
 #include "c_input.hpp"
 #include "cassini/cassini.h"
-#include "stance.hpp"
 
 struct cassini_anchor {
   const cassini_links* links;
@@ -57,35 +57,58 @@ std::vector<uint8_t> marked(std::size_t n, int64_t n_marked, const int64_t* inde
   return out;
 }
 
-// Links whose jobs stand as in the anchor keep what it says of them.
-std::vector<Interval> excess_beside(const cassini_anchor& anchor, const Variation& varied,
-                                    std::span<const uint8_t> moved, std::span<const int64_t> shift, int64_t* work) {
-  const Block& block = varied.block;
-  std::vector<Interval> out;
-  out.reserve(block.links.size());
-  std::vector<int64_t> here;
-  std::vector<int64_t> there;
-  for (std::size_t l = 0; l < block.links.size(); ++l) {
-    const BlockLink& at = block.links[l];
-    const std::size_t source = varied.source[l];
-    if (source != kNowhere) {
-      bool same = std::none_of(at.job.begin(), at.job.end(), [&](std::size_t j) { return moved[j] != 0; });
-      if (!same) {
-        shifts_on(at, shift, here);
-        shifts_on(at, anchor.kernel.standing.shift, there);
-        take_stance(at.link(), here);
-        take_stance(at.link(), there);
-        same = here == there;
-      }
-      if (same) {
-        out.push_back(anchor.excess[source]);
-        continue;
-      }
+// What is reported of each link. Where its jobs stand as in the anchor that is known, mostly.
+class ExcessBeside {
+ public:
+  ExcessBeside(const cassini_anchor& anchor, const Variation& varied, const std::vector<int64_t>& found)
+      : anchor_(anchor), varied_(varied), moved_(found.size()) {
+    const std::vector<int64_t>& begin = anchor.kernel.standing.shift;
+    for (std::size_t j = 0; j < found.size(); ++j) {
+      moved_[j] = wrap(found[j] - begin[j], varied.block.turn[j]) != 0;
     }
-    out.push_back(stance_excess(at, shift, work));
   }
-  return out;
-}
+
+  // At canonical shifts of what was found.
+  std::vector<Interval> at(std::span<const int64_t> shift, int64_t* work) {
+    std::vector<Interval> out;
+    out.reserve(varied_.block.links.size());
+    for (std::size_t l = 0; l < varied_.block.links.size(); ++l) {
+      const Interval* known = stands(l, shift) ? known_of(l) : nullptr;
+      out.push_back(known != nullptr ? *known : stance_excess(varied_.block.links[l], shift, work));
+    }
+    return out;
+  }
+
+ private:
+  const Interval* known_of(std::size_t l) {
+    const std::size_t source = varied_.from.link[l];
+    if (source != kNowhere) return &anchor_.excess[source];
+    // Of a pair the search has only what its table says, to within rounding.
+    const double excess = varied_.from.excess[l];
+    if (!varied_.block.links[l].guides || varied_.block.links[l].job.size() == 2 || std::isnan(excess)) return nullptr;
+    scored_ = {excess, excess};
+    return &scored_;
+  }
+
+  bool stands(std::size_t l, std::span<const int64_t> shift) {
+    const BlockLink& at = varied_.block.links[l];
+    // Turns of the block's jobs say nothing of links that do not guide.
+    const auto has_moved = [&](std::size_t j) { return moved_[j] != 0; };
+    if (at.guides && std::none_of(at.job.begin(), at.job.end(), has_moved)) return true;
+    shifts_on(at, shift, here_);
+    shifts_on(at, anchor_.kernel.standing.shift, there_);
+    at.prepared->stance.take(here_);
+    at.prepared->stance.take(there_);
+    return here_ == there_;
+  }
+
+  const cassini_anchor& anchor_;
+  const Variation& varied_;
+  std::vector<uint8_t> moved_;  // [jobs]
+  std::vector<int64_t> here_;
+  std::vector<int64_t> there_;
+  Interval scored_;
+};
 
 void solve_beside(const cassini_anchor& anchor, int64_t n_dropped, const int64_t* dropped, const LinksInput& added,
                   const Wishes& wishes, const cassini_options& options, const BlockOutput& out) {
@@ -106,20 +129,16 @@ void solve_beside(const cassini_anchor& anchor, int64_t n_dropped, const int64_t
     for (std::size_t m = 0; m < added.at(i).link.jobs.size(); ++m) dirty[static_cast<std::size_t>(*member++)] = 1;
   }
 
-  const Variation varied = vary(kernel, is_dropped, std::move(links));
+  const Variation varied = vary(kernel, is_dropped, std::move(links), &budget.work);
   BlockStart start;
   start.shift = kernel.standing.shift;
   start.dirty = dirty;
   start.standing = &kernel.standing;
-  start.source = varied.source;
+  start.from = &varied.from;
   FoundBlock found = solve_block(varied.block, start, budget);
-  std::vector<uint8_t> moved(found.shift.size());
-  for (std::size_t j = 0; j < moved.size(); ++j) {
-    moved[j] = wrap(found.shift[j] - kernel.standing.shift[j], varied.block.turn[j]) != 0;
-  }
+  ExcessBeside beside(anchor, varied, found.shift);
   canonical_shifts(varied.block, found.shift);
-  const std::vector<Interval> excess = excess_beside(anchor, varied, moved, found.shift, &budget.work);
-  report(varied.block, found, excess, varied.origin, budget, out);
+  report(varied.block, found, beside.at(found.shift, &budget.work), varied.origin, budget, out);
 }
 
 }  // namespace
@@ -147,8 +166,7 @@ int32_t cassini_solve_beside(const cassini_anchor* anchor, int64_t n_dropped, co
                              double* score_lower, double* score_upper, cassini_block_result* result) {
   return guarded([&] {
     require(anchor != nullptr);
-    solve_beside(*anchor, n_dropped, dropped,
-                 {anchor->links, anchor->kernel.block.period, n_added, link, member}, {weight, upper_bound, nullptr},
-                 checked(options), {shift, score_lower, score_upper, result});
+    solve_beside(*anchor, n_dropped, dropped, {anchor->links, anchor->kernel.block.period, n_added, link, member},
+                 {weight, upper_bound, nullptr}, checked(options), {shift, score_lower, score_upper, result});
   });
 }

@@ -11,7 +11,6 @@
 #include "c_block_input.hpp"
 #include "c_input.hpp"
 #include "cassini/cassini.h"
-#include "stance.hpp"
 
 namespace cassini {
 namespace {
@@ -57,8 +56,8 @@ void evaluate(const LinksInput& in, const int64_t* shift, const cassini_options&
     own.clear();
     for (std::size_t j = 0; j < link.jobs.size(); ++j) own.push_back(shift[*member++]);
     std::vector<int64_t> movable = movable_shifts(link, own);
-    take_stance(link, movable);  // jobs that stand alike score alike, to the last bit
-    budget.in_time();  // sees the cancel flag
+    in.at(i).stance.take(movable);  // jobs that stand alike score alike, to the last bit
+    budget.in_time();               // sees the cancel flag
     excess.push_back(excess_interval(link, movable, &budget.work));
     if (slack != nullptr) holds.push_back(hold_of(link, movable, excess.back(), {}, options.slack_tolerance, budget));
   }
@@ -111,8 +110,8 @@ int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const in
                             const cassini_options* options, int64_t* shift, double* score_lower, double* score_upper,
                             cassini_block_result* result) {
   return guarded([&] {
-    solve({links, checked_periods(n_jobs, period), n_links, link, member}, {weight, upper_bound, own_shift}, start, dirty, centred != 0,
-          checked(options), {shift, score_lower, score_upper, result});
+    solve({links, checked_periods(n_jobs, period), n_links, link, member}, {weight, upper_bound, own_shift}, start,
+          dirty, centred != 0, checked(options), {shift, score_lower, score_upper, result});
   });
 }
 
@@ -121,7 +120,7 @@ int32_t cassini_evaluate_block(const cassini_links* links, int64_t n_jobs, const
                                const cassini_options* options, double* score_lower, double* score_upper, int64_t* slack,
                                int64_t* hold) {
   return guarded([&] {
-    evaluate({links, checked_periods(n_jobs, period), n_links, link, member}, shift, checked(options), score_lower, score_upper, slack,
-             hold);
+    evaluate({links, checked_periods(n_jobs, period), n_links, link, member}, shift, checked(options), score_lower,
+             score_upper, slack, hold);
   });
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stance.hpp"
-
 namespace cassini {
 namespace {
 
@@ -50,8 +48,7 @@ std::vector<BlockLink> block_links(const LinksInput& in, const Wishes& wishes) {
   for (int64_t i = 0; i < in.n_links; ++i) {
     const PreparedLink& prepared = in.at(i);
     const Link& link = prepared.link;
-    BlockLink& at = out.emplace_back();
-    at.prepared = &prepared;
+    BlockLink& at = out.emplace_back(prepared);
     for (const std::size_t place : link.movable) {
       at.job.push_back(static_cast<std::size_t>(in.member[first + place]));
       if (wishes.own_shift != nullptr) {
@@ -73,7 +70,7 @@ std::vector<BlockLink> block_links(const LinksInput& in, const Wishes& wishes) {
 Interval stance_excess(const BlockLink& at, std::span<const int64_t> shift, int64_t* work) {
   std::vector<int64_t> movable;
   shifts_on(at, shift, movable);
-  take_stance(at.link(), movable);
+  at.prepared->stance.take(movable);
   return excess_interval(at.link(), movable, work);
 }
 
@@ -92,7 +89,7 @@ void report(const Block& block, const FoundBlock& found, std::span<const Interva
     const BlockLink& at = block.links[l];
     achieved += at.per_excess() * excess[l].upper;
     beyond_limits = beyond_limits || excess[l].lower != excess[l].upper;
-    if (!at.prepared->guides) lower += at.per_excess() * std::min(at.least, excess[l].upper);
+    if (!at.guides) lower += at.per_excess() * std::min(at.least, excess[l].upper);
   }
   const double weight = block.links.empty() ? 1.0 : block.weight;
   cassini_block_result r{};
@@ -104,9 +101,9 @@ void report(const Block& block, const FoundBlock& found, std::span<const Interva
   r.stopped_by = why_stopped(budget, beyond_limits, r.optimal != 0);
   std::copy(found.shift.begin(), found.shift.end(), out.shift);
   for (std::size_t i = 0; i < origin.size(); ++i) {
-    const Link& link = block.links[origin[i]].link();
-    out.score_lower[i] = 1.0 - excess[origin[i]].upper / link.capacity;
-    out.score_upper[i] = 1.0 - excess[origin[i]].lower / link.capacity;
+    const double capacity = block.links[origin[i]].capacity;
+    out.score_lower[i] = 1.0 - excess[origin[i]].upper / capacity;
+    out.score_upper[i] = 1.0 - excess[origin[i]].lower / capacity;
   }
   *out.result = r;
 }

@@ -29,21 +29,29 @@ int64_t inverse(int64_t a, int64_t m) {
 
 }  // namespace
 
-void take_stance(const Link& link, std::span<int64_t> shift) {
-  int64_t by = 0;    // all jobs are turned earlier by this
-  int64_t turn = 1;  // and may be turned further by this, as far as those already looked at say
-  for (std::size_t m = 0; m < shift.size(); ++m) {
-    const int64_t own = link.turn[m];
-    int64_t to = wrap(wrap(shift[m], own) - by % own, own);
-    const int64_t both = lcm_capped(turn, own);
-    if (both != turn && both < kTooLarge) {
-      const int64_t step = std::gcd(turn, own);
-      const int64_t lifts = own / step;
-      const int64_t k = product(to / step % lifts, inverse(turn / step, lifts), lifts);
-      by += k * turn;
-      to %= step;
+Stance::Stance(const Link& link) {
+  int64_t common = 1;
+  for (const int64_t turn : link.turn) {
+    const int64_t next = lcm_capped(common, turn);
+    Member& at = member_.emplace_back(Member{turn, common, turn, 0});
+    if (next != common && next < kTooLarge) {
+      at.step = std::gcd(common, turn);
+      at.inverse = inverse(common / at.step, turn / at.step);
     }
-    turn = both;  // once too large it stays so
+    common = next;  // once too large it stays so
+  }
+}
+
+void Stance::take(std::span<int64_t> shift) const {
+  int64_t by = 0;  // all jobs are turned earlier by this; below the common turn of those already looked at
+  for (std::size_t m = 0; m < shift.size(); ++m) {
+    const Member& at = member_[m];
+    int64_t to = wrap(wrap(shift[m], at.turn) - wrap(by, at.turn), at.turn);
+    if (to >= at.step) {
+      const int64_t lifts = at.turn / at.step;
+      by += at.common * product(to / at.step, at.inverse, lifts);
+      to %= at.step;
+    }
     shift[m] = to;
   }
 }

@@ -3,15 +3,32 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "link.hpp"
 
 namespace cassini {
 
-// Brings the shifts of the movable jobs (any integers) to the one form that all shifts have which stand alike: the first
-// job at 0, and each of the others in turn as early as a common turn of all jobs allows that leaves those before it where
-// they are. A score computed from it is the same to the last bit for all of them. Two stand alike if a common turn takes
-// one to the other, each job modulo its own turn; beyond the limits of folding the form may differ even so.
-void take_stance(const Link& link, std::span<int64_t> shift);
+// Two shifts of a link's movable jobs stand alike if a common turn of all jobs takes one to the other, each job modulo its
+// own turn. Of all that stand alike one form is chosen, so that what is computed from it is the same to the last bit.
+class Stance {
+ public:
+  Stance() = default;
+  explicit Stance(const Link& link);
+
+  // Brings shifts [movable], any integers, to their form: the first job at 0, each of the others in turn as early as a
+  // common turn allows that leaves those before it where they are. Where the turns have too large a common multiple, the
+  // form may differ between shifts that stand alike.
+  void take(std::span<int64_t> shift) const;
+
+ private:
+  struct Member {
+    int64_t turn;     // of the job
+    int64_t common;   // after so much those before it stand as before
+    int64_t step;     // gcd of the two; the turn itself if those before leave no choice
+    int64_t inverse;  // of common / step modulo turn / step
+  };
+  std::vector<Member> member_;
+};
 
 }  // namespace cassini

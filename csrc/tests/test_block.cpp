@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "block.hpp"
+#include "block_case.hpp"
 #include "block_centre.hpp"
 #include "block_search.hpp"
 #include "block_solve.hpp"
@@ -21,111 +22,6 @@ namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 constexpr std::array<int64_t, 4> kPeriods{4, 6, 8, 12};
-
-// A block with its links as problems of their own, for tests to look at.
-struct BlockCase {
-  Problem jobs;                               // capacity unused
-  std::vector<std::vector<std::size_t>> on;   // [links] jobs
-  std::vector<std::vector<int64_t>> factor;   // [links][place] demand is scaled by this
-  std::vector<int64_t> capacity;              // [links]
-  std::vector<double> weight;                 // [links]
-  std::vector<std::vector<uint8_t>> is_free;  // [links][place]
-  std::vector<std::unique_ptr<PreparedLink>> prepared;
-
-  Problem problem(std::size_t l) const {
-    Problem out;
-    out.capacity = capacity[l];
-    for (std::size_t p = 0; p < on[l].size(); ++p) {
-      out.period.push_back(jobs.period[on[l][p]]);
-      std::vector<Phase> phases = jobs.phases[on[l][p]];
-      for (Phase& phase : phases) phase.rate *= factor[l][p];
-      out.phases.push_back(phases);
-    }
-    return out;
-  }
-
-  void prepare() {
-    for (std::size_t l = 0; l < on.size(); ++l) {
-      const Problem p = problem(l);
-      prepared.push_back(std::make_unique<PreparedLink>(
-          prepare_link(make_link(p.circles(), is_free[l], static_cast<double>(capacity[l]), {}))));
-    }
-  }
-
-  std::vector<BlockLink> links() const {
-    std::vector<BlockLink> out;
-    for (std::size_t l = 0; l < on.size(); ++l) {
-      BlockLink at;
-      at.prepared = prepared[l].get();
-      for (const std::size_t p : at.link().movable) at.job.push_back(on[l][p]);
-      at.weight = weight[l];
-      at.least = at.link().area_bound();
-      out.push_back(at);
-    }
-    return out;
-  }
-
-  Block block() const {
-    std::vector<std::size_t> origin;
-    return make_block(jobs.period, links(), origin);
-  }
-
-  // Objective by laying out every tick; shares no code with the kernel.
-  double objective(std::span<const int64_t> shift) const {
-    double sum = 0.0;
-    for (std::size_t l = 0; l < on.size(); ++l) {
-      std::vector<int64_t> own;
-      for (const std::size_t j : on[l]) own.push_back(shift[j]);
-      sum += weight[l] / static_cast<double>(capacity[l]) * excess_by_ticks(problem(l), own);
-    }
-    return sum;
-  }
-
-  double best() const {
-    std::vector<int64_t> shift(jobs.period.size(), 0);
-    double least = std::numeric_limits<double>::infinity();
-    for (;;) {
-      least = std::min(least, objective(shift));
-      std::size_t j = 1;
-      for (; j < shift.size(); ++j) {
-        if (++shift[j] < jobs.period[j]) break;
-        shift[j] = 0;
-      }
-      if (j >= shift.size()) return least;
-    }
-  }
-};
-
-BlockCase random_case(std::mt19937& rng, std::size_t n_jobs, std::size_t n_links, std::span<const int64_t> periods,
-                      int max_phases) {
-  const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(rng); };
-  BlockCase out;
-  out.jobs = random_problem(rng, n_jobs, periods, max_phases);
-  if (pick(0, 2) == 0) {  // equal jobs
-    out.jobs.period[1] = out.jobs.period[0];
-    out.jobs.phases[1] = out.jobs.phases[0];
-  }
-  for (std::size_t l = 0; l < n_links; ++l) {
-    if (l > 0 && pick(0, 4) == 0) {  // an equal link
-      out.on.push_back(out.on[l - 1]);
-      out.factor.push_back(out.factor[l - 1]);
-      out.capacity.push_back(out.capacity[l - 1]);
-    } else {
-      std::vector<std::size_t> all(n_jobs);
-      std::iota(all.begin(), all.end(), std::size_t{0});
-      std::shuffle(all.begin(), all.end(), rng);
-      all.resize(static_cast<std::size_t>(pick(1, static_cast<int64_t>(n_jobs))));
-      out.on.push_back(all);
-      out.factor.emplace_back();
-      for (std::size_t p = 0; p < all.size(); ++p) out.factor.back().push_back(pick(0, 5) == 0 ? 2 : 1);
-      out.capacity.push_back(pick(3, 8));
-    }
-    out.weight.push_back(static_cast<double>(pick(1, 3)));
-    out.is_free.emplace_back(out.on[l].size(), 0);
-  }
-  out.prepare();
-  return out;
-}
 
 FoundBlock solve(const Block& block, int64_t nodes = kNone, const BlockStart& start = {}) {
   Budget budget(nodes, kNone, nullptr);

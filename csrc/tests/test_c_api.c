@@ -404,6 +404,77 @@ static void test_bad_block_calls(void) {
   cassini_free_links(links);
 }
 
+/* The block without its third link, and with the first once more. */
+static void test_bad_anchor_calls(void) {
+  static const int64_t at[3] = {0, INT64_MIN, INT64_MAX}, two = 2;
+  int64_t shift[3] = {-7, -7, -7}, bad[6];
+  double lower[4], upper[4], bad_weight[3] = {1.0, 1.0, -1.0};
+  const double bad_bound[3] = {1.0, NAN, 1.0};
+  cassini_links* links = prepared();
+  cassini_anchor *anchor = NULL, *none = NULL;
+  cassini_options options;
+  cassini_block_result result;
+  memset(&result, 0, sizeof result);
+  result.size = (int64_t)sizeof result;
+  cassini_default_options(&options);
+#define ANCHOR(k, n, p, m, l, b, w, u, s, o, a) cassini_prepare_anchor(k, n, p, m, l, b, w, u, s, o, a)
+  CHECK(ANCHOR(NULL, 3, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 0, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, NULL, 3, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, -1, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, NULL, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, NULL, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, bad_weight, NULL, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, NULL, bad_bound, at, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, NULL, NULL, NULL, NULL, &none) == CASSINI_EINVAL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, NULL) == CASSINI_EINVAL);
+  options.size = 1;
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, NULL, NULL, at, &options, &none) == CASSINI_EINVAL);
+  CHECK(none == NULL);
+  CHECK(ANCHOR(links, 3, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, &anchor) == CASSINI_OK);
+
+#define BESIDE(a, d, dropped, n, l, b, w, u, o) \
+  cassini_solve_beside(a, d, dropped, n, l, b, w, u, o, shift, lower, upper, &result)
+  CHECK(BESIDE(NULL, 1, &two, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, -1, &two, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, NULL, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, INT64_MAX, &two, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  bad[0] = 1, bad[1] = 1; /* dropped twice */
+  CHECK(BESIDE(anchor, 2, bad, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  bad[1] = 3; /* no such link */
+  CHECK(BESIDE(anchor, 2, bad, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  bad[1] = INT64_MIN;
+  CHECK(BESIDE(anchor, 2, bad, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, -1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, INT64_MAX, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 1, NULL, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, NULL, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 3, block_link, block_member, bad_weight, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 3, block_link, block_member, NULL, bad_bound, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 1, &two, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  bad[0] = 0, bad[1] = 0; /* twice on the link */
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, bad, NULL, NULL, NULL) == CASSINI_EINVAL);
+  bad[1] = 2; /* another period */
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, bad, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, block_member, NULL, NULL, &options) == CASSINI_EINVAL);
+  CHECK(cassini_solve_beside(anchor, 1, &two, 1, block_link, block_member, NULL, NULL, NULL, NULL, lower, upper,
+                             &result) == CASSINI_EINVAL);
+  CHECK(cassini_solve_beside(anchor, 1, &two, 1, block_link, block_member, NULL, NULL, NULL, shift, NULL, upper,
+                             &result) == CASSINI_EINVAL);
+  result.size = 1;
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_EINVAL);
+  CHECK(shift[0] == -7 && shift[2] == -7 && result.nodes == 0);
+
+  result.size = (int64_t)sizeof result;
+  CHECK(BESIDE(anchor, 1, &two, 1, block_link, block_member, NULL, NULL, NULL) == CASSINI_OK);
+  CHECK(result.optimal == 1 && result.score == 1.0 && lower[0] == 1.0 && lower[1] == 1.0 && lower[2] == 1.0);
+  CHECK(shift[0] == 0 && shift[1] >= 114 * MS && shift[1] <= 141 * MS && shift[2] == 0);
+  CHECK(BESIDE(anchor, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL) == CASSINI_OK);
+  cassini_free_anchor(anchor);
+  cassini_free_anchor(NULL);
+  cassini_free_links(links);
+}
+
 int main(void) {
   int32_t status;
   CHECK(cassini_abi_version() == CASSINI_ABI_VERSION);
@@ -420,6 +491,7 @@ int main(void) {
   test_block_links_are_told_apart_by_content();
   test_hostile_sizes();
   test_bad_block_calls();
+  test_bad_anchor_calls();
   printf("%d failed checks\n", failures);
   return failures == 0 ? 0 : 1;
 }

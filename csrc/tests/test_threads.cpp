@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -58,10 +59,85 @@ Output solve(const Input& in, const cassini_options* options) {
   return out;
 }
 
+// A ring of jobs with a link between neighbours, and blocks beside it.
+struct Ring {
+  static constexpr int64_t kJobs = 24;
+  std::vector<int64_t> period, job_offset{0}, phase_offset{0}, start, length, rate, capacity, link, member;
+  cassini_links* links = nullptr;
+  cassini_anchor* anchor = nullptr;
+
+  Ring() {
+    std::mt19937 rng(7);
+    const Input jobs = random_input(7, kJobs, 2);
+    for (int64_t i = 0; i < kJobs; ++i) {
+      for (const int64_t j : {i, (i + 1) % kJobs, (i + 5) % kJobs}) {
+        const auto k = static_cast<std::size_t>(2 * j);
+        period.push_back(255 * kMs);
+        start.insert(start.end(), {jobs.start[k], jobs.start[k + 1]});
+        length.insert(length.end(), {jobs.length[k], jobs.length[k + 1]});
+        rate.insert(rate.end(), {jobs.rate[k], jobs.rate[k + 1]});
+        phase_offset.push_back(static_cast<int64_t>(start.size()));
+        member.push_back(j);
+      }
+      job_offset.push_back(static_cast<int64_t>(period.size()));
+      capacity.push_back(50 * kMs);
+      link.push_back(i);
+    }
+    std::vector<int32_t> status(kJobs);
+    cassini_prepare_links(kJobs, job_offset.data(), period.data(), phase_offset.data(), start.data(), length.data(),
+                          rate.data(), capacity.data(), nullptr, &links, status.data());
+    const std::vector<int64_t> zero(kJobs, 0);
+    // The last four links are only in blocks beside the anchor.
+    cassini_prepare_anchor(links, kJobs, period.data(), kJobs - 4, link.data(), member.data(), nullptr, nullptr,
+                           zero.data(), nullptr, &anchor);
+  }
+  ~Ring() {
+    cassini_free_anchor(anchor);
+    cassini_free_links(links);
+  }
+
+  // Without one link, and with one of the last four.
+  std::vector<int64_t> beside(int64_t dropped, int64_t added) const {
+    cassini_options options;
+    cassini_default_options(&options);
+    options.node_limit = 2000;
+    std::vector<int64_t> shift(kJobs);
+    std::vector<double> lower(kJobs), upper(kJobs);
+    cassini_block_result result{};
+    result.size = sizeof result;
+    const int64_t which = kJobs - 1 - added;
+    const int32_t status = cassini_solve_beside(anchor, 1, &dropped, 1, &which, member.data() + 3 * which, nullptr,
+                                                nullptr, &options, shift.data(), lower.data(), upper.data(), &result);
+    shift.push_back(status);
+    shift.push_back(static_cast<int64_t>(result.nodes));
+    shift.push_back(static_cast<int64_t>(std::llround(result.score * 1e15)));
+    return shift;
+  }
+};
+
+int beside_from_many_threads() {
+  const Ring ring;
+  std::vector<std::vector<int64_t>> expected;
+  for (int64_t k = 0; k < 40; ++k) expected.push_back(ring.beside(k % 20, k % 4));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t i = 0; i < 40; ++i) {
+        const int64_t k = (i + 5 * t) % 40;
+        if (ring.beside(k % 20, k % 4) != expected[static_cast<std::size_t>(k)]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& one : expected) wrong += one[Ring::kJobs] != CASSINI_OK;
+  return wrong;
+}
+
 }  // namespace
 
 int main() {
-  int failures = 0;
+  int failures = beside_from_many_threads();
   std::vector<Input> inputs;
   std::vector<Output> expected;
   for (unsigned seed = 0; seed < 20; ++seed) {
