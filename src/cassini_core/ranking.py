@@ -109,9 +109,9 @@ def rank(
 
     Notes
     -----
-    Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem is solved once, whatever the number of links and
-    candidates that pose it; its cost is that of :func:`cassini_core.solve_link`. Releases the GIL while solving; can
-    be interrupted.
+    Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem
+    is solved once, whatever the number of links and candidates that pose it; its cost is that of
+    :func:`cassini_core.solve_link`. Releases the GIL while solving; can be interrupted.
     """
     options = checked_options(
         problem,
