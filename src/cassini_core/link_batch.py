@@ -66,6 +66,15 @@ class LinkChunk:
             capacity=np.array([problem.capacity for problem in problems], dtype=np.int64),
         )
 
+    def area_bounds(self) -> npt.NDArray[np.float64]:
+        """A score of each link that no shifts exceed: on average at least what does not fit is excess (F3)."""
+        n_jobs, n_links = len(self.period), len(self.capacity)
+        job = np.repeat(np.arange(n_jobs), np.diff(self.phase_offset))
+        link = np.repeat(np.arange(n_links), np.diff(self.job_offset))
+        per_job = np.bincount(job, self.phase_length * self.phase_rate.astype(np.float64), n_jobs)
+        demand = np.bincount(link, per_job / self.period, n_links)
+        return np.asarray(1.0 - np.maximum(0.0, demand - self.capacity) / self.capacity)
+
     def __len__(self) -> int:
         return len(self.capacity)
 

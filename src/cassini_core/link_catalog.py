@@ -19,13 +19,13 @@ import numpy.typing as npt
 from .errors import InputError
 from .model import Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
-from .route_table import RouteTable
+from .route_table import READ_TOGETHER, RouteTable
 from .units import KBPS_PER_GBPS, kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
 
 
-_READ_TOGETHER = 32  # loads or candidates between two looks at whether to go on
+_LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
 
 
 class Demand(NamedTuple):
@@ -40,10 +40,6 @@ class Demand(NamedTuple):
     def scaled_down(self, divisor: int) -> Demand:
         """The same demand with all rates divided; ``divisor`` divides each of them."""
         return Demand(self.period, tuple((start, length, rate // divisor) for start, length, rate in self.phases))
-
-    def mean(self) -> float:
-        """Mean demand, kbit/s."""
-        return sum(length * rate for _, length, rate in self.phases) / self.period
 
     def peak(self) -> int:
         """Highest demand at any time, kbit/s; overlapping phases add up. O(phases log phases)."""
@@ -76,12 +72,6 @@ class LinkProblem:
         self.index = index
         self.capacity = capacity
         self.demands = demands
-
-    @property
-    def area_bound(self) -> float:
-        """No shifts score more: on average at least the demand above the capacity is excess (F3)."""
-        excess = math.fsum(demand.mean() for demand in self.demands) - self.capacity
-        return 1.0 - max(0.0, excess) / self.capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +159,7 @@ class LinkCatalog:
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
         for number, load in enumerate(routes.loads):
-            if number % _READ_TOGETHER == 0:
+            if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
                 go_on()
             self._read(number, load)
 
@@ -188,7 +178,7 @@ class LinkCatalog:
         for place, (candidate, placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
         ):
-            if place % _READ_TOGETHER == 0:
+            if place % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
             loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
             loads = loads[np.argsort(link[loads])]

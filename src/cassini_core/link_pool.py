@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .chunk_runner import Chunk, ChunkRunner
 from .deadline import Deadline
 from .kept_property import kept_property
-from .link_batch import ChunkOptions, ProblemAnswer
+from .link_batch import ChunkOptions, LinkChunk, ProblemAnswer
 from .link_catalog import LinkProblem
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
@@ -123,6 +123,7 @@ def solve_problems(
         raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
     few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
     now = few
+    area = np.zeros(0) if deadline.remaining_s() is None else LinkChunk.of(problems).area_bounds()
     solved: dict[int, SolvedLink] = {}
     done = 0
 
@@ -130,7 +131,7 @@ def solve_problems(
         nonlocal done
         for place, k in enumerate(chunk.places):
             answer = None if answers is None else answers[place]
-            one = SolvedLink(answer, problems[k].area_bound if answer is None else answer.upper_bound)
+            one = SolvedLink(answer, float(area[k]) if answer is None else answer.upper_bound)
             solved[k] = _better(solved[k], one) if k in solved else one
             done += now[k] == limits[k] or not _wants_more(solved[k])
         progress(done)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .assignments import Times, choose
-from .link_pool import Deadline
+from .deadline import Deadline, DeadlinePassed
 from .model import Job, Problem
 from .periods import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
 from .prepared_link import PreparedLink
@@ -47,10 +47,6 @@ _TURNS_OF_A_SCORE = 64
 
 MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
-
-
-class _DeadlinePassed(Exception):
-    """Raised through ``pace_problem``: what it has seen by then is not enough to choose by."""
 
 
 def paced_problem(
@@ -89,14 +85,13 @@ def paced_problem(
         multipliers: Mapping[str, float] | None,
         node_limit: int = LINK_NODE_LIMIT,
     ) -> float:
-        if deadline.passed():
-            raise _DeadlinePassed
+        deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
         return link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False).score_lower
 
     try:
         return pace_problem(problem, tolerance, link_score, link_score, routes=routes)
-    except _DeadlinePassed:
+    except DeadlinePassed:
         return None
 
 

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from .candidate_answers import answer_candidates
+from .deadline import Deadline, DeadlinePassed
 from .flat_links import FlatLinks
 from .joint import solve_jointly
 from .link_catalog import LinkCatalog, Placement, SharedLink
-from .link_pool import Deadline, SolvedLink, solve_problems
+from .link_pool import SolvedLink, solve_problems
 from .model import Problem, RankedCandidate, Ranking
 from .near_anchor import large_ones
 from .node_limits import AUTO, NodeLimit
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
-from .ranked_entries import Entry
+from .ranked_entries import Entry, unread
 from .route_table import RouteTable
 from .shifts import TOLERANCE, Round
 from .units import ticks_from_ms
@@ -25,6 +26,13 @@ __all__ = ["rank"]
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
+
+
+LINK_SHARE = 0.5
+"""Of what is then left of a deadline: bounds are no answer without shifts."""
+
+FINISH_S = 0.006
+"""Taken off a deadline: to stop searches, and to sort what was found."""
 
 
 def rank(
@@ -129,12 +137,20 @@ def rank(
 
 
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
-    routes = RouteTable(problem.candidates)
+    try:
+        return _rank_in_time(problem, options, deadline.before(FINISH_S))
+    except DeadlinePassed:
+        return _unread(problem)
+
+
+def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
+    """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
+    routes = RouteTable(problem.candidates, deadline.check)
     pacing_deadline = deadline.part(PACING_SHARE)
     paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes)
     out_of_step = paced is None
     paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced, routes)
+    catalog = LinkCatalog(paced, routes, deadline.check)
     placements, common = catalog.placements(), catalog.common_links()
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
     flat = FlatLinks(catalog.shared, period)
@@ -145,7 +161,7 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         catalog.problems,
         budget,
         threads=options.threads,
-        deadline=deadline,
+        deadline=deadline.part(LINK_SHARE),
         executor=options.executor,
         progress=lambda done: options.progress(done, total),
         node_limits=options.link_limits(catalog.problems),
@@ -161,6 +177,16 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         paces_ms={job.id: job.iteration_ms for job in sorted(paced.jobs, key=lambda job: job.id)},
         candidates=candidates,
         warnings=_warnings(solved, entries, out_of_step=out_of_step),
+    )
+
+
+def _unread(problem: Problem) -> Ranking:
+    return Ranking(
+        best=None,
+        best_proven=False,
+        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
+        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
+        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
     )
 
 
