@@ -28,8 +28,8 @@ PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
 
 
-LINK_SHARE = 0.5
-"""Of what is then left of a deadline: bounds are no answer without shifts."""
+LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.5
+"""Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
 
 FINISH_S = 0.006
 """Taken off a deadline: to stop searches, and to sort what was found."""
@@ -161,7 +161,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline) ->
         catalog.problems,
         budget,
         threads=options.threads,
-        deadline=deadline.part(LINK_SHARE),
+        deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
         executor=options.executor,
         progress=lambda done: options.progress(done, total),
         node_limits=options.link_limits(catalog.problems),
