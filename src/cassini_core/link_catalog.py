@@ -154,7 +154,9 @@ class LinkCatalog:
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
         self._peak = [demand.peak() for demand in self._demand]
         self._scaled: dict[tuple[int, int], int] = {}
-        self._scaled_demands: dict[Demand, int] = {}
+        self._scaled_number: dict[Demand, int] = {}
+        self._scaled_demand: list[Demand] = []
+        self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._by_content: dict[tuple[int, ...], LinkProblem] = {}
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
@@ -210,8 +212,8 @@ class LinkCatalog:
         content = (capacity // divisor, *[self._scaled_down(member, divisor) for member in order])
         problem = self._by_content.get(content)
         if problem is None:
-            demands = tuple(self._demand[member].scaled_down(divisor) for member in order)
-            _check_size(link, demands)
+            self._check_size(link, content[1:])
+            demands = tuple([self._scaled_demand[scaled] for scaled in content[1:]])
             problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
             self.problems.append(problem)
         jobs = tuple([self._routes.members[member][0] for member in order])
@@ -225,8 +227,21 @@ class LinkCatalog:
         scaled = self._scaled.get(key)
         if scaled is None:
             demand = self._demand[member].scaled_down(divisor)
-            scaled = self._scaled[key] = self._scaled_demands.setdefault(demand, len(self._scaled_demands))
+            scaled = self._scaled[key] = self._scaled_number.setdefault(demand, len(self._scaled_number))
+            if scaled == len(self._scaled_demand):
+                self._scaled_demand.append(demand)
+                self._scaled_size.append((len(demand.phases), sum(rate for _, _, rate in demand.phases)))
         return scaled
+
+    def _check_size(self, link: Link, scaled: Sequence[int]) -> None:
+        n_phases, rates = map(sum, zip(*[self._scaled_size[number] for number in scaled], strict=True))
+        for what, most, found in (
+            ("jobs", MAX_JOBS, len(scaled)),
+            ("phases", MAX_PHASES, n_phases),
+            ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
+        ):
+            if found > most:
+                raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
 
 
 def _demand(job: Job, multiplier: float) -> Demand:
@@ -234,18 +249,6 @@ def _demand(job: Job, multiplier: float) -> Demand:
     one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
     phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
     return Demand(int(one.period[0]), tuple(sorted(phases)))
-
-
-def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:
-    phases = [phase for demand in demands for phase in demand.phases]
-    rates = sum(rate for _, _, rate in phases)
-    for what, most, found in (
-        ("jobs", MAX_JOBS, len(demands)),
-        ("phases", MAX_PHASES, len(phases)),
-        ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
-    ):
-        if found > most:
-            raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
 
 
 def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:
