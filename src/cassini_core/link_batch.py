@@ -33,6 +33,13 @@ class ProblemAnswer(NamedTuple):
     nodes: int
     stopped_by: str
 
+    def own(self) -> ProblemAnswer:
+        """The same with arrays of its own: views keep those of all links that were solved together."""
+        shift, free = self.shift.copy(), self.free.copy()
+        shift.setflags(write=False)
+        free.setflags(write=False)
+        return self._replace(shift=shift, free=free)
+
 
 @dataclass(frozen=True, slots=True)
 class LinkChunk:

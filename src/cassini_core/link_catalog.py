@@ -8,7 +8,9 @@ candidates are called and in whatever order they come.
 
 from __future__ import annotations
 
+import itertools
 import math
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -72,6 +74,13 @@ class LinkProblem:
         self.index = index
         self.capacity = capacity
         self.demands = demands
+
+    def content(self) -> bytes:
+        """Capacity and demands: equal for equal problems, and none is how another begins. O(phases)."""
+        values = [self.capacity, len(self.demands)]
+        for period, phases in self.demands:
+            values += (period, len(phases), *itertools.chain.from_iterable(phases))
+        return array("q", values).tobytes()
 
 
 @dataclass(frozen=True, slots=True)

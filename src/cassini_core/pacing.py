@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .assignments import Times, choose
 from .deadline import Deadline, DeadlinePassed
+from .link_store import LinkStore, PaceScore
 from .model import Job, Problem
 from .periods import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
 from .prepared_link import PreparedLink
@@ -50,7 +51,12 @@ MAX_WORK = 10_000
 
 
 def paced_problem(
-    problem: Problem, tolerance: float, resolution_ms: float, deadline: Deadline, routes: RouteTable | None = None
+    problem: Problem,
+    tolerance: float,
+    resolution_ms: float,
+    deadline: Deadline,
+    routes: RouteTable | None = None,
+    store: LinkStore | None = None,
 ) -> Problem | None:
     """The problem with every job at the iteration time at which it is to be paced.
 
@@ -64,6 +70,8 @@ def paced_problem(
     deadline : Deadline
     routes : RouteTable, optional
         Of the problem's candidates, if it was made already.
+    store : LinkStore, optional
+        Scores found before, and what to add them to.
 
     Returns
     -------
@@ -87,7 +95,13 @@ def paced_problem(
     ) -> float:
         deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        return link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False).score_lower
+        question = b"" if store is None else store.pace_question(link, resolution_ms)
+        if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+            return known.score
+        answer = link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False)
+        if store is not None:
+            store.scores.keep((question,), node_limit, (PaceScore(answer.score_lower, answer.nodes),))
+        return answer.score_lower
 
     try:
         return pace_problem(problem, tolerance, link_score, link_score, routes=routes)

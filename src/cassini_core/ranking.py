@@ -11,6 +11,7 @@ from .flat_links import FlatLinks
 from .joint import solve_jointly
 from .link_catalog import LinkCatalog, Placement, SharedLink
 from .link_pool import SolvedLink, solve_problems
+from .link_store import LinkStore
 from .model import Problem, RankedCandidate, Ranking
 from .near_anchor import large_ones
 from .node_limits import AUTO, NodeLimit
@@ -136,18 +137,18 @@ def rank(
     return _rank(problem, options, Deadline(options.deadline_s))
 
 
-def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
+def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
     try:
-        return _rank_in_time(problem, options, deadline.before(FINISH_S))
+        return _rank_in_time(problem, options, deadline.before(FINISH_S), store)
     except DeadlinePassed:
         return _unread(problem)
 
 
-def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
+def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
     routes = RouteTable(problem.candidates, deadline.check)
     pacing_deadline = deadline.part(PACING_SHARE)
-    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes)
+    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes, store)
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced, routes, deadline.check)
@@ -166,6 +167,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline) ->
         progress=lambda done: options.progress(done, total),
         node_limits=options.link_limits(catalog.problems),
         with_slack=not all(large),  # no use is made of the own shifts of links
+        store=store,
     )
     context = Round(catalog, flat, solved, period, budget, deadline)
     entries = answer_candidates(placements, large, common, context, options, deadline)
