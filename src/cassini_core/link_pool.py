@@ -127,6 +127,8 @@ def solve_problems(
         raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
     few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
     area = np.zeros(0) if deadline.remaining_s() is None else LinkChunk.of(problems).area_bounds()
+    if deadline.passed():
+        return [SolvedLink(None, bound) for bound in area.tolist()]
     questions = _questions(store, problems, budget, with_slack)
     solved: dict[int, SolvedLink] = {}
     ended: set[int] = set()

@@ -19,7 +19,7 @@ from .pacing import paced_problem
 from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
 from .ranked_entries import Entry, unread
-from .route_table import RouteTable
+from .route_table import READ_TOGETHER, RouteTable
 from .shifts import TOLERANCE, Round
 from .units import ticks_from_ms
 
@@ -32,8 +32,8 @@ PACING_SHARE = 0.25
 LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.5
 """Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
 
-FINISH_S = 0.006
-"""Taken off a deadline: to stop searches, and to sort what was found."""
+FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 15e-6
+"""Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
 
 
 def rank(
@@ -139,7 +139,8 @@ def rank(
 
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
     try:
-        return _rank_in_time(problem, options, deadline.before(FINISH_S), store)
+        in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
+        return _rank_in_time(problem, options, in_time, store)
     except DeadlinePassed:
         return _unread(problem)
 
@@ -156,6 +157,8 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
     flat = FlatLinks(catalog.shared, period)
     large = _large(placements, common, flat, options)
+    if len(placements) > READ_TOGETHER:
+        deadline.check()
     budget = options.budget(len(catalog.problems), len(placements))
     total = len(catalog.problems) + len(placements)
     solved = solve_problems(
