@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from functools import partial
 from typing import NamedTuple
 
 import hosts
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from placements import problem_of, up
 from strategies import LinkCase, link_cases
 
+from cassini_core.deadline import Deadline
+from cassini_core.link_catalog import LinkCatalog
+from cassini_core.link_pool import Budget, solve_problems
 from cassini_core.link_store import KeptAnswers, LinkStore
 from cassini_core.node_limits import AUTO, link_limit
 from cassini_core.prepared_link import PreparedLink
@@ -33,7 +38,7 @@ def searched(question: bytes, limit: int | None) -> Found:
 
 
 QUESTIONS = st.integers(0, 5).map(lambda k: bytes([k]))
-LIMITS = st.one_of(st.none(), st.integers(1, 60))
+LIMITS = st.one_of(st.none(), st.sampled_from([9, 10, 11, 20, 21, 30, 55]))
 
 
 @given(st.lists(st.tuples(QUESTIONS, LIMITS), max_size=60), st.integers(1, 8))
@@ -112,6 +117,25 @@ def test_a_search_that_took_fewer_nodes_than_its_limit_does_not_depend_on_it(
             assert getattr(again, name) == getattr(found, name)
         assert again.shift.tolist() == found.shift.tolist()
         assert again.free.tolist() == found.free.tolist()
+
+
+def test_with_slack_or_without_is_another_question() -> None:
+    jobs = [up("a", 100, 0, 25, 50), up("b", 50, 7, 12.5, 50), up("c", 100, 14, 25, 50)]
+    problems = LinkCatalog(problem_of(jobs, {"x": 50}, c={job.id: ["x"] for job in jobs})).problems
+    store = LinkStore(9)
+    solve = partial(
+        solve_problems, problems, Budget(300, 0.5, 0.01), threads=1, deadline=Deadline(None), progress=lambda done: None
+    )
+    for _ in range(2):
+        shifts = []
+        for with_slack in (False, True):
+            found, plain = solve(with_slack=with_slack, store=store)[0].answer, solve(with_slack=with_slack)[0].answer
+            assert found is not None
+            assert plain is not None
+            assert found.shift.tolist() == plain.shift.tolist()
+            shifts.append(found.shift.tolist())
+        assert shifts[0] != shifts[1]
+    assert store.answers.info() == (2, 2, 2, 9)
 
 
 @given(link_cases(max_jobs=3), link_cases(max_jobs=3))

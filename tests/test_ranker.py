@@ -163,6 +163,9 @@ def test_iteration_times_are_chosen_by_scores_that_are_kept(monkeypatch: pytest.
     assert searched == []
     assert said(problem) == first
     assert searched != []
+    searched.clear()
+    ranker.rank(problem, resolution_ms=0.25)
+    assert searched != []
 
 
 def test_threads_share_a_ranker() -> None:
