@@ -143,6 +143,8 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
     given = {
         "loops": "discard",
         "aggregate": "p10",
+        "top": 3,
+        "exhaustive": True,
         "period_tolerance": 0.02,
         "threads": 3,
         "deadline_s": 1.5,
@@ -151,7 +153,10 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
         "resolution_ms": 0.0,
         "slack_tolerance": 0.5,
     }
-    options = [f"--{name.replace('_', '-')}={'none' if value is None else value}" for name, value in given.items()]
+    options = [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f"={'none' if value is None else value}")
+        for name, value in given.items()
+    ]
     assert run("rank", problem, *options).err == "cassini-core: seen\n"
     assert callable(seen.pop("progress"))
     assert seen == given

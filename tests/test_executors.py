@@ -235,7 +235,9 @@ def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float)
     ranking = rank(problem, executor=Silent(), deadline_s=0.3, period_tolerance=0.0)
     took = time.monotonic() - start
     released.set()
-    assert 0.3 <= took < 0.3 + 0.3  # of which hundreds of ms only on a machine that is busy otherwise
+    assert (
+        0.2 <= took < 0.3 + 0.3
+    )  # links may take most of it; of which hundreds of ms only on a machine that is busy otherwise
     assert all(one.status == "bound_only" for one in ranking.candidates)
     assert any("not reached before the deadline" in line for line in ranking.warnings)
     full = {one.id: one for one in rank(problem, period_tolerance=0.0).candidates}

@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 import cassini_core as cc
-from cassini_core.joint import LARGE_LINKS
+from cassini_core.near_anchor import LARGE_LINKS
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -207,13 +207,21 @@ def host_state() -> dict[str, object]:
     }
 
 
-def test_the_state_of_the_host_stays_as_it_is(reference: dict[str, bytes]) -> None:
-    before = host_state()
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(hosts.ranked, hosts.NAMES))
-    for name in hosts.NAMES:
-        hosts.ranked(name)
-    assert host_state() == before
+def test_the_state_of_the_host_stays_as_it_is() -> None:
+    """From before the first ranking of a process."""
+    script = """
+        import hosts, threading
+        from test_host_process import host_state
+
+        before = host_state()
+        hosts.digest()
+        other = threading.Thread(target=hosts.digest)
+        other.start()
+        other.join()
+        after = host_state()
+        print([name for name in before if before[name] != after[name]])
+    """
+    assert hosts.run_host(script) == "[]\n"
 
 
 def test_numpy_errors_of_the_host_do_not_reach_the_ranking(reference: dict[str, bytes]) -> None:
@@ -268,20 +276,28 @@ def test_an_exception_of_a_handler_ends_a_long_ranking_at_once() -> None:
     assert hosts.settled(lambda: hosts.native_threads() <= native)
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def test_a_ranking_interrupted_at_any_moment_leaves_nothing_behind(reference: dict[str, bytes]) -> None:
     python, native = set(threading.enumerate()), hosts.native_threads()
-    begin = time.monotonic()
-    hosts.ranked("round")
-    took = time.monotonic() - begin
     interrupted = 0
-    for tenth in range(10):
+    for step in range(11):
         try:
-            with alarms(_raise, max(0.001, took * tenth / 10)):
-                hosts.ranked("round", threads=1 + tenth % 3)
+            # What an exception does to a callback of the collector (the test tools have one) is none of our business.
+            with without_collector(), alarms(_raise, 0.001 * 1.7**step):  # 1 to 200 ms; the ranking takes longer
+                hosts.ranked("round", threads=1 + step % 3)
         except Alarm:
             interrupted += 1
-        assert set(threading.enumerate()) <= python
-    assert interrupted >= 3  # the machine may have been busy with others when `took` was taken
+        # One that is just ending may be met: the exception can come while the ranking waits for that.
+        assert hosts.settled(lambda: set(threading.enumerate()) <= python)
+    assert interrupted >= 3
     assert hosts.settled(lambda: hosts.native_threads() <= native)
     assert hosts.ranked("round") == reference["round"]
 

@@ -56,6 +56,9 @@ def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(mo
         def passed(self) -> bool:
             return True
 
+        def before(self, seconds: float) -> Deadline:
+            return self
+
     monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
     jobs = [*PAIR, up("on", 100, 0, 100, 25)]
     problem = problem_of(

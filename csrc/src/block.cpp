@@ -182,7 +182,8 @@ void fill(Block& block, std::vector<int64_t> turn) {
   for (std::size_t j = 0; j < block.n_jobs(); ++j) {
     if (block.turn[j] != 0) continue;
     block.turn[j] = 1;
-    for (const Place& p : block.places[j]) {  // divides the period: never too large
+    for (const Place& p : block.places[j]) {
+      if (block.turn[j] == block.period[j]) break;  // each divides the period
       block.turn[j] = lcm_capped(block.turn[j], block.links[p.link].link().turn[p.member]);
     }
   }

@@ -68,6 +68,7 @@ void Marginal::profile(double offset, Profile& out, ProfileScratch& scratch) con
 
   out.turn = turn_;
   out.knots.clear();
+  out.knots.reserve(scratch.bends.size() + 1);
   double value = at(0) / scale_;
   int64_t here = 0;
   out.knots.push_back({0, offset + value * scale_, slope * scale_});

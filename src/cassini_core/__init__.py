@@ -23,6 +23,7 @@ from .model import (
 if TYPE_CHECKING:
     from .periods import harmonize
     from .problem_file import load_problem
+    from .ranker import Ranker
     from .ranking import rank
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Phase",
     "Problem",
     "RankedCandidate",
+    "Ranker",
     "Ranking",
     "__version__",
     "harmonize",
@@ -50,7 +52,7 @@ __all__ = [
 ]
 
 # networkx, the JSON library and importlib.metadata cost more than the rest of the package together: first use pays.
-_LAZY = {"harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
+_LAZY = {"Ranker": ".ranker", "harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
 
 
 def __getattr__(name: str) -> Any:

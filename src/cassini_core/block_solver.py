@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .deadline import Deadline
 from .errors import KernelError
 from .kernel_links import KernelLinks
 from .link_catalog import SharedLink
@@ -57,6 +58,7 @@ class BlockSolver:
         start: Mapping[str, int] | None = None,
         centred: bool = True,
         effort: int = 1,
+        deadline: Deadline | None = None,
     ) -> SolvedBlock:
         """Best shifts for the links of one block together.
 
@@ -72,6 +74,8 @@ class BlockSolver:
             Move single jobs to where slack grows and no score is lost.
         effort : int
             Multiplies the block's node limit.
+        deadline : Deadline, optional
+            Instead of the ranking's.
 
         Raises
         ------
@@ -92,7 +96,7 @@ class BlockSolver:
             centred=centred,
             options=self._links.options,
             node_limit=None if limit is None else limit * effort,
-            deadline_ns=self._links.deadline_ns(),
+            deadline_ns=(deadline or self._links.deadline).remaining_ns(),
             cancel=self._links.cancel,
         )
         if found is None:

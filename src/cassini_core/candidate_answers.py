@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from .candidate_pool import Answering, answer_places
+from .deadline import Deadline
 from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
-from .link_pool import Deadline
 from .near_anchor import NearAnchor
 from .rank_options import RankOptions
-from .ranked_entries import Entry, bucket, entry_of
-from .shifts import Round, answer_placement, bounds_only
+from .ranked_entries import Entry, bucket, entry_of, unread_entry
+from .route_table import READ_TOGETHER
+from .shifts import PlacementAnswer, Round, answer_placement, bounds_only
 
 __all__ = ["answer_candidates"]
 
@@ -52,15 +53,13 @@ def answer_candidates(
     """
     places, jointly = range(len(placements)), options.strategy is solve_jointly
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
-    near = NearAnchor(context, common) if any(large) else None
+    late = _late_entries(placements, entry, context, deadline)
+    near = NearAnchor(context, common) if any(large) and not deadline.passed() else None
 
     def answer(place: int) -> Entry:
-        if near is not None and large[place]:
-            return entry(place, near.answer(placements[place]))
-        return entry(place, answer_placement(placements[place], context, options.strategy))
-
-    def late(place: int) -> Entry:
-        return entry(place, bounds_only(placements[place], context, why="no time-shifts: the deadline came first"))
+        if not large[place]:
+            return entry(place, answer_placement(placements[place], context, options.strategy))
+        return late(place) if near is None else entry(place, near.answer(placements[place]))
 
     def outbid(place: int) -> Entry:
         why = f"not searched: it cannot beat the first {options.top}"
@@ -79,6 +78,7 @@ def answer_candidates(
         answering,
         top=options.top if jointly else None,
         progress=lambda more: options.progress(done + more, total),
+        one_at_least=deadline.remaining_s() is not None and not all(large),
     )
     if near is not None:
         scored = {place: one.score for place, one in found.items() if large[place] and one.score is not None}
@@ -90,3 +90,22 @@ def answer_candidates(
         )
         found |= run(best, improving, top=None, progress=lambda more: None)
     return [found[place] for place in places]
+
+
+def _late_entries(
+    placements: Sequence[Placement], entry: Callable[[int, PlacementAnswer], Entry], context: Round, deadline: Deadline
+) -> Callable[[int], Entry]:
+    """What is said of a candidate for which there is no time."""
+
+    def late(place: int) -> Entry:
+        return entry(place, bounds_only(placements[place], context, why="no time-shifts: the deadline came first"))
+
+    if deadline.remaining_s() is None:
+        return late
+    # Made in advance: past the deadline there is no time even for that.
+    made: list[Entry] = []
+    for place in range(len(placements)):
+        if place >= READ_TOGETHER and deadline.passed():
+            break
+        made.append(late(place))
+    return lambda place: made[place] if place < len(made) else unread_entry(place, placements[place])

@@ -18,6 +18,9 @@ __all__ = ["Answering", "answer_places"]
 FIRST_TOGETHER = 16
 """So many are looked at before it is asked whether the next can win; then twice as many each time."""
 
+MOST_TOGETHER = 8
+"""Most candidates that a thread takes at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answering:
@@ -42,6 +45,7 @@ def answer_places(
     deadline: Deadline,
     cancel: npt.NDArray[np.int32],
     progress: Callable[[int], None],
+    one_at_least: bool = False,
 ) -> dict[int, Entry]:
     """The answer of each place.
 
@@ -55,11 +59,13 @@ def answer_places(
         At least 1. Each candidate is answered by itself, and which are looked at depends on bounds and scores alone:
         the answers do not depend on the number of threads.
     deadline : Deadline
-        What is not begun by then is late, but for what comes before the first that gets shifts.
+        What is not begun by then is late.
     cancel : int32 array, shape (1,)
         Set on any exception: searches under way then end.
     progress : callable
         Called in the calling thread with the number of places done.
+    one_at_least : bool
+        Do not let the deadline cut off what comes before the first answer that has shifts.
 
     Returns
     -------
@@ -72,33 +78,40 @@ def answer_places(
     KeyboardInterrupt
         Raised in the calling thread: searches under way are canceled first.
     """
+    if deadline.passed() and not one_at_least:
+        return {place: answering.late(place) for place in places}
     bounds = {place: answering.bound(place) for place in places}
     rest = sorted(bounds, key=lambda place: (-bounds[place], place))
     answers: dict[int, Entry] = {}
     scores: list[int] = []
 
-    def answer(place: int) -> Entry:
-        return answering.late(place) if deadline.passed() else answering.answer(place)
+    def answer(some: Sequence[int]) -> list[Entry]:
+        return [answering.late(place) if deadline.passed() else answering.answer(place) for place in some]
 
-    def look_at(pool: Executor, some: Sequence[int], answer: Callable[[int], Entry]) -> None:
-        futures = {pool.submit(answer, place): place for place in some}
+    def take(place: int, found: Entry) -> None:
+        answers[place] = found
+        if found.score is not None:
+            scores.append(found.score)
+        progress(len(answers))
+
+    def look_at(pool: Executor, some: Sequence[int]) -> None:
+        size = max(1, min(MOST_TOGETHER, len(some) // (8 * threads)))
+        futures = {pool.submit(answer, part): part for k in range(0, len(some), size) if (part := some[k : k + size])}
         for future in as_completed(futures):
-            found = answers[futures[future]] = future.result()  # the first failure ends the ranking
-            if found.score is not None:
-                scores.append(found.score)
-            progress(len(answers))
+            for place, found in zip(futures[future], future.result(), strict=True):  # the first failure ends all
+                take(place, found)
 
     together = FIRST_TOGETHER
-    nothing_yet = deadline.remaining_s() is not None
     with canceling_pool(threads, "cassini-candidate", cancel) as pool:
         while rest and not (top is not None and _settled(scores, top, bounds[rest[0]])):
             some, rest = rest[:together], rest[together:]
             together *= 2
-            while some and nothing_yet:
+            while some and one_at_least:
                 place = some.pop(0)
-                look_at(pool, [place], answering.answer)
-                nothing_yet = not answers[place].answer.shift
-            look_at(pool, some, answer)
+                found = pool.submit(answering.answer, place).result()
+                one_at_least = not found.answer.shift
+                take(place, found)
+            look_at(pool, some)
     return answers | {place: answering.outbid(place) for place in rest}
 
 

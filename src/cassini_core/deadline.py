@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Deadline"]
+__all__ = ["Deadline", "DeadlinePassed"]
+
+
+class DeadlinePassed(Exception):
+    """Raised inside the package only: what is under way is given up."""
 
 
 class Deadline:
@@ -17,9 +21,24 @@ class Deadline:
         """Seconds left, at least 0; None without a deadline."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
+    def remaining_ns(self) -> int | None:
+        """The same in whole nanoseconds."""
+        remaining_s = self.remaining_s()
+        return None if remaining_s is None else int(remaining_s * 1e9)
+
     def passed(self) -> bool:
         """Whether nothing is left."""
         return self.remaining_s() == 0.0
+
+    def check(self) -> None:
+        """Raises :class:`DeadlinePassed` if nothing is left."""
+        if self.passed():
+            raise DeadlinePassed
+
+    def before(self, seconds: float) -> Deadline:
+        """A deadline so much earlier, to leave time for what follows."""
+        remaining_s = self.remaining_s()
+        return Deadline(None if remaining_s is None else max(0.0, remaining_s - seconds))
 
     def part(self, share: float) -> Deadline:
         """A deadline of its own after ``share`` of what is left."""

@@ -47,11 +47,6 @@ class KernelLinks:
         with self._preparing:
             return self._links
 
-    def deadline_ns(self) -> int | None:
-        """Nanoseconds that are left, or None."""
-        remaining_s = self.deadline.remaining_s()
-        return None if remaining_s is None else int(remaining_s * 1e9)
-
     @kept_property
     def options(self) -> _kernel.Options:
         """For every call that uses the handle."""

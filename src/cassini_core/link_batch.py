@@ -33,6 +33,13 @@ class ProblemAnswer(NamedTuple):
     nodes: int
     stopped_by: str
 
+    def own(self) -> ProblemAnswer:
+        """The same with arrays of its own: views keep those of all links that were solved together."""
+        shift, free = self.shift.copy(), self.free.copy()
+        shift.setflags(write=False)
+        free.setflags(write=False)
+        return self._replace(shift=shift, free=free)
+
 
 @dataclass(frozen=True, slots=True)
 class LinkChunk:
@@ -65,6 +72,15 @@ class LinkChunk:
             phase_rate=rate,
             capacity=np.array([problem.capacity for problem in problems], dtype=np.int64),
         )
+
+    def area_bounds(self) -> npt.NDArray[np.float64]:
+        """A score of each link that no shifts exceed: on average at least what does not fit is excess (F3)."""
+        n_jobs, n_links = len(self.period), len(self.capacity)
+        job = np.repeat(np.arange(n_jobs), np.diff(self.phase_offset))
+        link = np.repeat(np.arange(n_links), np.diff(self.job_offset))
+        per_job = np.bincount(job, self.phase_length * self.phase_rate.astype(np.float64), n_jobs)
+        demand = np.bincount(link, per_job / self.period, n_links)
+        return np.asarray(1.0 - np.maximum(0.0, demand - self.capacity) / self.capacity)
 
     def __len__(self) -> int:
         return len(self.capacity)

@@ -8,7 +8,9 @@ candidates are called and in whatever order they come.
 
 from __future__ import annotations
 
+import itertools
 import math
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,13 +21,13 @@ import numpy.typing as npt
 from .errors import InputError
 from .model import Job, Link, Problem
 from .prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
-from .route_table import RouteTable
+from .route_table import READ_TOGETHER, RouteTable
 from .units import KBPS_PER_GBPS, kbps_from_gbps
 
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
 
 
-_READ_TOGETHER = 32  # loads or candidates between two looks at whether to go on
+_LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
 
 
 class Demand(NamedTuple):
@@ -40,10 +42,6 @@ class Demand(NamedTuple):
     def scaled_down(self, divisor: int) -> Demand:
         """The same demand with all rates divided; ``divisor`` divides each of them."""
         return Demand(self.period, tuple((start, length, rate // divisor) for start, length, rate in self.phases))
-
-    def mean(self) -> float:
-        """Mean demand, kbit/s."""
-        return sum(length * rate for _, length, rate in self.phases) / self.period
 
     def peak(self) -> int:
         """Highest demand at any time, kbit/s; overlapping phases add up. O(phases log phases)."""
@@ -77,11 +75,12 @@ class LinkProblem:
         self.capacity = capacity
         self.demands = demands
 
-    @property
-    def area_bound(self) -> float:
-        """No shifts score more: on average at least the demand above the capacity is excess (F3)."""
-        excess = math.fsum(demand.mean() for demand in self.demands) - self.capacity
-        return 1.0 - max(0.0, excess) / self.capacity
+    def content(self) -> bytes:
+        """Capacity and demands: equal for equal problems, and none is how another begins. O(phases)."""
+        values = [self.capacity, len(self.demands)]
+        for period, phases in self.demands:
+            values += (period, len(phases), *itertools.chain.from_iterable(phases))
+        return array("q", values).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +163,14 @@ class LinkCatalog:
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
         self._peak = [demand.peak() for demand in self._demand]
         self._scaled: dict[tuple[int, int], int] = {}
-        self._scaled_demands: dict[Demand, int] = {}
+        self._scaled_number: dict[Demand, int] = {}
+        self._scaled_demand: list[Demand] = []
+        self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._by_content: dict[tuple[int, ...], LinkProblem] = {}
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
         for number, load in enumerate(routes.loads):
-            if number % _READ_TOGETHER == 0:
+            if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
                 go_on()
             self._read(number, load)
 
@@ -188,7 +189,7 @@ class LinkCatalog:
         for place, (candidate, placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
         ):
-            if place % _READ_TOGETHER == 0:
+            if place % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
             loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
             loads = loads[np.argsort(link[loads])]
@@ -220,8 +221,8 @@ class LinkCatalog:
         content = (capacity // divisor, *[self._scaled_down(member, divisor) for member in order])
         problem = self._by_content.get(content)
         if problem is None:
-            demands = tuple(self._demand[member].scaled_down(divisor) for member in order)
-            _check_size(link, demands)
+            self._check_size(link, content[1:])
+            demands = tuple([self._scaled_demand[scaled] for scaled in content[1:]])
             problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
             self.problems.append(problem)
         jobs = tuple([self._routes.members[member][0] for member in order])
@@ -235,8 +236,21 @@ class LinkCatalog:
         scaled = self._scaled.get(key)
         if scaled is None:
             demand = self._demand[member].scaled_down(divisor)
-            scaled = self._scaled[key] = self._scaled_demands.setdefault(demand, len(self._scaled_demands))
+            scaled = self._scaled[key] = self._scaled_number.setdefault(demand, len(self._scaled_number))
+            if scaled == len(self._scaled_demand):
+                self._scaled_demand.append(demand)
+                self._scaled_size.append((len(demand.phases), sum(rate for _, _, rate in demand.phases)))
         return scaled
+
+    def _check_size(self, link: Link, scaled: Sequence[int]) -> None:
+        n_phases, rates = map(sum, zip(*[self._scaled_size[number] for number in scaled], strict=True))
+        for what, most, found in (
+            ("jobs", MAX_JOBS, len(scaled)),
+            ("phases", MAX_PHASES, n_phases),
+            ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
+        ):
+            if found > most:
+                raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
 
 
 def _demand(job: Job, multiplier: float) -> Demand:
@@ -244,18 +258,6 @@ def _demand(job: Job, multiplier: float) -> Demand:
     one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
     phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
     return Demand(int(one.period[0]), tuple(sorted(phases)))
-
-
-def _check_size(link: Link, demands: tuple[Demand, ...]) -> None:
-    phases = [phase for demand in demands for phase in demand.phases]
-    rates = sum(rate for _, _, rate in phases)
-    for what, most, found in (
-        ("jobs", MAX_JOBS, len(demands)),
-        ("phases", MAX_PHASES, len(phases)),
-        ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
-    ):
-        if found > most:
-            raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
 
 
 def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:

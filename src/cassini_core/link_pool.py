@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .chunk_runner import Chunk, ChunkRunner
+from .chunk_runner import RETURN_S, Chunk, ChunkRunner
 from .deadline import Deadline
 from .kept_property import kept_property
-from .link_batch import ChunkOptions, ProblemAnswer
+from .link_batch import ChunkOptions, LinkChunk, ProblemAnswer
 from .link_catalog import LinkProblem
+from .link_store import LinkStore
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
 
@@ -81,6 +82,7 @@ def solve_problems(
     executor: Executor | None = None,
     node_limits: Sequence[int | None] | None = None,
     with_slack: bool = True,
+    store: LinkStore | None = None,
 ) -> list[SolvedLink]:
     """Solve every problem once.
 
@@ -103,6 +105,8 @@ def solve_problems(
         together: a few different limits cost nothing, one for each problem costs tens of microseconds per problem.
     with_slack : bool
         Without it shifts are as good, but not moved to where slack grows: for callers that need scores and bounds.
+    store : LinkStore, optional
+        Answers found before, which are not looked for again, and what to add them to. What a deadline cut short is not.
 
     Returns
     -------
@@ -122,31 +126,71 @@ def solve_problems(
     if len(limits) != len(problems):
         raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
     few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
-    now = few
+    area = np.zeros(0) if deadline.remaining_s() is None else LinkChunk.of(problems).area_bounds()
+    if deadline.passed():
+        return [SolvedLink(None, bound) for bound in area.tolist()]
+    questions = _questions(store, problems, budget, with_slack)
     solved: dict[int, SolvedLink] = {}
-    done = 0
+    ended: set[int] = set()
+    missed: set[int] = set()
+
+    def note(k: int, answer: ProblemAnswer | None, limit: int | None) -> None:
+        one = SolvedLink(answer, float(area[k]) if answer is None else answer.upper_bound)
+        solved[k] = _better(solved[k], one) if k in solved else one
+        if limit == limits[k] or not _wants_more(solved[k]):
+            ended.add(k)
+
+    def known(places: Sequence[int], within: Sequence[int | None]) -> Sequence[int]:
+        """Notes what was found before; the places of what was not."""
+        if store is None:
+            return places
+        found = store.answers.find([questions[k] for k in places], [within[k] for k in places])
+        for k, answer in zip(places, found, strict=True):
+            if answer is not None:
+                note(k, answer, within[k])
+        progress(len(ended))
+        return [k for k, answer in zip(places, found, strict=True) if answer is None]
 
     def take(chunk: Chunk, answers: Sequence[ProblemAnswer] | None) -> None:
-        nonlocal done
+        limit = chunk.options.node_limit
+        if store is not None and answers is not None and _is_early(deadline):
+            store.answers.keep([questions[k] for k in chunk.places], limit, [answer.own() for answer in answers])
         for place, k in enumerate(chunk.places):
-            answer = None if answers is None else answers[place]
-            one = SolvedLink(answer, problems[k].area_bound if answer is None else answer.upper_bound)
-            solved[k] = _better(solved[k], one) if k in solved else one
-            done += now[k] == limits[k] or not _wants_more(solved[k])
-        progress(done)
+            note(k, None if answers is None else answers[place], limit)
+        progress(len(ended))
 
     cancel = np.zeros(1, dtype=np.int32)
     threads = min(threads, len(problems))
     with canceling_pool(threads, "cassini-link", cancel) as pool:
         runner = ChunkRunner(pool, threads, cancel, deadline, executor)
-        size = _chunk_size(len(problems), threads, executor)
-        runner.run(_chunks(problems, range(len(problems)), few, budget, with_slack, size), take)
+
+        def solve(places: Sequence[int], within: Sequence[int | None]) -> None:
+            missed.update(places)
+            size = _chunk_size(len(places), threads, executor)
+            runner.run(_chunks(problems, places, within, budget, with_slack, size), take)
+
+        todo = known(range(len(problems)), limits)
         if few != limits:
-            todo = [k for k in range(len(problems)) if few[k] != limits[k] and _wants_more(solved[k])]
-            now = limits
-            size = _chunk_size(len(todo), threads, executor)
-            runner.run(_chunks(problems, todo, limits, budget, with_slack, size), take)
+            solve(known(todo, few), few)
+            todo = [k for k in todo if k not in ended]
+        solve(todo, limits)
+    if store is not None:
+        store.answers.count(hits=len(problems) - len(missed), misses=len(missed))
     return [solved[k] for k in range(len(problems))]
+
+
+def _questions(
+    store: LinkStore | None, problems: Sequence[LinkProblem], budget: Budget, with_slack: bool
+) -> Sequence[bytes]:
+    if store is None:
+        return ()
+    return store.problem_questions(problems, budget.resolution_ms, budget.slack_tolerance, with_slack)
+
+
+def _is_early(deadline: Deadline) -> bool:
+    """Whether nothing that is back by now can have been cut by the deadline, not even where it was handed a part."""
+    remaining_s = deadline.remaining_s()
+    return remaining_s is None or remaining_s > RETURN_S
 
 
 def _at_most_first(limit: int | None) -> int:

@@ -25,6 +25,9 @@ LARGE_LINKS = 64
 ANCHOR_EFFORT = 200
 """The common placement is searched with so many times the nodes of each candidate: they all begin there."""
 
+ANCHOR_SHARE = 0.4
+"""Of what is left of a deadline."""
+
 IMPROVED_EFFORT = 20
 """So many times the nodes of each candidate are worth the best ones."""
 
@@ -40,8 +43,10 @@ def _is_large(placement: Placement, flat: FlatLinks) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
     places, _ = flat.places(placement.links)
+    shares = np.zeros(len(flat.jobs), dtype=np.bool_)
+    shares[flat.job[places]] = True
     # A forest has fewer edges than nodes.
-    return len(places) >= len(placement.links) + len(np.unique(flat.job[places]))
+    return len(places) >= len(placement.links) + int(np.count_nonzero(shares))
 
 
 class NearAnchor:
@@ -62,7 +67,8 @@ class NearAnchor:
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
         self._context = context
         flat, kernel_links = context.flat, context.kernel_links
-        found = context.blocks.solve(common, centred=False, effort=ANCHOR_EFFORT)
+        time_for_it = kernel_links.deadline.part(ANCHOR_SHARE)
+        found = context.blocks.solve(common, centred=False, effort=ANCHOR_EFFORT, deadline=time_for_it)
         shift = flat.shifts(found.shift)
         links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
         places, _ = flat.places(links)
@@ -104,7 +110,7 @@ class NearAnchor:
             upper_bound=context.bound[added],
             options=context.kernel_links.options,
             node_limit=context.budget.block_node_limit,
-            deadline_ns=context.kernel_links.deadline_ns(),
+            deadline_ns=context.kernel_links.deadline.remaining_ns(),
             cancel=context.kernel_links.cancel,
         )
         if found is None:

@@ -34,8 +34,17 @@ def link_limit(asked: NodeLimit, n_problems: int, n_jobs: int = 1) -> int | None
     """Nodes of one link problem of ``n_problems``, with ``n_jobs`` jobs."""
     if asked == AUTO:
         least = LEAST_LINK_NODES * 4**3 // max(4, n_jobs) ** 3
-        return max(1, least, min(DEFAULT_NODE_LIMIT, LINK_NODES // max(1, n_problems)))
+        share = LINK_NODES // max(1, n_problems)
+        return max(1, least, DEFAULT_NODE_LIMIT if share >= DEFAULT_NODE_LIMIT else _in_steps(share))
     return asked
+
+
+def _in_steps(nodes: int) -> int:
+    """The three leading binary digits, at least four fifths: the next round, with some links more or fewer, mostly has
+    the same limit, and answers that it cut short serve again.
+    """
+    last = max(0, nodes.bit_length() - 3)
+    return nodes >> last << last
 
 
 def block_limit(asked: NodeLimit, n_candidates: int) -> int | None:

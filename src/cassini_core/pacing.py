@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .assignments import Times, choose
-from .link_pool import Deadline
+from .deadline import Deadline, DeadlinePassed
+from .link_store import LinkStore, PaceScore
 from .model import Job, Problem
 from .periods import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
 from .prepared_link import PreparedLink
@@ -49,12 +50,13 @@ MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
 
 
-class _DeadlinePassed(Exception):
-    """Raised through ``pace_problem``: what it has seen by then is not enough to choose by."""
-
-
 def paced_problem(
-    problem: Problem, tolerance: float, resolution_ms: float, deadline: Deadline, routes: RouteTable | None = None
+    problem: Problem,
+    tolerance: float,
+    resolution_ms: float,
+    deadline: Deadline,
+    routes: RouteTable | None = None,
+    store: LinkStore | None = None,
 ) -> Problem | None:
     """The problem with every job at the iteration time at which it is to be paced.
 
@@ -68,6 +70,8 @@ def paced_problem(
     deadline : Deadline
     routes : RouteTable, optional
         Of the problem's candidates, if it was made already.
+    store : LinkStore, optional
+        Scores found before, and what to add them to.
 
     Returns
     -------
@@ -89,14 +93,19 @@ def paced_problem(
         multipliers: Mapping[str, float] | None,
         node_limit: int = LINK_NODE_LIMIT,
     ) -> float:
-        if deadline.passed():
-            raise _DeadlinePassed
+        deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        return link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False).score_lower
+        question = b"" if store is None else store.pace_question(link, resolution_ms)
+        if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+            return known.score
+        answer = link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False)
+        if store is not None:
+            store.scores.keep((question,), node_limit, (PaceScore(answer.score_lower, answer.nodes),))
+        return answer.score_lower
 
     try:
         return pace_problem(problem, tolerance, link_score, link_score, routes=routes)
-    except _DeadlinePassed:
+    except DeadlinePassed:
         return None
 
 

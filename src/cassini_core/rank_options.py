@@ -21,7 +21,7 @@ from .node_limits import AUTO, NodeLimit, block_limit, link_limit
 from .shifts import Strategy
 from .units import MAX_TICKS, TICKS_PER_MS
 
-__all__ = ["Progress", "RankOptions", "checked_options"]
+__all__ = ["Progress", "RankOptions", "checked_count", "checked_options"]
 
 _INT64_END = 2**63
 
@@ -90,7 +90,7 @@ def checked_options(
         raise InputError(f"progress: expected None or a callable, got {shown(progress)}")
     if not isinstance(exhaustive, bool):
         raise InputError(f"exhaustive: expected True or False, got {shown(exhaustive)}")
-    first = _count(top, "top")
+    first = checked_count(top, "top")
     if executor is not None and not isinstance(executor, Executor):
         raise InputError(f"executor: expected None or a concurrent.futures.Executor, got {shown(executor)}")
     return RankOptions(
@@ -98,7 +98,7 @@ def checked_options(
         aggregate=aggregate_named(aggregate),
         top=None if exhaustive else first,
         period_tolerance=_at_least_zero(period_tolerance, "period_tolerance"),
-        threads=_usable_cpus() if threads is None else _count(threads, "threads", "None or "),
+        threads=_usable_cpus() if threads is None else checked_count(threads, "threads", "None or "),
         deadline_s=None if deadline_s is None else _at_least_zero(deadline_s, "deadline_s", none="None or "),
         node_limit=_node_limit(node_limit, "node_limit"),
         block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
@@ -128,7 +128,8 @@ def _at_least_zero(value: Any, what: str, *, most: float | None = None, none: st
     raise InputError(f"{what}: expected {none}{expected}, got {shown(value)}")
 
 
-def _count(value: Any, what: str, words: str = "") -> int:
+def checked_count(value: Any, what: str, words: str = "") -> int:
+    """A whole number of at least 1, or :class:`InputError`; ``words`` say what else may be given."""
     try:
         # Whatever can index a list is a whole number, NumPy's too; so is a bool, but it counts nothing.
         number = 0 if isinstance(value, bool) else operator.index(value)
@@ -142,7 +143,7 @@ def _count(value: Any, what: str, words: str = "") -> int:
 def _node_limit(value: Any, what: str) -> NodeLimit:
     if value is None:
         return None
-    return AUTO if isinstance(value, str) and value == AUTO else _count(value, what, "'auto', None or ")
+    return AUTO if isinstance(value, str) and value == AUTO else checked_count(value, what, "'auto', None or ")
 
 
 def _usable_cpus() -> int:

@@ -10,10 +10,11 @@ import numpy as np
 
 from .aggregate import Aggregate, Crossings, mean
 from .answers import RankedCandidate
+from .link_catalog import Placement
 from .shifts import TOLERANCE, PlacementAnswer, Round
 from .units import TICKS_PER_MS, ms_from_ticks
 
-__all__ = ["Entry", "bucket", "entry_of"]
+__all__ = ["Entry", "bucket", "entry_of", "unread", "unread_entry"]
 
 
 def bucket(score: float) -> int:
@@ -67,6 +68,30 @@ def entry_of(place: int, answer: PlacementAnswer, context: Round, aggregate: Agg
         warnings=answer.warnings,
     )
     return Entry(candidate, answer, place)
+
+
+def unread(candidate_id: str) -> RankedCandidate:
+    """What is known of any candidate: no score exceeds 1."""
+    return RankedCandidate(
+        id=candidate_id,
+        score=None,
+        upper_bound=1.0,
+        optimal=False,
+        status="bound_only",
+        shifts_ms={},
+        slack_ms={},
+        hold_ms=None,
+        free_jobs=(),
+        worst_link=None,
+        total_excess_gbps=None,
+        links=(),
+        warnings=("not looked at: the deadline came first",),
+    )
+
+
+def unread_entry(place: int, placement: Placement) -> Entry:
+    """The same as an entry; O(1)."""
+    return Entry(unread(placement.id), PlacementAnswer(placement, "bound_only", np.zeros(0)), place)
 
 
 def _ms(ticks: Mapping[str, int]) -> dict[str, float]:

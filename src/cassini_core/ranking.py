@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from .candidate_answers import answer_candidates
+from .deadline import Deadline, DeadlinePassed
 from .flat_links import FlatLinks
 from .joint import solve_jointly
 from .link_catalog import LinkCatalog, Placement, SharedLink
-from .link_pool import Deadline, SolvedLink, solve_problems
+from .link_pool import SolvedLink, solve_problems
+from .link_store import LinkStore
 from .model import Problem, RankedCandidate, Ranking
 from .near_anchor import large_ones
 from .node_limits import AUTO, NodeLimit
 from .pacing import paced_problem
 from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
-from .ranked_entries import Entry
-from .route_table import RouteTable
+from .ranked_entries import Entry, unread
+from .route_table import READ_TOGETHER, RouteTable
 from .shifts import TOLERANCE, Round
 from .units import ticks_from_ms
 
@@ -25,6 +27,13 @@ __all__ = ["rank"]
 
 PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
+
+
+LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.5
+"""Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
+
+FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 15e-6
+"""Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
 
 
 def rank(
@@ -128,28 +137,40 @@ def rank(
     return _rank(problem, options, Deadline(options.deadline_s))
 
 
-def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking:
-    routes = RouteTable(problem.candidates)
+def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+    try:
+        in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
+        return _rank_in_time(problem, options, in_time, store)
+    except DeadlinePassed:
+        return _unread(problem)
+
+
+def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
+    """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
+    routes = RouteTable(problem.candidates, deadline.check)
     pacing_deadline = deadline.part(PACING_SHARE)
-    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes)
+    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes, store)
     out_of_step = paced is None
     paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced, routes)
+    catalog = LinkCatalog(paced, routes, deadline.check)
     placements, common = catalog.placements(), catalog.common_links()
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
     flat = FlatLinks(catalog.shared, period)
     large = _large(placements, common, flat, options)
+    if len(placements) > READ_TOGETHER:
+        deadline.check()
     budget = options.budget(len(catalog.problems), len(placements))
     total = len(catalog.problems) + len(placements)
     solved = solve_problems(
         catalog.problems,
         budget,
         threads=options.threads,
-        deadline=deadline,
+        deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
         executor=options.executor,
         progress=lambda done: options.progress(done, total),
         node_limits=options.link_limits(catalog.problems),
         with_slack=not all(large),  # no use is made of the own shifts of links
+        store=store,
     )
     context = Round(catalog, flat, solved, period, budget, deadline)
     entries = answer_candidates(placements, large, common, context, options, deadline)
@@ -161,6 +182,16 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline) -> Ranking
         paces_ms={job.id: job.iteration_ms for job in sorted(paced.jobs, key=lambda job: job.id)},
         candidates=candidates,
         warnings=_warnings(solved, entries, out_of_step=out_of_step),
+    )
+
+
+def _unread(problem: Problem) -> Ranking:
+    return Ranking(
+        best=None,
+        best_proven=False,
+        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
+        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
+        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
     )
 
 

@@ -15,16 +15,18 @@ import numpy.typing as npt
 
 from .model import Candidate
 
-__all__ = ["Difference", "Load", "Members", "Route", "RouteTable"]
+__all__ = ["READ_TOGETHER", "Difference", "Load", "Members", "Route", "RouteTable"]
 
 Route = tuple[tuple[str, float], ...]
-"""Links and multipliers, in the order in which the candidate gives them."""
+"""Links and multipliers, sorted by link."""
 
 Members = tuple[tuple[str, float], ...]
 """What a link carries: job ids and multipliers, sorted by id."""
 
-_ABSENT, _NO_LINKS = 0, 1  # numbers of "not placed" and of a route without links, in every row
-_READ_TOGETHER = 32  # candidates between two looks at whether to go on
+_ABSENT = 0  # the number of "not placed" in every row
+
+READ_TOGETHER = 32
+"""Candidates that are read before it is asked whether to go on."""
 
 
 class Load(NamedTuple):
@@ -41,17 +43,26 @@ class Difference(NamedTuple):
     added: list[int]
 
 
-class _Numbers(dict[tuple[str | float, ...], int]):
-    """Numbers routes with links as they come. A key is a route's links, then its multipliers: cheaper than pairs."""
+class _Numbers:
+    """Numbers routes as they come, from 1; the order of a route's links plays no part."""
 
-    def __missing__(self, route: tuple[str | float, ...]) -> int:
-        self[route] = number = len(self) + 2
-        return number
+    def __init__(self) -> None:
+        self._of: dict[Route, int] = {}
+
+    def of(self, links: Mapping[str, float]) -> int:
+        return self._of.setdefault(tuple(sorted(links.items())), len(self._of) + 1)
 
     def routes(self) -> list[Route]:
-        halves = ((key[: len(key) // 2], key[len(key) // 2 :]) for key in self)
-        each = [tuple(zip(map(str, links), map(float, multipliers), strict=True)) for links, multipliers in halves]
-        return [(), (), *each]
+        return [(), *self._of]
+
+
+class _Usual(NamedTuple):
+    """The first candidate that names certain jobs in a certain order: most of the others have most of its routes."""
+
+    columns: npt.NDArray[np.intp]
+    placed: tuple[str, ...]
+    routes: list[Mapping[str, float]]
+    row: npt.NDArray[np.int32]
 
 
 class RouteTable:
@@ -90,7 +101,11 @@ class RouteTable:
         self.candidate_ids = [candidate.id for candidate in candidates]
         self.placed: list[tuple[str, ...]] = []
         self._table, self._routes = self._read(candidates, go_on)
-        distinct = [self._distinct(k) for k in range(len(self._jobs))]
+        distinct = []
+        for k in range(len(self._jobs)):
+            if k % READ_TOGETHER == READ_TOGETHER - 1 and len(candidates) > READ_TOGETHER:
+                go_on()
+            distinct.append(self._distinct(k))
         common = [self._most_frequent(count) for count in distinct]
         found = [(k, number, self._routes[number]) for k, count in enumerate(distinct) for number in count]
         self.links = sorted({link for _, _, route in found for link, _ in route})
@@ -114,7 +129,7 @@ class RouteTable:
         usual = np.array(common, dtype=np.int32)
         self.differences: list[Difference] = []
         for place, row in enumerate(self._table):
-            if place % _READ_TOGETHER == 0:
+            if place % READ_TOGETHER == READ_TOGETHER - 1:
                 go_on()
             self.differences.append(self._difference(row, usual))
         self.loads: list[tuple[int, ...]] = list(self._number)
@@ -129,22 +144,28 @@ class RouteTable:
     ) -> tuple[npt.NDArray[np.int32], list[Route]]:
         """Numbers of routes, a row per candidate and a column per job, and the routes by number."""
         column = {job: k for k, job in enumerate(self._jobs)}
-        columns: dict[tuple[str, ...], tuple[npt.NDArray[np.intp], tuple[str, ...]]] = {}  # most name the same jobs
-        number = _Numbers()
+        by_jobs: dict[tuple[str, ...], _Usual] = {}
+        numbers = _Numbers()
         table = np.full((len(candidates), len(self._jobs)), _ABSENT, dtype=np.int32)
         for place, candidate in enumerate(candidates):
-            if place % _READ_TOGETHER == 0:
+            if place % READ_TOGETHER == READ_TOGETHER - 1:
                 go_on()
             jobs = tuple(candidate.routes)
-            if jobs not in columns:
-                columns[jobs] = (np.array([column[job] for job in jobs], dtype=np.intp), tuple(sorted(jobs)))
-            where, placed = columns[jobs]
-            routes = candidate.routes.values()
-            has_links = np.fromiter(map(len, routes), np.intp, len(jobs)) > 0
-            table[place, where] = _NO_LINKS
-            table[place, where[has_links]] = [number[(*links, *links.values())] for links in filter(None, routes)]
-            self.placed.append(placed)
-        return table, number.routes()
+            usual = by_jobs.get(jobs)
+            if usual is None:
+                columns = np.array([column[job] for job in jobs], dtype=np.intp)
+                row = np.array([numbers.of(route) for route in candidate.routes.values()], dtype=np.int32)
+                usual = _Usual(columns, tuple(sorted(jobs)), list(candidate.routes.values()), row)
+                by_jobs[jobs] = usual
+            # Looking whether two routes are equal is cheaper than looking one up.
+            pairs = enumerate(zip(candidate.routes.values(), usual.routes, strict=True))
+            own = [(k, route) for k, (route, other) in pairs if route is not other and route != other]
+            row = usual.row.copy()
+            for k, route in own:
+                row[k] = numbers.of(route)
+            table[place, usual.columns] = row
+            self.placed.append(usual.placed)
+        return table, numbers.routes()
 
     def _distinct(self, k: int) -> dict[int, int]:
         """Numbers of the routes that job ``k`` has somewhere, and how often."""

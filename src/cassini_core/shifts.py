@@ -7,7 +7,7 @@ scored again on every shared link: a reported score is always that of the report
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,7 +85,7 @@ class Round:
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
         self.evaluator = Evaluator(self.kernel_links, self.flat)
         self._shared = catalog.shared
-        self._link_scores: dict[tuple[int, float | None], LinkScore] = {}  # most candidates have most alike
+        self._link_scores: dict[tuple[int, float], LinkScore] = {}  # most candidates have most alike
         self._expected = np.full(len(catalog.shared), None, dtype=object)
 
     def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
@@ -119,14 +119,18 @@ class Round:
         return np.concatenate(held) if held else np.zeros(0, dtype=np.bool_)
 
     @kept_property
-    def unproven(self) -> Mapping[int, str]:
-        """For each shared link whose own optimum is not known a line that says why, with the gap."""
-        return {
-            link.index: f"link {link.id!r}: {why}"
-            for link in self._shared
-            for why in (_why_unproven(self.solved[link.problem.index]),)
-            if why
-        }
+    def unproven(self) -> npt.NDArray[np.object_]:
+        """By shared link: where its own optimum is not known a line that says why, with the gap; else None."""
+        why = [_why_unproven(one) for one in self.solved]
+        return _objects(
+            None if (text := why[link.problem.index]) is None else f"link {link.id!r}: {text}" for link in self._shared
+        )
+
+    @kept_property
+    def _without_scores(self) -> npt.NDArray[np.object_]:
+        return _objects(
+            LinkScore(link.id, None, bound) for link, bound in zip(self._shared, self.bound.tolist(), strict=True)
+        )
 
     def expect(self, links: _Int64, shift: _Int64) -> None:
         """Most placements will have most of ``links`` at ``shift``, ticks by the jobs of ``flat``."""
@@ -137,9 +141,9 @@ class Round:
 
     def link_scores(self, links: _Int64, scores: _Float64 | None, other: _Int64 | None) -> tuple[LinkScore, ...]:
         """Scores and bounds of shared links, for the ranking; ``other``: positions where they are not as expected."""
-        known = self._link_scores
         if scores is None or other is None:
-            return tuple([known.get(key) or self._link_score(key) for key in ((link, None) for link in links.tolist())])
+            return tuple(self._without_scores[links].tolist())
+        known = self._link_scores
         out = self._expected[links].tolist()
         for place, key in zip(
             other.tolist(), zip(links[other].tolist(), scores[other].tolist(), strict=True), strict=True
@@ -147,7 +151,7 @@ class Round:
             out[place] = known.get(key) or self._link_score(key)
         return tuple(out)
 
-    def _link_score(self, key: tuple[int, float | None]) -> LinkScore:
+    def _link_score(self, key: tuple[int, float]) -> LinkScore:
         link, score = key
         made = self._link_scores[key] = LinkScore(self._shared[link].id, score, float(self.bound[link]))
         return made
@@ -301,8 +305,11 @@ _CUT_SHORT = {
 
 
 def _warnings(placement: Placement, context: Round) -> tuple[str, ...]:
-    unproven = context.unproven
-    return (*placement.warnings, *(unproven[link] for link in placement.links.tolist() if link in unproven))
+    return (*placement.warnings, *filter(None, context.unproven[placement.links].tolist()))
+
+
+def _objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
+    return np.array([*values, None], dtype=object)[:-1]  # one more, or NumPy looks for numbers in none
 
 
 def _why_unproven(one: SolvedLink) -> str | None:

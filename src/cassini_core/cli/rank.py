@@ -38,6 +38,7 @@ def rank(
     *,
     json: JsonFlag = False,
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
+    exhaustive: Annotated[bool, Parameter(negative="")] = False,
     loops: Literal["joint", "merge", "discard"] = "joint",
     aggregate: AggregateName = "mean",
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
@@ -58,7 +59,10 @@ def rank(
     file
         Problem file (format cassini-problem/1), or - for standard input.
     top
-        How many candidates the table shows. JSON always has all.
+        How many candidates the table shows, and how many are sure to be the best: of many candidates, those that
+        cannot be among so many are not searched. JSON always has all.
+    exhaustive
+        Search all candidates.
     loops
         What to do with a placement whose affinity graph has a loop: find shifts for all links of a loop jointly,
         keep it only if no loop is left (or costs anything) once links that pose the same problem are merged, or
@@ -79,6 +83,8 @@ def rank(
             problem,
             loops=loops,
             aggregate=aggregate,
+            top=top,
+            exhaustive=exhaustive,
             period_tolerance=period_tolerance,
             threads=threads,
             deadline_s=deadline_s,
