@@ -11,9 +11,10 @@ import time
 from typing import Any
 
 import cassini_core as cc
+from cassini_core.deadline import Deadline
 from cassini_core.flat_links import FlatLinks
 from cassini_core.link_catalog import LinkCatalog
-from cassini_core.link_pool import Deadline, SolvedLink, solve_problems
+from cassini_core.link_pool import SolvedLink, solve_problems
 from cassini_core.near_anchor import large_ones
 from cassini_core.pacing import paced_problem
 from cassini_core.rank_options import RankOptions, checked_options
@@ -31,7 +32,8 @@ def link_optima(problem: cc.Problem, ranking: cc.Ranking, runs: int) -> dict[str
     Returns
     -------
     dict
-        ``problems``, ``proven``, ``seconds`` (both steps), ``solve_s``, ``cpu_s`` (both steps), ``pacing_s``.
+        ``problems``, ``proven``, ``seconds`` (both steps), ``solve_s``, ``cpu_s`` (both steps), ``pacing_s``; and
+        ``block_nodes``, what each cyclic block may take after that.
 
     Raises
     ------
@@ -65,6 +67,7 @@ def link_optima(problem: cc.Problem, ranking: cc.Ranking, runs: int) -> dict[str
     seconds, solve_s, cpu_s = (statistics.median(own) for own in zip(*samples, strict=True))
     return {
         "problems": len(solved),
+        "block_nodes": options.budget(len(solved), len(problem.candidates)).block_node_limit,
         "proven": sum(one.answer is not None and one.answer.optimal for one in solved),
         "seconds": seconds,
         "solve_s": solve_s,

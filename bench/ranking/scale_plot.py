@@ -29,7 +29,7 @@ def draw(found: Found, file: Path, footnote: str) -> None:
     with pyplot.rc_context(
         {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
     ):
-        figure, axes = pyplot.subplots(1, 3, figsize=(14, 4.6), width_ratios=(1.3, 1, 1))
+        figure, axes = pyplot.subplots(1, 3, figsize=(14, 5.2), width_ratios=(1.3, 1, 1))
         _growth(axes[0], found)
         _shares(axes[1], found)
         _lateness(axes[2], found)
@@ -65,7 +65,8 @@ def _growth(axes: Axes, found: Found) -> None:
         axis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_title(f"{own[0]['jobs']:,} jobs. Dashed: {seconds(RANKING_S)}, asked of the largest", fontsize=9)
-    axes.legend(fontsize=7)
+    # Below: lines may fall or rise.
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.45, -0.13), ncols=2)
 
 
 def _other(row: Found) -> str:

@@ -62,7 +62,7 @@ def _sizes(found: Found) -> str:
             seconds(row["cpu_2_s"]),
             seconds(row["wall_1_s"]),
             ratio(row["wall_1_s"] / row["wall_2_s"]),
-            seconds(max(0.0, cold_adds_s(row))),
+            seconds(cold_adds_s(row)) if cold_adds_s(row) > 0 else "nothing",
             f"{row['peak_mib']:.0f} ({row['loaded_mib']:.0f})",
             _score(row["score"]),
             _score(row["upper_bound"]),
@@ -104,10 +104,13 @@ def _growth(found: Found) -> str:
     for name, took_s in ways.items():
         steps = [slope(candidates[k : k + 2], took_s[k : k + 2]) for k in range(len(own) - 1)]
         rows.append([name, f"{slope(candidates, took_s):.2f}", *(f"{one:.2f}" for one in steps)])
+    nodes = ", ".join(f"with {row['candidates']:,} candidates {row['links']['block_nodes']:,}" for row in own)
     head = ["", "all", *(f"{a:,} to {b:,}" for a, b in itertools.pairwise(candidates))]
     return (
         f"Exponent of time as a power of the number of candidates, with {own[0]['jobs']:,} jobs: 1 is proportional, "
-        "0 does not depend on it. Least squares over all sizes, and from one to the next.\n\n" + table(head, rows)
+        "0 does not depend on it. Least squares over all sizes, and from one to the next. By default `rank` shares its "
+        f"search nodes among candidates, so that few of them get more each: {nodes} nodes per cyclic block.\n\n"
+        + table(head, rows)
     )
 
 
@@ -147,9 +150,9 @@ def _small(found: Found) -> str:
         for row in found["small"]
     ]
     return (
-        f"{found['small'][0]['processes']} fresh processes each, median (most). *Import*: the package and NumPy. "
-        "*Load*: `load_problem`. *First call*: `rank`, with whatever it loads by itself. *Networkx*, *numba*: the "
-        "step that loaded them.\n\n"
+        f"Fresh processes, {found['small'][0]['processes']} for each file: median (most). *Import*: the package with "
+        "NumPy. *Load*: `load_problem`. *First call*: `rank`, with whatever it loads by itself. *Networkx*, *numba*: "
+        "the step that loaded them.\n\n"
         + table(
             ["file", "candidates", "status", "import", "load", "first call", "later call", "networkx, numba"],
             rows,
