@@ -48,6 +48,7 @@ def ranking(problem: Problem) -> Ranking:
 def test_a_true_ranking_passes(settings: Settings) -> None:
     problem = generate(settings)
     check(problem, cc.rank(problem))
+    check(problem, cc.rank(problem, aggregate="mean"), "mean")
     check(problem, cc.rank(problem, deadline_s=0.0))
 
 

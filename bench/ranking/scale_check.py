@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping, Set
 
 import cassini_core as cc
 from cassini_core.problem_file import ranking_to_json
@@ -21,11 +22,12 @@ def digest(ranking: cc.Ranking) -> str:
     return hashlib.sha256(ranking_to_json(ranking)).hexdigest()
 
 
-def check(problem: cc.Problem, ranking: cc.Ranking) -> None:
-    """Check the answer to ``problem``, ranked by the mean of its links.
+def check(problem: cc.Problem, ranking: cc.Ranking, aggregate: str = "per_job") -> None:
+    """Check the answer to ``problem``, ranked by ``"per_job"``, the default, or ``"mean"``.
 
-    No score is above its bound, a candidate's score is the mean of its links', the best comes first and is better than
-    all bounds where that is said, and the links of the best score what is said at its shifts and paces.
+    No score is above its bound, a candidate's score is what the aggregate makes of its links', the best comes first and
+    is better than all other bounds where that is said, and the links of the best score what is said at its shifts and
+    paces.
 
     Raises
     ------
@@ -38,8 +40,10 @@ def check(problem: cc.Problem, ranking: cc.Ranking) -> None:
     """
     if sorted(one.id for one in ranking.candidates) != sorted(one.id for one in problem.candidates):
         raise WrongAnswerError("the candidates ranked are not those that were given")
+    routes = {one.id: one.routes for one in problem.candidates}
+    sending = {job.id for job in problem.jobs if any(phase.duration_ms and phase.gbps for phase in job.phases)}
     for one in ranking.candidates:
-        _check_candidate(one)
+        _check_candidate(one, routes[one.id], sending, aggregate)
     solved = [one for one in ranking.candidates if one.score is not None]
     best = ranking.best
     if (best is None) != (not solved):
@@ -66,20 +70,28 @@ def at_pace(job: cc.Job, pace_ms: float) -> cc.Job:
     return cc.Job(job.id, pace_ms, phases)
 
 
-def _check_candidate(one: cc.RankedCandidate) -> None:
+def _check_candidate(
+    one: cc.RankedCandidate, routes: Mapping[str, Mapping[str, float]], sending: Set[str], aggregate: str
+) -> None:
     if one.score is None:
         return
     _at_most("score", one.id, one.score, one.upper_bound)
     _at_most("score", one.id, one.score, 1.0)
-    scores = [link.score for link in one.links if link.score is not None]
+    scores = {link.id: link.score for link in one.links if link.score is not None}
     if len(scores) < len(one.links):
         raise WrongAnswerError(f"{one.id}: has a score, but not all of its links have")
     for link in one.links:
-        if link.score is not None:
-            _at_most(f"score of link {link.id}", one.id, link.score, link.upper_bound)
-    mean = math.fsum(scores) / len(scores) if scores else 1.0
+        _at_most(f"score of link {link.id}", one.id, scores[link.id], link.upper_bound)
+    if aggregate == "per_job":
+        values = [
+            min([1.0, *(scores[link] for link in route if link in scores)]) if job in sending else 1.0
+            for job, route in routes.items()
+        ]
+    else:
+        values = list(scores.values())
+    mean = math.fsum(values) / len(values) if values else 1.0
     if abs(mean - one.score) > TOLERANCE:
-        raise WrongAnswerError(f"{one.id}: scores {one.score!r}, its links {mean!r} on average")
+        raise WrongAnswerError(f"{one.id}: scores {one.score!r}, {aggregate} of its links is {mean!r}")
 
 
 def _at_most(what: str, candidate: str, value: float, most: float) -> None:

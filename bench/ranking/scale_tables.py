@@ -237,9 +237,9 @@ def _loops(found: Found) -> str:
     head += ["no limit", "proof", "time"]
     return (
         "`tests/data/loops.json`. *Bound*: mean of each link's own optimum. *Local search*: 20 restarts of coordinate "
-        "descent on a 1 ms grid. *Default*, *no limit*: `rank(period_tolerance=0)`, without and with `node_limit=None, "
-        f"block_node_limit=None`. By default they score {statistics.fmean(shares):.2%} of their bounds on average.\n\n"
-        + table(head, rows)
+        "descent on a 1 ms grid. *Default*, *no limit*: `rank(aggregate='mean', period_tolerance=0)`, without and with "
+        f"`node_limit=None, block_node_limit=None`. By default they score {statistics.fmean(shares):.2%} of their "
+        "bounds on average.\n\n" + table(head, rows)
     )
 
 
