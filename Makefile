@@ -14,11 +14,12 @@ SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick wheel check-wheel clean distclean
+.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
+        bench-prediction wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
@@ -62,6 +63,14 @@ bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in b
 bench-quick: $(VENV)/.bench ## the same with few instances, into build/bench-quick: to see that all works
 	@$(PY) -m bench.link_report --quick --out build/bench-quick
 	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+
+bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed rounds: bench/results (some 20 minutes, idle machine)
+	@$(PY) -m bench.ranking.scale --out bench/results
+	@$(PY) -m bench.ranking.threading_peers --out bench/results
+	@$(PY) -m bench.ranking.replay_report --out bench/results
+
+bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)
+	@$(PY) -m bench.ranking.prediction --out bench/results
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
 	@mkdir -p build
