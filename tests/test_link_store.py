@@ -19,7 +19,7 @@ from cassini_core.deadline import Deadline
 from cassini_core.link_catalog import LinkCatalog
 from cassini_core.link_pool import Budget, solve_problems
 from cassini_core.link_store import KeptAnswers, LinkStore
-from cassini_core.node_limits import AUTO, link_limit
+from cassini_core.node_limits import AUTO, LINK_NODES, link_limit
 from cassini_core.prepared_link import PreparedLink
 
 
@@ -156,6 +156,6 @@ def test_other_links_ask_another_question(one: LinkCase, other: LinkCase) -> Non
 def test_a_few_links_more_or_fewer_mostly_leave_the_limit_as_it_is() -> None:
     limits = [link_limit(AUTO, n) for n in range(1, 5000)]
     assert limits == sorted(limits, key=lambda limit: -(limit or 0))
-    assert all(0.8 * min(50_000, 1_000_000 // n) <= (limit or 0) <= 50_000 for n, limit in enumerate(limits, 1))
+    assert all(0.8 * min(50_000, LINK_NODES // n) <= (limit or 0) <= 50_000 for n, limit in enumerate(limits, 1))
     assert len(set(limits)) < 35
-    assert link_limit(AUTO, 1036) == link_limit(AUTO, 1089)
+    assert link_limit(AUTO, 970) == link_limit(AUTO, 1030)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import networkx as nx  # type: ignore[import-untyped]
+if TYPE_CHECKING:  # loaded where a graph is built: most of what is large needs none
+    import networkx as nx  # type: ignore[import-untyped]
+
 
 __all__ = [
     "JOB",
@@ -29,7 +31,7 @@ __all__ = [
     "surely_has_loop",
 ]
 
-AffinityGraph: TypeAlias = nx.Graph
+AffinityGraph: TypeAlias = "nx.Graph"
 Node: TypeAlias = tuple[int, str]
 
 JOB = 0
@@ -90,6 +92,8 @@ def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]], jobs: Iterable[
     -----
     O(jobs + links + edges).
     """
+    import networkx as nx
+
     graph: AffinityGraph = nx.Graph()
     graph.add_nodes_from((job_node(job) for job in jobs), bipartite=JOB)
     for link, shifts in time_shifts.items():
@@ -103,6 +107,8 @@ def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]], jobs: Iterable[
 def components(graph: AffinityGraph) -> list[Component]:
     """Connected components, in the order of their smallest job ids; O(nodes log nodes + edges)."""
     found = []
+    import networkx as nx
+
     for nodes in nx.connected_components(graph):
         ordered = sorted(nodes)
         found.append(
@@ -121,6 +127,8 @@ def has_loop(graph: AffinityGraph) -> bool:
     if n_nodes == 0:
         return False
     # A graph is a forest exactly if every edge joins two parts that nothing else joins.
+    import networkx as nx
+
     n_components: int = nx.number_connected_components(graph)
     return n_edges > n_nodes - n_components
 
@@ -156,6 +164,8 @@ def blocks(graph: AffinityGraph) -> list[Block]:
     blocks which meet in a link are one. O(nodes log nodes + edges).
     """
     # Graph blocks meet in cut nodes only. Joining those that meet in a link leaves jobs as the only cut nodes.
+    import networkx as nx
+
     pieces: nx.utils.UnionFind = nx.utils.UnionFind(
         node for node, side in graph.nodes(data="bipartite") if side == LINK
     )

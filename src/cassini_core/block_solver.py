@@ -57,7 +57,7 @@ class BlockSolver:
         *,
         start: Mapping[str, int] | None = None,
         centred: bool = True,
-        effort: int = 1,
+        node_limit: int | None = None,
         deadline: Deadline | None = None,
     ) -> SolvedBlock:
         """Best shifts for the links of one block together.
@@ -72,8 +72,8 @@ class BlockSolver:
             links' own shifts, where all have an answer.
         centred : bool
             Move single jobs to where slack grows and no score is lost.
-        effort : int
-            Multiplies the block's node limit.
+        node_limit : int, optional
+            Instead of the budget's for each block.
         deadline : Deadline, optional
             Instead of the ranking's.
 
@@ -82,7 +82,7 @@ class BlockSolver:
         KernelError
             Memory, or a defect.
         """
-        jobs, limit = sorted({job for link in links for job in link.jobs}), self._budget.block_node_limit
+        jobs = sorted({job for link in links for job in link.jobs})
         place = {job: k for k, job in enumerate(jobs)}
         answers = [self._solved[link.problem.index] for link in links]
         found = self._links.prepared().solve_block(
@@ -95,7 +95,7 @@ class BlockSolver:
             start=None if start is None else np.array([start.get(job, 0) for job in jobs], dtype=np.int64),
             centred=centred,
             options=self._links.options,
-            node_limit=None if limit is None else limit * effort,
+            node_limit=self._budget.block_node_limit if node_limit is None else node_limit,
             deadline_ns=(deadline or self._links.deadline).remaining_ns(),
             cancel=self._links.cancel,
         )

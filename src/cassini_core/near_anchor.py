@@ -22,14 +22,15 @@ __all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
 LARGE_LINKS = 64
 """With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
 
-ANCHOR_EFFORT = 200
-"""The common placement is searched with so many times the nodes of each candidate: they all begin there."""
+ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
+"""The common placement is searched with so many times the nodes of each candidate, but no more than so many: they all
+begin there."""
 
 ANCHOR_SHARE = 0.4
 """Of what is left of a deadline."""
 
-IMPROVED_EFFORT = 20
-"""So many times the nodes of each candidate are worth the best ones."""
+IMPROVED_EFFORT, IMPROVED_NODES = 20, 10_000
+"""The same for each of the best ones."""
 
 _Int64 = npt.NDArray[np.int64]
 
@@ -68,7 +69,8 @@ class NearAnchor:
         self._context = context
         flat, kernel_links = context.flat, context.kernel_links
         time_for_it = kernel_links.deadline.part(ANCHOR_SHARE)
-        found = context.blocks.solve(common, centred=False, effort=ANCHOR_EFFORT, deadline=time_for_it)
+        nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
+        found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
         shift = flat.shifts(found.shift)
         links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
         places, _ = flat.places(links)
@@ -126,5 +128,11 @@ class NearAnchor:
             Memory, or a defect.
         """
         context, placement = self._context, answer.placement
-        found = context.blocks.solve(placement.shared, start=answer.shift, effort=IMPROVED_EFFORT)
+        nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
+        found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
         return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
+
+
+def _more(limit: int | None, times: int, most: int) -> int | None:
+    """Nodes for a search on which more depends than on one candidate."""
+    return None if limit is None else max(limit, min(times * limit, most))

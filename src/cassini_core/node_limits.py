@@ -16,15 +16,15 @@ __all__ = ["AUTO", "NodeLimit", "block_limit", "link_limit"]
 AUTO: Final = "auto"
 NodeLimit = int | Literal["auto"] | None
 
-LINK_NODES = 1_000_000
-"""Of all links together; a node is about a microsecond."""
+LINK_NODES = 400_000
+"""Of all links together; a node takes some microseconds."""
 
 LEAST_LINK_NODES = 300
 """Of a link of up to four jobs. A link of more gets fewer, by the cube of their number: each node costs more there, and
 so few move its bound little (of five jobs by 0.0003 from 100 to 300 nodes, of four by 0.005).
 """
 
-BLOCK_NODES = 200_000
+BLOCK_NODES = 100_000
 """Of all candidates' blocks together."""
 
 LEAST_BLOCK_NODES, MOST_BLOCK_NODES = 500, 20_000
