@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from hypothesis import strategies as st
 from strategies import capacities, job_lists
 
@@ -110,6 +113,40 @@ def rescored(problem: Problem, ranking: Mapping[str, Any], candidate: Mapping[st
         link: _reference.score([paced[job] for job in members], capacity[link], candidate["shifts_ms"], 0.5, members)
         for link, members in shared_links(problem, asked).items()
     }
+
+
+def scores_on_grid(problem: Problem, candidate: Candidate) -> dict[str, npt.NDArray[np.float64]]:
+    """Score of each shared link at every combination of whole-ms shifts, all but one job's at 0; by the reference."""
+    on_link = shared_links(problem, candidate)
+    jobs = {job.id: job for job in problem.jobs}
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    sharing = sorted({job for members in on_link.values() for job in members})
+    grids = [range(1), *(range(round(jobs[job].iteration_ms)) for job in sharing[1:])]
+    shifts = np.array(list(itertools.product(*grids)), dtype=np.int64) * 1_000_000
+    scores = {}
+    for link, members in on_link.items():
+        kbps = round(capacity[link] * 1e6)
+        waves = _reference.waves_from_jobs([jobs[job] for job in members], members)
+        columns = [sharing.index(job) for job in members]
+        excess = _reference.mean_excess_many(waves, kbps, shifts[:, columns])
+        scores[link] = 1.0 - np.array([float(value) for value in excess]) / kbps
+    return scores
+
+
+def best_mean(problem: Problem, candidate: Candidate) -> float:
+    """The best mean score over the shared links that whole-ms shifts reach."""
+    scores = scores_on_grid(problem, candidate)
+    return float(np.mean(list(scores.values()), axis=0).max()) if scores else 1.0
+
+
+def best_per_job(problem: Problem, candidate: Candidate) -> float:
+    """The best mean over placed jobs of the job's worst link that whole-ms shifts reach."""
+    scores, on_link = scores_on_grid(problem, candidate), shared_links(problem, candidate)
+    if not scores:
+        return 1.0
+    jobs = candidate.routes
+    worst = [np.min([scores[link] for link in scores if job in on_link[link]] or [1.0], axis=0) for job in jobs]
+    return float((sum(worst) / len(jobs)).max())
 
 
 def mean(scores: Mapping[str, float]) -> float:

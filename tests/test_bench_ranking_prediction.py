@@ -130,7 +130,7 @@ def test_candidates_given_up_count_with_their_bounds_and_start_at_random() -> No
     found = run_trial(SMALL, "", replace(QUICK, loops="discard", random_starts=1))
     assert set(found.status) == {"discarded"}
     problem = generate(SMALL)
-    ranking = rank(problem, loops="discard", node_limit=QUICK.node_limit, period_tolerance=0.0)
+    ranking = rank(problem, loops="discard", aggregate="mean", node_limit=QUICK.node_limit, period_tolerance=0.0)
     bounds = {one.id: one.upper_bound for one in ranking.candidates}
     assert found.predicted["mean"] == pytest.approx([bounds[candidate.id] for candidate in problem.candidates])
     for way in trial.ways(QUICK):

@@ -26,7 +26,7 @@ def ranked(
     slack_ms: float = 5.0,
     free: Sequence[str] = (),
 ) -> RankedCandidate:
-    """A candidate whose links have these scores; None: not solved."""
+    """A candidate whose links have these scores, and their mean; None: not solved."""
     links = [LinkScore(f"{name}-l{at}", one, 1.0) for at, one in enumerate(scores or ())]
     mean = None if scores is None else (sum(scores) / len(scores) if scores else 1.0)
     bound = bound if bound is not None else (1.0 if mean is None else mean)
@@ -150,7 +150,12 @@ def test_only_one_solved() -> None:
 
 @pytest.mark.parametrize(
     ("aggregate", "words"),
-    [("min", "its worst shared link"), ("p10", "p10 over its shared links"), ("per_job", "mean over jobs")],
+    [
+        ("per_job", "(mean over all placed jobs of each job's worst link)"),
+        ("mean", "(mean over its shared links)"),
+        ("min", "(its worst shared link)"),
+        ("p10", "(p10 over its shared links)"),
+    ],
 )
 def test_the_sentence_says_which_score(aggregate: str, words: str) -> None:
     assert words in conclusion(ranked("x", [0.9]), ranked("y", [0.8]), aggregate=aggregate)
@@ -181,7 +186,7 @@ def rankings(draw: st.DrawFn) -> Ranking:
 @given(rankings())
 def test_the_sentence_says_what_the_ranking_says(ranking: Ranking) -> None:
     problem = problem_of(*sorted(one.id for one in ranking.candidates))
-    text = conclude_ranking(ranking, problem)
+    text = conclude_ranking(ranking, problem, "mean")
     assert text.isprintable()
     assert text.endswith(".")
     best = ranking.best

@@ -18,7 +18,7 @@ from cassini_core.ranking import rank
     [
         ("loops", "other", "loops: expected 'joint' or 'merge' or 'discard', got 'other'"),
         ("loops", None, "loops: expected"),
-        ("aggregate", "median", "aggregate: expected 'mean', 'min', 'per_job' or a percentile"),
+        ("aggregate", "median", "aggregate: expected 'per_job', 'mean', 'min' or a percentile"),
         ("aggregate", "p101", "aggregate: expected"),
         ("aggregate", "p-1", "aggregate: expected"),
         ("aggregate", "p", "aggregate: expected"),

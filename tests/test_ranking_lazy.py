@@ -37,10 +37,10 @@ def looked_at(ranking: Ranking) -> int:
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(17, 60))
-def test_the_first_k_are_those_of_an_exhaustive_ranking(seed: int, top: int, n_candidates: int) -> None:
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(17, 60), st.sampled_from(["per_job", "mean"]))
+def test_the_first_k_are_those_of_an_exhaustive_ranking(seed: int, top: int, n_candidates: int, aggregate: str) -> None:
     problem = round_of(seed, n_candidates)
-    lazy, full = rank(problem, top=top), rank(problem, exhaustive=True)
+    lazy, full = rank(problem, top=top, aggregate=aggregate), rank(problem, exhaustive=True, aggregate=aggregate)
     assert all(one.score is not None for one in full.candidates)
     for ours, theirs in itertools.islice(zip(lazy.candidates, full.candidates, strict=True), top):
         assert ours.score == pytest.approx(theirs.score, abs=2e-9)

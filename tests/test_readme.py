@@ -45,3 +45,19 @@ def test_links_lead_somewhere() -> None:
     for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), target
+
+
+def test_the_study_shown_is_the_study_made() -> None:
+    """Every number of the table stands in the report of the study, in its row of the way the README names."""
+
+    def rows(text: str) -> dict[str, list[str]]:
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+        return {first: rest for first, *rest in cells}
+
+    report = (ROOT / "bench/results/ranking-prediction.md").read_text(encoding="utf-8")
+    made = rows(report.split("## Run with shifts, paced +1.0%")[1].partition("\n## ")[0])
+    shown = rows(README.split("### Why not the mean over links")[1].partition("\n## ")[0])
+    assert {"per_job", "mean", "min", "p10"} < shown.keys()
+    for score in shown.keys() - {"score", "---"}:
+        spearman, _kendall, _over_mean, *regret = made[score]
+        assert shown[score] == [spearman, *regret]

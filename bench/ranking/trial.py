@@ -130,6 +130,7 @@ def _ranked(
     answer = rank(
         problem,
         exhaustive=True,
+        aggregate="mean",  # decides which large candidates are searched once more; links' scores are aggregated here
         loops=options.loops,
         node_limit=options.node_limit,
         period_tolerance=period_tolerance,
@@ -140,7 +141,14 @@ def _ranked(
     for candidate in problem.candidates:
         if found[candidate.id].status == "bound_only":
             alone = Problem(paced, problem.links, [candidate])
-            ranking = rank(alone, loops=options.loops, node_limit=options.node_limit, period_tolerance=0.0, threads=1)
+            ranking = rank(
+                alone,
+                aggregate="mean",
+                loops=options.loops,
+                node_limit=options.node_limit,
+                period_tolerance=0.0,
+                threads=1,
+            )
             found[candidate.id] = ranking.candidates[0]
     return [found[candidate.id] for candidate in problem.candidates], answer.paces_ms
 

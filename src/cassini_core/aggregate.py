@@ -16,9 +16,12 @@ import numpy.typing as npt
 
 from .errors import InputError, shown
 
-__all__ = ["Aggregate", "Crossings", "aggregate_named", "mean"]
+__all__ = ["DEFAULT_AGGREGATE", "Aggregate", "Crossings", "aggregate_named", "mean"]
 
 _Float64 = npt.NDArray[np.float64]
+
+DEFAULT_AGGREGATE = "per_job"
+"""Of the aggregates the one that predicts slowdown best (bench/results/ranking-prediction.md)."""
 
 
 class Crossings(NamedTuple):
@@ -58,9 +61,9 @@ def aggregate_named(name: Any) -> Aggregate:
     Parameters
     ----------
     name : str
-        ``"mean"`` over the physical shared links (the paper's), ``"min"`` over them, a percentile of them such as
-        ``"p10"`` (linear interpolation, NumPy's default), or ``"per_job"``: the mean over all placed jobs of the score
-        of the job's worst link, 1 for a job that shares none.
+        ``"per_job"``: the mean over all placed jobs of the score of the job's worst shared link, 1 for a job that
+        shares none; ``"mean"`` over the physical shared links (the paper's), ``"min"`` over them, or a percentile of
+        them such as ``"p10"`` (linear interpolation, NumPy's default).
 
     Returns
     -------
@@ -72,14 +75,14 @@ def aggregate_named(name: Any) -> Aggregate:
     InputError
         Another name.
     """
-    named: dict[str, Aggregate] = {"mean": mean, "min": _minimum, "per_job": _per_job}
+    named: dict[str, Aggregate] = {"per_job": _per_job, "mean": mean, "min": _minimum}
     if isinstance(name, str):
         if name in named:
             return named[name]
         match = _PERCENTILE.fullmatch(name)
         if match is not None and float(match[1]) <= 100:
             return _percentile(float(match[1]))
-    raise InputError(f"aggregate: expected 'mean', 'min', 'per_job' or a percentile 'p0' to 'p100', got {shown(name)}")
+    raise InputError(f"aggregate: expected 'per_job', 'mean', 'min' or a percentile 'p0' to 'p100', got {shown(name)}")
 
 
 def mean(scores: _Float64, crossings: Callable[[], Crossings]) -> float:

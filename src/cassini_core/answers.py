@@ -102,11 +102,14 @@ class RankedCandidate:
     Attributes
     ----------
     score : float or None
-        Mean (or other aggregate) over shared links of the score achieved at ``shifts_ms``, recomputed.
+        From the scores that the shared links achieve at ``shifts_ms``, recomputed: by default the mean over all placed
+        jobs of the score of the job's worst shared link, 1 for a job that shares none; else the aggregate asked for.
+        1 without a shared link; None where no shifts were found.
     upper_bound : float
-        Certified: no shifts of this placement score more.
+        Certified: no shifts of this placement score more. The same aggregate of the links' upper bounds; for
+        ``"mean"`` less where a joint search proved that.
     optimal : bool
-        ``score >= upper_bound - 1e-9``, or the search was exhausted.
+        ``score >= upper_bound - 1e-9``: no shifts of this placement score more, proven.
     status : str
         ``alone``, ``tree``, ``consistent``, ``joint``, ``discarded`` or ``bound_only``.
     shifts_ms, slack_ms : mapping of str to float
@@ -116,7 +119,7 @@ class RankedCandidate:
     free_jobs : tuple of str
         Jobs whose shift matters on none of their links.
     worst_link : str or None
-        Id of the shared link with the lowest score.
+        Id of the shared link with the lowest score; of equals the first id.
     total_excess_gbps : float or None
         Sum over shared links of mean excess, Gbit/s.
     """

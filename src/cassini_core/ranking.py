@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
+from .aggregate import DEFAULT_AGGREGATE
 from .candidate_answers import answer_candidates
 from .deadline import Deadline, DeadlinePassed
 from .flat_links import FlatLinks
@@ -40,7 +41,7 @@ def rank(
     problem: Problem,
     *,
     loops: str = "joint",
-    aggregate: str = "mean",
+    aggregate: str = DEFAULT_AGGREGATE,
     top: int = 1,
     exhaustive: bool = False,
     period_tolerance: float = 0.01,
@@ -65,9 +66,12 @@ def rank(
         then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
         candidate that is given up keeps its bounds and sorts last.
     aggregate : str
-        How the scores of a candidate's shared links become its score: ``"mean"`` (the paper's), ``"min"``, a
-        percentile such as ``"p10"``, or ``"per_job"``, the mean over all placed jobs of the job's worst link.
-        Time-shifts are the same for all.
+        How the scores of a candidate's shared links become its score. ``"per_job"``: the mean over all placed jobs of
+        the score of the job's worst shared link, 1 for a job that shares none; of all aggregates it predicts slowdown
+        best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the paper's. Others are
+        ``"min"`` and percentiles such as ``"p10"``. Whichever is asked for, time-shifts are searched that maximise the
+        mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless the aggregate
+        is ``"mean"``: then what a joint search proved of the mean counts too.
     top : int
         With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
         each time, until so many score at least as much as any other can. The others are ``bound_only``.
@@ -114,9 +118,9 @@ def rank(
 
     Notes
     -----
-    Paper, Algorithm 2 and section 4.2. Each distinct link problem is solved once, whatever the number of links and
-    candidates that pose it; its cost is that of :func:`cassini_core.solve_link`. Releases the GIL while solving; can
-    be interrupted.
+    Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem
+    is solved once, whatever the number of links and candidates that pose it; its cost is that of
+    :func:`cassini_core.solve_link`. Releases the GIL while solving; can be interrupted.
     """
     options = checked_options(
         problem,

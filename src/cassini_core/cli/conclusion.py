@@ -31,7 +31,7 @@ def magnitude_text(value: float) -> str:
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
 
 
-def conclude_ranking(ranking: Ranking, problem: Problem, aggregate: str = "mean") -> str:
+def conclude_ranking(ranking: Ranking, problem: Problem, aggregate: str) -> str:
     """Why the best candidate wins: its worst link, the difference to the runner-up, and the proof."""
     if not ranking.candidates:
         return "There are no candidates to rank."
@@ -147,9 +147,9 @@ def _proof(ranking: Ranking, best: RankedCandidate, others: Sequence[RankedCandi
 
 def _meaning(aggregate: str) -> str:
     words = {
+        "per_job": "mean over all placed jobs of each job's worst link",
         "mean": "mean over its shared links",
         "min": "its worst shared link",
-        "per_job": "mean over jobs of the job's worst link",
     }
     return words.get(aggregate, f"{one_line(aggregate)} over its shared links")
 

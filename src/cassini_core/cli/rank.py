@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from ..aggregate import DEFAULT_AGGREGATE
 from ..node_limits import AUTO
 from ..prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
@@ -40,7 +41,7 @@ def rank(
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
     loops: Literal["joint", "merge", "discard"] = "joint",
-    aggregate: AggregateName = "mean",
+    aggregate: AggregateName = DEFAULT_AGGREGATE,
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,
     deadline_s: DeadlineS = None,
@@ -68,7 +69,8 @@ def rank(
         keep it only if no loop is left (or costs anything) once links that pose the same problem are merged, or
         discard it as the paper does.
     aggregate
-        How link scores become a candidate's score: mean, min, a percentile such as p10, or per_job.
+        How link scores become a candidate's score: per_job, the mean over all placed jobs of each job's worst
+        link; mean over the shared links, as in the paper; min; or a percentile such as p10.
     period_tolerance
         By what fraction an iteration time may be lengthened so that jobs get a common period; 0 changes none.
     threads
