@@ -1,7 +1,7 @@
 """What a ranker saves: replayed rounds are ranked by ``rank`` and by one ``Ranker``, in turns, and must agree.
 
 ``python -m bench.ranking.replay_report [--quick] [--out FOLDER]`` writes ``ranking-replay.md``, its figures as JSON,
-and a plot. A full run takes some four minutes on two cores.
+and a plot. A full run takes some six minutes of processor time, four on two cores with nothing else to do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Kept:
 
     @classmethod
     def of(cls, kept: KeptAnswers[Any]) -> Kept:
-        """Adds up every object."""
+        """Adds up every object, what several answers share once for each: rather too much than too little."""
         found = kept._answers
         each = (sys.getsizeof(part) for question, answer in found.items() for part in (question, answer, *answer))
         return cls(len(found), sys.getsizeof(found) + sum(each))

@@ -44,7 +44,8 @@ class Ranker:
     ----------
     max_links : int
         Answers of link problems that are kept at most, and as many scores; those that no ranking asked for longest go
-        first. A link of three jobs with three phases each takes some 1.1 kB, and each phase 24 bytes twice.
+        first. An answer of three jobs takes up to 1 kB and a score 0.5 kB, of which each phase takes 24 bytes: by default
+        some 150 MB when full.
 
     Raises
     ------
@@ -67,8 +68,9 @@ class Ranker:
 
         Notes
         -----
-        An answer that took fewer search nodes than the limit then serves whatever the limit is, if that is higher than
-        the nodes it took; one that was cut short serves for the same limit. What a deadline may have cut is not kept.
+        An answer that took fewer search nodes than it might serves for every limit above what it took; one that was
+        cut short serves for its limit alone. With a deadline, what comes back in the last 50 ms of the time that
+        links have may have been cut by it and is not kept.
         """
         given = checked_options(problem, **{**_DEFAULTS, **options})
         return ranking._rank(problem, given, Deadline(given.deadline_s), self._store)
