@@ -11,7 +11,18 @@ import placements
 import pytest
 from test_ranking_lazy import round_of
 
-from cassini_core import Candidate, Job, Link, Phase, Problem, RankedCandidate, candidate_answers, near_anchor, rank
+from cassini_core import (
+    Candidate,
+    InputError,
+    Job,
+    Link,
+    Phase,
+    Problem,
+    RankedCandidate,
+    candidate_answers,
+    near_anchor,
+    rank,
+)
 from cassini_core.block_solver import BlockSolver
 from cassini_core.near_anchor import LARGE_LINKS
 from cassini_core.node_limits import AUTO, block_limit, link_limit
@@ -143,6 +154,27 @@ def test_no_search_is_made_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch
     rank(round_of(3, 6), threads=1)
     assert searched
     assert threading.current_thread() not in searched
+
+
+@pytest.mark.parametrize("options", [{"deadline_s": 1e300}, {"deadline_s": 1e11}, {"block_node_limit": 2**63 - 1}])
+def test_the_largest_limits_are_no_limits(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    problem = round_of(3, 3)
+    for large_links in (1, LARGE_LINKS):
+        monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+        assert ranking_to_json(rank(problem, **options)) == ranking_to_json(rank(problem, block_node_limit=10**6))
+
+
+@pytest.mark.parametrize("period_tolerance", [0.0, 0.01])
+@pytest.mark.parametrize("large_links", [1, LARGE_LINKS])
+def test_a_link_of_too_many_jobs_is_named(
+    monkeypatch: pytest.MonkeyPatch, period_tolerance: float, large_links: int
+) -> None:
+    monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+    jobs = [Job(f"j{k}", 100.0 + k / 1e6, [Phase(0, 10, 1)]) for k in range(1025)]
+    routes = {job.id: ["x", "y"] for job in jobs}
+    problem = Problem(jobs, [Link("x", 50), Link("y", 50)], [Candidate(name, routes) for name in "ab"])
+    with pytest.raises(InputError, match="link 'x': expected at most 1024 jobs, got 1025"):
+        rank(problem, period_tolerance=period_tolerance)
 
 
 def test_limits_are_shared_and_what_is_asked_for_is_kept() -> None:

@@ -18,6 +18,8 @@ __all__ = ["BlockSolver", "SolvedBlock"]
 
 _Int64 = npt.NDArray[np.int64]
 
+_MOST_NODES = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class SolvedBlock:
@@ -95,7 +97,7 @@ class BlockSolver:
             start=None if start is None else np.array([start.get(job, 0) for job in jobs], dtype=np.int64),
             centred=centred,
             options=self._links.options,
-            node_limit=None if limit is None else limit * effort,
+            node_limit=None if limit is None else min(limit * effort, _MOST_NODES),
             deadline_ns=(deadline or self._links.deadline).remaining_ns(),
             cancel=self._links.cancel,
         )
