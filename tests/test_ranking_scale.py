@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 import random
+import threading
+from typing import Any
 
 import placements
 import pytest
+from test_ranking_lazy import round_of
 
-from cassini_core import Candidate, Job, Link, Phase, Problem, rank
+from cassini_core import (
+    Candidate,
+    InputError,
+    Job,
+    Link,
+    Phase,
+    Problem,
+    RankedCandidate,
+    candidate_answers,
+    near_anchor,
+    rank,
+)
+from cassini_core.block_solver import BlockSolver
 from cassini_core.near_anchor import LARGE_LINKS
 from cassini_core.node_limits import AUTO, block_limit, link_limit
 from cassini_core.problem_file import ranking_to_json
@@ -74,6 +89,17 @@ def test_threads_order_and_time_of_day_change_nothing(problem: Problem) -> None:
     assert ranking_to_json(rank(mixed, **LIMITS)) == first
 
 
+def test_of_many_equal_candidates_their_order_does_not_choose_those_searched_once_more(problem: Problem) -> None:
+    current, other = problem.candidates[:2]
+    equal = [Candidate(f"c{k:02}", other.routes) for k in range(12)]
+
+    def answers(candidates: list[Candidate]) -> dict[str, RankedCandidate]:
+        asked = Problem(problem.jobs, problem.links, tuple(candidates))
+        return {one.id: one for one in rank(asked, exhaustive=True, **LIMITS).candidates}
+
+    assert answers([*equal, current]) == answers([current, *reversed(equal)])
+
+
 def test_from_the_common_placement_a_candidate_reaches_no_less_than_alone(problem: Problem) -> None:
     # Alone it is taken apart and searched from its links' own shifts, with as many nodes; for the mean over links.
     together = {one.id: one.score for one in rank(problem, aggregate="mean", **LIMITS).candidates}
@@ -90,6 +116,71 @@ def test_a_deadline_leaves_the_best_an_answer(problem: Problem) -> None:
     ranking = rank(problem, deadline_s=0.0, **LIMITS)
     assert {one.status for one in ranking.candidates} <= {"joint", "bound_only"}
     assert all(one.score is None or one.score <= one.upper_bound + 1e-9 for one in ranking.candidates)
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "min", "p10", "per_job"])
+@pytest.mark.parametrize("seed", [13, 14, 15, 25, 26, 30])
+def test_to_be_searched_once_more_costs_neither_score_nor_proof(
+    monkeypatch: pytest.MonkeyPatch, seed: int, aggregate: str
+) -> None:
+    """Whichever aggregate counts: candidates that were not looked at were promised that they cannot win."""
+    monkeypatch.setattr(near_anchor, "LARGE_LINKS", 1)
+    problem = round_of(seed, 6)
+    for nodes in (5, 100):
+        asked: dict[str, Any] = {"aggregate": aggregate, "exhaustive": True, "block_node_limit": nodes}
+        more = {one.id: one for one in rank(problem, **asked).candidates}
+        with monkeypatch.context() as once:
+            once.setattr(candidate_answers, "IMPROVED", 0)
+            less = rank(problem, **asked).candidates
+        for one in less:
+            score = more[one.id].score
+            assert one.score is not None
+            assert score is not None
+            assert score >= one.score - 1e-9
+            assert more[one.id].upper_bound <= one.upper_bound + 1e-12
+            assert more[one.id].optimal >= one.optimal
+
+
+@pytest.mark.parametrize("large_links", [1, LARGE_LINKS])
+def test_no_search_is_made_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch, large_links: int) -> None:
+    """It could not be interrupted: Ctrl-C is delivered to the main thread, between calls."""
+    searched: list[threading.Thread] = []
+    solve, beside = BlockSolver.solve, near_anchor.NearAnchor.answer
+
+    def noted(search: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            searched.append(threading.current_thread())
+            return search(*args, **options)
+
+        return call
+
+    monkeypatch.setattr(BlockSolver, "solve", noted(solve))
+    monkeypatch.setattr(near_anchor.NearAnchor, "answer", noted(beside))
+    monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+    rank(round_of(3, 6), threads=1)
+    assert searched
+    assert threading.current_thread() not in searched
+
+
+@pytest.mark.parametrize("options", [{"deadline_s": 1e300}, {"deadline_s": 1e11}, {"block_node_limit": 2**63 - 1}])
+def test_the_largest_limits_are_no_limits(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    problem = round_of(3, 3)
+    for large_links in (1, LARGE_LINKS):
+        monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+        assert ranking_to_json(rank(problem, **options)) == ranking_to_json(rank(problem, block_node_limit=10**6))
+
+
+@pytest.mark.parametrize("period_tolerance", [0.0, 0.01])
+@pytest.mark.parametrize("large_links", [1, LARGE_LINKS])
+def test_a_link_of_too_many_jobs_is_named(
+    monkeypatch: pytest.MonkeyPatch, period_tolerance: float, large_links: int
+) -> None:
+    monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+    jobs = [Job(f"j{k}", 100.0 + k / 1e6, [Phase(0, 10, 1)]) for k in range(1025)]
+    routes = {job.id: ["x", "y"] for job in jobs}
+    problem = Problem(jobs, [Link("x", 50), Link("y", 50)], [Candidate(name, routes) for name in "ab"])
+    with pytest.raises(InputError, match="link 'x': expected at most 1024 jobs, got 1025"):
+        rank(problem, period_tolerance=period_tolerance)
 
 
 def test_limits_are_shared_and_what_is_asked_for_is_kept() -> None:

@@ -19,6 +19,7 @@ from placements import PAIR, mixed_scores, problem_of, up
 
 from cassini_core import Candidate, Job, Link, Phase, Problem
 from cassini_core.link_pool import Deadline
+from cassini_core.pacing import pace_problem
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking import rank
 
@@ -225,6 +226,24 @@ def test_noisy_families_that_share_links_are_all_paced() -> None:
     paces = rank(Problem(tuple(jobs), tuple(links), (Candidate("c", routes),))).paces_ms
     assert len(set(paces.values())) <= 12
     assert sum(paces[job.id] > job.iteration_ms for job in jobs) >= 30
+
+
+def test_harmonising_looks_at_the_clock_before_the_first_link_is_scored() -> None:
+    """Sorting the links of a thousand jobs and candidates takes tenths of a second."""
+
+    class Stop(Exception):
+        pass
+
+    def stop() -> None:
+        raise Stop
+
+    jobs = [Job("b", 254.7, [Phase(200, 100, 50)]), Job("a", 255.2, [Phase(0, 100, 50)])]
+    with pytest.raises(Stop):
+        pace_problem(problem_of(jobs, {"x": 50}, c={"a": ["x"], "b": ["x"]}), 0.01, _never, _never, go_on=stop)
+
+
+def _never(*link: object) -> float:
+    raise AssertionError(link)
 
 
 def test_a_deadline_leaves_the_links_their_part() -> None:

@@ -10,6 +10,7 @@ from .candidate_pool import Answering, answer_places
 from .deadline import Deadline
 from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
+from .link_pool import canceling_pool
 from .near_anchor import NearAnchor
 from .rank_options import RankOptions
 from .ranked_entries import Entry, bucket, entry_of, unread_entry
@@ -54,7 +55,7 @@ def answer_candidates(
     places, jointly = range(len(placements)), options.strategy is solve_jointly
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
     late = _late_entries(placements, entry, context, deadline)
-    near = NearAnchor(context, common) if any(large) and not deadline.passed() else None
+    near = _near_anchor(context, common) if any(large) and not deadline.passed() else None
 
     def answer(place: int) -> Entry:
         if not large[place]:
@@ -82,15 +83,32 @@ def answer_candidates(
     )
     if near is not None:
         scored = {place: one.score for place, one in found.items() if large[place] and one.score is not None}
-        best = sorted(scored, key=lambda place: (-scored[place], place))[:IMPROVED]
+        # Of equals by id: the order of candidates decides nothing.
+        best = sorted(scored, key=lambda place: (-scored[place], placements[place].id))[:IMPROVED]
         improving = replace(
             answering,
-            # The search lowers the mean excess: another aggregate may have liked the first answer better.
-            answer=lambda place: min(entry(place, near.improved(found[place].answer)), found[place], key=Entry.key),
+            answer=lambda place: _better(found[place], near.improved(found[place].answer), entry),
             late=lambda place: found[place],
         )
         found |= run(best, improving, top=None, progress=lambda more: None)
     return [found[place] for place in places]
+
+
+def _near_anchor(context: Round, common: Sequence[SharedLink]) -> NearAnchor:
+    """Made in a thread, so that the calling one can be interrupted: the search of the common placement is long."""
+    with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
+        return pool.submit(NearAnchor, context, common).result()
+
+
+def _better(before: Entry, after: PlacementAnswer, entry: Callable[[int, PlacementAnswer], Entry]) -> Entry:
+    """The better answer of one placement, with what is proven by either.
+
+    The search looks at the mean: by another aggregate, or by slack, the shifts before may be the better ones.
+    """
+    answers = (after, before.answer)
+    bounds = [one.mean_bound for one in answers if one.mean_bound is not None]
+    both = [entry(before.place, replace(one, mean_bound=min(bounds, default=None))) for one in answers]
+    return min(both, key=Entry.key)
 
 
 def _late_entries(

@@ -7,6 +7,10 @@ import time
 __all__ = ["Deadline", "DeadlinePassed"]
 
 
+_LONGEST_S = 3e8
+"""Ten years stand for any longer time: nanoseconds must fit in 64 bits."""
+
+
 class DeadlinePassed(Exception):
     """Raised inside the package only: what is under way is given up."""
 
@@ -15,7 +19,7 @@ class Deadline:
     """A point in time, or none: ``seconds`` from now on the monotonic clock."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._end = None if seconds is None else time.monotonic() + min(seconds, _LONGEST_S)
 
     def remaining_s(self) -> float | None:
         """Seconds left, at least 0; None without a deadline."""

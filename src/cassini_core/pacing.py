@@ -104,7 +104,7 @@ def paced_problem(
         return answer.score_lower
 
     try:
-        return pace_problem(problem, tolerance, link_score, link_score, routes=routes)
+        return pace_problem(problem, tolerance, link_score, link_score, routes=routes, go_on=deadline.check)
     except DeadlinePassed:
         return None
 
@@ -116,18 +116,22 @@ def pace_problem(
     careful_score: CarefulLinkScore | None = None,
     *,
     routes: RouteTable | None = None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
 
-    ``routes`` is the table of its candidates, if it was made already.
+    ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; what it raises
+    ends the search.
     """
     if tolerance == 0:
         return problem
+    go_on()
     capacity = {link.id: link.capacity_gbps for link in problem.links}
     routes = RouteTable(problem.candidates) if routes is None else routes
     gbps = [capacity[link] for link in routes.links]
     loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
-    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score)
+    go_on()
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on=go_on)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -204,6 +208,7 @@ def _paces(
     link_score: LinkScore | None,
     careful_score: CarefulLinkScore | None,
     max_bases: int | None = None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
@@ -213,9 +218,10 @@ def _paces(
     by_id = {job.id: job for job in jobs}
     if link_score is None and careful_score is None:
         careful_score = _reached
-    components = _components(by_id, members, loads)
+    components = _components(by_id, members, loads, go_on)
     n_links = sum(map(len, components))
     for component in components:
+        go_on()
         work = max(1_000, MAX_WORK * len(component) // n_links)
         judge = _LinkMean(by_id, members, component, link_score or _reached, work)
         careful = judge.careful(careful_score) if careful_score else None
@@ -325,7 +331,10 @@ def _turns(periods: Sequence[int]) -> int:
 
 
 def _components(
-    by_id: Mapping[str, Job], members: Sequence[tuple[str, float]], loads: Iterable[_Load]
+    by_id: Mapping[str, Job],
+    members: Sequence[tuple[str, float]],
+    loads: Iterable[_Load],
+    go_on: Callable[[], None],
 ) -> list[list[_Load]]:
     """Distinct link problems with several loud jobs, grouped by what hangs together, in the order of ids."""
     loudest = {job_id: loudest_gbps(job) for job_id, job in by_id.items()}
@@ -350,6 +359,7 @@ def _components(
             other = root(job[member])
             if other != first:
                 parent[other] = first
+    go_on()
     groups: dict[int, list[_Load]] = {}
     for load in sorted(distinct, key=lambda load: (load[1], load[0])):
         groups.setdefault(root(job[load[1][0]]), []).append(load)

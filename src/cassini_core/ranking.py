@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_answers import answer_candidates
 from .deadline import Deadline, DeadlinePassed
+from .errors import InputError
 from .flat_links import FlatLinks
 from .joint import solve_jointly
 from .link_catalog import LinkCatalog, Placement, SharedLink
@@ -153,7 +154,11 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
     routes = RouteTable(problem.candidates, deadline.check)
     pacing_deadline = deadline.part(PACING_SHARE)
-    paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes, store)
+    try:
+        paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes, store)
+    except InputError:
+        LinkCatalog(problem, routes)  # of a link that is too large it says which
+        raise
     out_of_step = paced is None
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced, routes, deadline.check)
