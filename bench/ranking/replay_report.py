@@ -1,7 +1,7 @@
 """What a ranker saves: replayed rounds are ranked by ``rank`` and by one ``Ranker``, in turns, and must agree.
 
 ``python -m bench.ranking.replay_report [--quick] [--out FOLDER]`` writes ``ranking-replay.md``, its figures as JSON,
-and a plot. A full run takes some six minutes of processor time, four on two cores with nothing else to do.
+and a plot. A full run takes some six minutes of processor time.
 """
 
 from __future__ import annotations

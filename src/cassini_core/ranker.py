@@ -44,8 +44,8 @@ class Ranker:
     ----------
     max_links : int
         Answers of link problems that are kept at most, and as many scores; those that no ranking asked for longest go
-        first. An answer of three jobs takes up to 1 kB and a score 0.5 kB, of which each phase takes 24 bytes: by
-        default some 150 MB when full.
+        first. An answer of three jobs takes up to 1 kB and a score 0.5 kB, of which each phase takes 24 bytes:
+        by default some 150 MB when full.
 
     Raises
     ------
