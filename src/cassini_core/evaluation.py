@@ -12,41 +12,34 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import KernelError
-from .flat_links import FlatLinks
+from .flat_links import FlatLinks, Places
+from .kept_property import kept_property
 from .kernel_links import KernelLinks
 
 __all__ = ["Evaluator", "Standings"]
 
 _Int64 = npt.NDArray[np.int64]
 _Float64 = npt.NDArray[np.float64]
-_Key = tuple[int, tuple[int, ...]]
-"""Link problem, and how its jobs stand to the first of them."""
+_Key = tuple[int, bytes]
+"""Link problem, and how its jobs stand to the first of them, ticks as int64."""
+
+_Standing = tuple[float, float, int, bytes]
+"""Of one link: bounds on its score, hold, and slack by place, ticks as int64."""
 
 
 class Standings(NamedTuple):
     """Some links at given shifts.
 
-    ``lower`` and ``upper`` are certified bounds on each link's score, ``hold`` is in ticks. ``places`` and ``first``
-    are those of :meth:`FlatLinks.places`; ``slack`` has one entry per place, ticks. ``other`` are the positions of
-    the links that do not stand as expected.
+    ``lower`` and ``upper`` are certified bounds on each link's score, ``hold`` is in ticks. ``slack`` has one entry for
+    each of ``places``, ticks. ``other`` are the positions of the links that do not stand as expected.
     """
 
     lower: _Float64
     upper: _Float64
     hold: _Int64
     slack: _Int64
-    places: _Int64
-    first: _Int64
+    places: Places
     other: _Int64
-
-
-class _Standing(NamedTuple):
-    """One link."""
-
-    lower: float
-    upper: float
-    hold: int
-    slack: tuple[int, ...]
 
 
 class Evaluator:
@@ -74,13 +67,14 @@ class Evaluator:
             Memory, or a defect.
         """
         found = self.evaluate(links, shift)
+        at = found.places.at
         n_links, n_places = len(self._flat.problem), len(self._flat.job)
         relative = np.full(n_places, -1, dtype=np.int64)
-        relative[found.places] = self._flat.relative_shifts(found.places, found.first, shift)
+        relative[at] = self._flat.relative_shifts(found.places, shift)
         lower, upper, hold = np.zeros(n_links), np.zeros(n_links), np.zeros(n_links, dtype=np.int64)
         slack = np.zeros(n_places, dtype=np.int64)
-        lower[links], upper[links], hold[links], slack[found.places] = found.lower, found.upper, found.hold, found.slack
-        self._usual = relative, Standings(lower, upper, hold, slack, found.places, found.first, found.other)
+        lower[links], upper[links], hold[links], slack[at] = found.lower, found.upper, found.hold, found.slack
+        self._usual = relative, Standings(lower, upper, hold, slack, found.places, found.other)
 
     def evaluate(self, links: _Int64, shift: _Int64) -> Standings:
         """Score, slack and hold of each link; what was seen before is not computed again.
@@ -101,64 +95,60 @@ class Evaluator:
         -----
         O(places) in whole arrays; O(events log events) per job of each link that was not seen before.
         """
-        places, first = self._flat.places(links)
-        relative = self._flat.relative_shifts(places, first, shift)
+        places = self._flat.places(links)
+        relative = self._flat.relative_shifts(places, shift)
         n = len(links)
         if self._usual is None or n == 0:
             lower, upper, hold = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-            slack, other = np.empty(len(places), dtype=np.int64), np.arange(n)
+            slack, differs = np.empty(len(relative), dtype=np.int64), np.ones(n, dtype=np.bool_)
         else:
             usual, at_usual = self._usual
             lower, upper, hold = at_usual.lower[links], at_usual.upper[links], at_usual.hold[links]
-            slack = at_usual.slack[places]
-            other = np.flatnonzero(~np.logical_and.reduceat(relative == usual[places], first))
+            slack = at_usual.slack[places.at]
+            differs = ~np.logical_and.reduceat(relative == usual[places.at], places.first)
+        other = np.flatnonzero(differs)
         if len(other):
-            differs = np.zeros(n, dtype=np.bool_)
-            differs[other] = True
-            where = np.repeat(differs, np.diff(first, append=len(places)))
-            found = self._standings(self._keys(links[other], relative[where]))
-            lower[other] = [one.lower for one in found]
-            upper[other] = [one.upper for one in found]
-            hold[other] = [one.hold for one in found]
-            slack[where] = [ticks for one in found for ticks in one.slack]
-        return Standings(lower, upper, hold, slack, places, first, other)
-
-    def _keys(self, links: _Int64, relative: _Int64) -> list[_Key]:
-        stands, offset = iter(relative.tolist()), self._flat.offset
-        counts = (offset[links + 1] - offset[links]).tolist()
-        return [
-            (problem, tuple(itertools.islice(stands, count)))
-            for problem, count in zip(self._flat.problem[links].tolist(), counts, strict=True)
-        ]
+            where = np.repeat(differs, places.size)
+            # Bytes are cut and looked up faster than tuples of whole numbers.
+            stands, ends = relative[where].tobytes(), np.cumsum(8 * places.size[other]).tolist()
+            problems = self._flat.problem[links[other]].tolist()
+            keys = [(k, stands[a:b]) for k, (a, b) in zip(problems, itertools.pairwise([0, *ends]), strict=True)]
+            lowers, uppers, holds, slacks = zip(*self._standings(keys), strict=True)
+            lower[other], upper[other], hold[other] = lowers, uppers, holds
+            slack[where] = np.frombuffer(b"".join(slacks), dtype=np.int64)
+        return Standings(lower, upper, hold, slack, places, other)
 
     def _standings(self, keys: list[_Key]) -> list[_Standing]:
-        new = [key for key in dict.fromkeys(keys) if key not in self._seen]
+        seen = self._seen
+        new = [key for key in dict.fromkeys(keys) if key not in seen]
         if new:
-            self._seen.update(zip(new, self._computed(new), strict=True))
-        return [self._seen[key] for key in keys]
+            seen.update(zip(new, self._computed(new), strict=True))
+        return [seen[key] for key in keys]
+
+    @kept_property
+    def _period_of(self) -> list[bytes]:
+        """Iteration times of the jobs of each problem."""
+        periods, ends = self._links.period.tobytes(), (8 * self._links.prepared().job_offset).tolist()
+        return [periods[a:b] for a, b in itertools.pairwise(ends)]
 
     def _computed(self, keys: list[_Key]) -> list[_Standing]:
         # Each link as its key says, with jobs of its own: not turned as in the candidate that asked first, of which the
         # last digits would tell.
-        links, options, cancel = self._links.prepared(), self._links.options, self._links.cancel
-        job_offset = links.job_offset
-        period = self._links.period
-        seen = links.evaluate_block(
-            np.concatenate([period[job_offset[problem] : job_offset[problem + 1]] for problem, _ in keys]),
+        period_of = self._period_of
+        shift = np.frombuffer(b"".join([stands for _, stands in keys]), dtype=np.int64)
+        seen = self._links.prepared().evaluate_block(
+            np.frombuffer(b"".join([period_of[problem] for problem, _ in keys]), dtype=np.int64),
             np.array([problem for problem, _ in keys], dtype=np.int64),
-            np.arange(sum(len(stands) for _, stands in keys), dtype=np.int64),
-            shift=np.array([ticks for _, stands in keys for ticks in stands], dtype=np.int64),
-            options=options,
-            cancel=cancel,
+            np.arange(len(shift)),
+            shift=shift,
+            options=self._links.options,
+            cancel=self._links.cancel,
         )
         if seen is None:
             raise KernelError("evaluate_block: canceled")
         lower, upper, slack, hold = seen
         assert slack is not None  # asked for
         assert hold is not None
-        ends = np.cumsum([len(stands) for _, stands in keys]).tolist()
-        slacks = slack.tolist()
-        each = zip(keys, ends, lower.tolist(), upper.tolist(), hold.tolist(), strict=True)
-        return [
-            _Standing(low, high, least, tuple(slacks[end - len(key[1]) : end])) for key, end, low, high, least in each
-        ]
+        slacks, ends = slack.tobytes(), itertools.accumulate([len(stands) for _, stands in keys], initial=0)
+        own = [slacks[a:b] for a, b in itertools.pairwise(ends)]
+        return list(zip(lower.tolist(), upper.tolist(), hold.tolist(), own, strict=True))

@@ -7,6 +7,7 @@ over all places of all links.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,20 @@ import numpy.typing as npt
 from .aggregate import Crossings
 from .link_catalog import Placement, SharedLink
 
-__all__ = ["FlatLinks"]
+__all__ = ["FlatLinks", "Places"]
 
 _Int64 = npt.NDArray[np.int64]
+
+
+class Places(NamedTuple):
+    """Places of some links, one link after the other: ``at`` are indices into arrays over all places of all links.
+
+    Those of link ``i`` of the some begin at ``first[i]`` of ``at``, and are ``size[i]``.
+    """
+
+    at: _Int64
+    first: _Int64
+    size: _Int64
 
 
 class FlatLinks:
@@ -60,20 +72,20 @@ class FlatLinks:
         """Shifts by the number of the job; 0 where none is given."""
         return np.array([shift.get(job, 0) for job in self.jobs], dtype=np.int64)
 
-    def places(self, links: _Int64) -> tuple[_Int64, _Int64]:
-        """All places of some links, one link after the other, and where each link's begin among them; O(places)."""
-        begin, count = self.offset[links], self.offset[links + 1] - self.offset[links]
+    def places(self, links: _Int64) -> Places:
+        """All places of some links, one link after the other; O(places)."""
+        begin = self.offset[links]
+        count = self.offset[links + 1] - begin
         first = np.cumsum(count) - count
-        return np.arange(count.sum()) + np.repeat(begin - first, count), first
+        return Places(np.arange(count.sum()) + np.repeat(begin - first, count), first, count)
 
     def crossings(self, placement: Placement) -> Crossings:
         """The jobs on the shared links of a placement; O(places)."""
-        places, first = self.places(placement.links)
-        return Crossings(first, self.job[places], len(self.jobs), len(placement.placed))
+        places = self.places(placement.links)
+        return Crossings(places.first, self.job[places.at], len(self.jobs), len(placement.placed))
 
-    def relative_shifts(self, places: _Int64, first: _Int64, shift: _Int64) -> _Int64:
+    def relative_shifts(self, places: Places, shift: _Int64) -> _Int64:
         """How the job at each place stands to the first of its link: a common turn changes nothing."""
-        job = self.job[places]
-        count = np.diff(first, append=len(places))
+        job = self.job[places.at]
         ticks = shift[job]
-        return np.asarray((ticks - np.repeat(ticks[first], count)) % self.period[job])
+        return np.asarray((ticks - np.repeat(ticks[places.first], places.size)) % self.period[job])

@@ -43,7 +43,7 @@ def large_ones(placements: Sequence[Placement], flat: FlatLinks) -> list[bool]:
 def _is_large(placement: Placement, flat: FlatLinks) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
-    places, _ = flat.places(placement.links)
+    places = flat.places(placement.links).at
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
     shares[flat.job[places]] = True
     # A forest has fewer edges than nodes.
@@ -73,7 +73,7 @@ class NearAnchor:
         found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
         shift = flat.shifts(found.shift)
         links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
-        places, _ = flat.places(links)
+        places = flat.places(links).at
         self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
@@ -108,7 +108,7 @@ class NearAnchor:
         found = self._anchor.solve(
             dropped=np.flatnonzero(~there),
             link=flat.problem[added],
-            member=flat.job[flat.places(added)[0]],
+            member=flat.job[flat.places(added).at],
             upper_bound=context.bound[added],
             options=context.kernel_links.options,
             node_limit=context.budget.block_node_limit,

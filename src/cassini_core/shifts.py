@@ -267,11 +267,11 @@ def verified(
     """
     flat, bounds = context.flat, context.bound[placement.links]
     seen = context.evaluator.evaluate(placement.links, shift)
-    job = flat.job[seen.places]
+    job = flat.job[seen.places.at]
     slack = flat.period // 2
     np.minimum.at(slack, job, seen.slack)
     held = np.zeros(len(flat.jobs), dtype=np.bool_)
-    held[job[context.held[seen.places]]] = True
+    held[job[context.held[seen.places.at]]] = True
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
     shares[job] = True
     sharing = np.flatnonzero(shares)
