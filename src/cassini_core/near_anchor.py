@@ -29,7 +29,7 @@ begin there."""
 ANCHOR_SHARE = 0.4
 """Of what is left of a deadline."""
 
-IMPROVED_EFFORT, IMPROVED_NODES = 20, 10_000
+IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
 """The same for each of the best ones."""
 
 _Int64 = npt.NDArray[np.int64]

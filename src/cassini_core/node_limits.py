@@ -19,9 +19,9 @@ NodeLimit = int | Literal["auto"] | None
 LINK_NODES = 400_000
 """Of all links together; a node takes some microseconds."""
 
-LEAST_LINK_NODES = 300
-"""Of a link of up to four jobs. A link of more gets fewer, by the cube of their number: each node costs more there, and
-so few move its bound little (of five jobs by 0.0003 from 100 to 300 nodes, of four by 0.005).
+LEAST_LINK_NODES = 256
+"""Of a link of up to four jobs. A link of more gets fewer, by the fifth power of their number: a node costs more there,
+and so few move its bound little (of five jobs by 0.0003 from 100 to 300 nodes, of four by 0.005).
 """
 
 BLOCK_NODES = 100_000
@@ -33,7 +33,7 @@ LEAST_BLOCK_NODES, MOST_BLOCK_NODES = 500, 20_000
 def link_limit(asked: NodeLimit, n_problems: int, n_jobs: int = 1) -> int | None:
     """Nodes of one link problem of ``n_problems``, with ``n_jobs`` jobs."""
     if asked == AUTO:
-        least = LEAST_LINK_NODES * 4**3 // max(4, n_jobs) ** 3
+        least = LEAST_LINK_NODES * 4**5 // max(4, n_jobs) ** 5
         share = LINK_NODES // max(1, n_problems)
         return max(1, least, DEFAULT_NODE_LIMIT if share >= DEFAULT_NODE_LIMIT else _in_steps(share))
     return asked

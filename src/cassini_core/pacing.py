@@ -32,9 +32,9 @@ LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
 LINK_NODE_LIMIT = 300
 """Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
 
-MAX_LINKS = 500
+MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
-each, and the mean of 500 tells paces apart."""
+each, and the mean of 250 tells paces apart: those of the rounds of ``bench.ranking`` are the same by 500."""
 
 MAX_TURNS = 1024
 """Most turns of the jobs' circles R_j on the folded circle P' (F1) of a link that an assignment may need. With more the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class Entry:
 def entry_of(place: int, answer: PlacementAnswer, context: Round, aggregate: Aggregate) -> Entry:
     """The answer as the ranking shows it; O(shared links)."""
 
+    @functools.cache  # asked for by bounds and by scores
     def crossings() -> Crossings:
         return context.flat.crossings(answer.placement)
 
