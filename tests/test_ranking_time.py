@@ -60,6 +60,12 @@ def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(mo
         def before(self, seconds: float) -> Deadline:
             return self
 
+        def from_now(self) -> Deadline:
+            return self
+
+        def leaves(self, share: float) -> bool:
+            return False
+
     monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
     jobs = [*PAIR, up("on", 100, 0, 100, 25)]
     problem = problem_of(

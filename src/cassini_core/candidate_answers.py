@@ -54,8 +54,11 @@ def answer_candidates(
     """
     places, jointly = range(len(placements)), options.strategy is solve_jointly
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
-    late = _late_entries(placements, entry, context, deadline)
-    near = _near_anchor(context, common) if any(large) and not deadline.passed() else None
+    # The common placement is searched in a thread, so that the calling one can be interrupted, and make late entries.
+    with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
+        searched = pool.submit(NearAnchor, context, common) if any(large) and not deadline.passed() else None
+        late = _late_entries(placements, entry, context, deadline)
+        near = None if searched is None else searched.result()
 
     def answer(place: int) -> Entry:
         if not large[place]:
@@ -67,6 +70,8 @@ def answer_candidates(
         return entry(place, bounds_only(placements[place], context, why=why, outbid=True))
 
     def bound(place: int) -> int:
+        if deadline.remaining_s() is not None:
+            return bucket(late(place).candidate.upper_bound)  # made already
         placement = placements[place]
         bounds = context.bound[placement.links]
         return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement)))
@@ -92,12 +97,6 @@ def answer_candidates(
         )
         found |= run(best, improving, top=None, progress=lambda more: None)
     return [found[place] for place in places]
-
-
-def _near_anchor(context: Round, common: Sequence[SharedLink]) -> NearAnchor:
-    """Made in a thread, so that the calling one can be interrupted: the search of the common placement is long."""
-    with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
-        return pool.submit(NearAnchor, context, common).result()
 
 
 def _better(before: Entry, after: PlacementAnswer, entry: Callable[[int, PlacementAnswer], Entry]) -> Entry:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .link_pool import Deadline, canceling_pool
+from .deadline import LETTING_GO, Deadline
+from .link_pool import canceling_pool
 from .ranked_entries import Entry
 
 __all__ = ["Answering", "answer_places"]
@@ -84,9 +85,10 @@ def answer_places(
     rest = sorted(bounds, key=lambda place: (-bounds[place], place))
     answers: dict[int, Entry] = {}
     scores: list[int] = []
+    search = deadline.from_now()
 
     def answer(some: Sequence[int]) -> list[Entry]:
-        return [answering.late(place) if deadline.passed() else answering.answer(place) for place in some]
+        return [answering.answer(place) if search.leaves(0.5 * LETTING_GO) else answering.late(place) for place in some]
 
     def take(place: int, found: Entry) -> None:
         answers[place] = found

@@ -11,6 +11,10 @@ _LONGEST_S = 3e8
 """Ten years stand for any longer time: nanoseconds must fit in 64 bits."""
 
 
+LETTING_GO = 0.06
+"""Of the time that it took to read something, to free it again; of answers it is half as much."""
+
+
 class DeadlinePassed(Exception):
     """Raised inside the package only: what is under way is given up."""
 
@@ -19,6 +23,7 @@ class Deadline:
     """A point in time, or none: ``seconds`` from now on the monotonic clock."""
 
     def __init__(self, seconds: float | None) -> None:
+        self._begin = time.monotonic()
         self._end = None if seconds is None else time.monotonic() + min(seconds, _LONGEST_S)
 
     def remaining_s(self) -> float | None:
@@ -39,10 +44,32 @@ class Deadline:
         if self.passed():
             raise DeadlinePassed
 
+    def elapsed_s(self) -> float:
+        """Seconds since it was set."""
+        return time.monotonic() - self._begin
+
+    def leaves(self, share: float) -> bool:
+        """Whether more is left than a share of what has passed since it was set."""
+        remaining_s = self.remaining_s()
+        return remaining_s is None or remaining_s > share * self.elapsed_s()
+
+    def check_reading(self) -> None:
+        """Raises :class:`DeadlinePassed` if what was read up to now can just be let go of in time."""
+        if not self.leaves(LETTING_GO):
+            raise DeadlinePassed
+
+    def after_reading(self) -> Deadline:
+        """A deadline that leaves time to let go of what was read up to now."""
+        return self.before(LETTING_GO * self.elapsed_s())
+
     def before(self, seconds: float) -> Deadline:
         """A deadline so much earlier, to leave time for what follows."""
         remaining_s = self.remaining_s()
         return Deadline(None if remaining_s is None else max(0.0, remaining_s - seconds))
+
+    def from_now(self) -> Deadline:
+        """The same end, as if it was set now."""
+        return Deadline(self.remaining_s())
 
     def part(self, share: float) -> Deadline:
         """A deadline of its own after ``share`` of what is left."""

@@ -31,7 +31,10 @@ PACING_SHARE = 0.25
 """Of a deadline: iteration times are worth no more, the links need the rest."""
 
 
-LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.5
+PACING_PER_READING = 0.7
+"""Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
+
+LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.3
 """Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
 
 FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 15e-6
@@ -152,22 +155,18 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
-    routes = RouteTable(problem.candidates, deadline.check)
-    pacing_deadline = deadline.part(PACING_SHARE)
-    try:
-        paced = paced_problem(problem, options.period_tolerance, options.resolution_ms, pacing_deadline, routes, store)
-    except InputError:
-        LinkCatalog(problem, routes)  # of a link that is too large it says which
-        raise
+    routes = RouteTable(problem.candidates, deadline.check_reading)
+    paced = _paced(problem, options, deadline, routes, store)
     out_of_step = paced is None
     paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced, routes, deadline.check)
+    catalog = LinkCatalog(paced, routes, deadline.check_reading)
     placements, common = catalog.placements(), catalog.common_links()
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
     flat = FlatLinks(catalog.shared, period)
     large = _large(placements, common, flat, options)
     if len(placements) > READ_TOGETHER:
-        deadline.check()
+        deadline.check_reading()
+    deadline = deadline.after_reading()
     budget = options.budget(len(catalog.problems), len(placements))
     total = len(catalog.problems) + len(placements)
     solved = solve_problems(
@@ -192,6 +191,21 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
         candidates=candidates,
         warnings=_warnings(solved, entries, out_of_step=out_of_step),
     )
+
+
+def _paced(
+    problem: Problem, options: RankOptions, deadline: Deadline, routes: RouteTable, store: LinkStore | None
+) -> Problem | None:
+    """None if there is not time enough."""
+    in_time = deadline.part(PACING_SHARE)
+    seconds = in_time.remaining_s()
+    if seconds is not None and seconds < PACING_PER_READING * deadline.elapsed_s():
+        return None
+    try:
+        return paced_problem(problem, options.period_tolerance, options.resolution_ms, in_time, routes, store)
+    except InputError:
+        LinkCatalog(problem, routes)  # of a link that is too large it says which
+        raise
 
 
 def _unread(problem: Problem) -> Ranking:

@@ -107,20 +107,18 @@ class RouteTable:
                 go_on()
             distinct.append(self._distinct(k))
         common = [self._most_frequent(count) for count in distinct]
-        found = [(k, number, self._routes[number]) for k, count in enumerate(distinct) for number in count]
-        self.links = sorted({link for _, _, route in found for link, _ in route})
-        pairs = sorted({(k, multiplier) for k, _, route in found for _, multiplier in route})
-        self.members = [(self._jobs[k], multiplier) for k, multiplier in pairs]
-        link_number = {link: n for n, link in enumerate(self.links)}
-        member_number = {pair: n for n, pair in enumerate(pairs)}
-        self._crossed = {
-            (k, number): [(link_number[link], member_number[k, multiplier]) for link, multiplier in route]
-            for k, number, route in found
+        self.links = sorted({link for route in self._routes for link, _ in route})
+        pairs = {
+            (k, times) for k, count in enumerate(distinct) for number in count for _, times in self._routes[number]
         }
+        ordered = sorted(pairs)
+        self.members = [(self._jobs[k], multiplier) for k, multiplier in ordered]
+        self._link_number = {link: n for n, link in enumerate(self.links)}
+        self._member_number = {pair: n for n, pair in enumerate(ordered)}
         carried: dict[int, list[int]] = {}
         for k, number in enumerate(common):
-            for link, member in self._crossed[k, number]:
-                carried.setdefault(link, []).append(member)  # ascending: jobs are
+            for link, multiplier in self._routes[number]:  # ascending: jobs are
+                carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
         loads = [(link, *members) for link, members in sorted(carried.items())]
         self.n_common = len(loads)
         self._number = {load: n for n, load in enumerate(loads)}
@@ -180,16 +178,19 @@ class RouteTable:
         return min(count, key=lambda number: (-count[number], number != _ABSENT, self._routes[number]))
 
     def _difference(self, row: npt.NDArray[np.int32], usual: npt.NDArray[np.int32]) -> Difference:
+        link_number, member_number = self._link_number, self._member_number
         touched: dict[int, list[int]] = {}
         for k in np.flatnonzero(row != usual).tolist():
-            for link, member in self._crossed[k, int(usual[k])]:
+            for name, multiplier in self._routes[usual[k]]:
+                link = link_number[name]
                 if link not in touched:
                     touched[link] = self._common_members[link].copy()
-                touched[link].remove(member)
-            for link, member in self._crossed[k, int(row[k])]:
+                touched[link].remove(member_number[k, multiplier])
+            for name, multiplier in self._routes[row[k]]:
+                link = link_number[name]
                 if link not in touched:
                     touched[link] = self._common_members.get(link, []).copy()
-                touched[link].append(member)
+                touched[link].append(member_number[k, multiplier])
         dropped, added = [], []
         for link, members in touched.items():
             before = self._common_load.get(link)
