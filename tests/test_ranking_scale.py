@@ -185,7 +185,7 @@ def test_a_link_of_too_many_jobs_is_named(
 
 def test_limits_are_shared_and_what_is_asked_for_is_kept() -> None:
     assert link_limit(AUTO, 1) == 50_000
-    assert link_limit(AUTO, 10**6) == 300
+    assert [link_limit(AUTO, 10**6, n) for n in (1, 2, 4, 5, 40)] == [256, 256, 256, 83, 1]
     assert [link_limit(AUTO, n) for n in range(1, 5000, 7)] == sorted(
         (link_limit(AUTO, n) or 0 for n in range(1, 5000, 7)), reverse=True
     )

@@ -21,7 +21,7 @@ from cassini_core import Problem, Ranker, Ranking, rank
 from cassini_core.link_store import KeptAnswers
 from cassini_core.problem_file import ranking_to_json
 
-from .replay import replay
+from .replay import ROUNDS, replay
 from .replay_stages import Taken, timed
 from .replay_tables import markdown
 from .rounds import Settings
@@ -83,9 +83,9 @@ def studies(quick: bool) -> list[Study]:
         return [Study("small", SMALL, 4), Study("small, 1,000 nodes per link", SMALL, 3, {"node_limit": 1000})]
     measured = replace(MEDIUM, perturbation=0.01, perturb_jobs=True)
     return [
-        Study("300 jobs x 50 candidates", MEDIUM, 16),
-        Study("the same, 5,000 nodes per link", MEDIUM, 8, {"node_limit": 5_000}),
-        Study("the same, iteration times as measured (1 %)", measured, 8),
+        Study("300 jobs x 50 candidates", MEDIUM, ROUNDS),
+        Study("the same, 5,000 nodes per link", MEDIUM, 5, {"node_limit": 5_000}),
+        Study("the same, iteration times as measured (1 %)", measured, 5),
         Study("1,000 jobs x 1,000 candidates", LARGE, 3),
     ]
 
