@@ -264,15 +264,19 @@ class _LinkMean:
             for job in on_it:
                 self._links_of[job].append(link)
         np.fill_diagonal(self.meet, False)
-        self._natural = np.array(ticks_of(self.jobs), dtype=np.int64)
+        self._ticks = ticks_of(self.jobs)
+        self._natural = np.array(self._ticks, dtype=np.int64)
         self._score = score
         self._is_careful = False
         self._work = work
         self._left = work
+        self._lengthened: dict[tuple[int, int], Job] = {}
+        self._turns: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def value(self, paces: IntArray) -> float:
-        gains = [self._ask(link, paces) - self._ask(link, self._natural) for link in self._touched(paces)]
+        ticks = paces.tolist()
+        gains = [self._ask(link, ticks) - self._ask(link, self._ticks) for link in self._touched(paces)]
         return math.fsum(gains) / len(self._links)
 
     def renew(self) -> None:
@@ -298,20 +302,28 @@ class _LinkMean:
     def ceiling(self, paces: IntArray) -> float:
         if self._left <= 0:
             return -math.inf
-        return math.fsum(1.0 - self._ask(link, self._natural) for link in self._touched(paces)) / len(self._links)
+        return math.fsum(1.0 - self._ask(link, self._ticks) for link in self._touched(paces)) / len(self._links)
 
     def _touched(self, paces: IntArray) -> list[int]:
         return sorted({link for job in np.flatnonzero(paces != self._natural).tolist() for link in self._links_of[job]})
 
-    def _ask(self, link: int, paces: IntArray) -> float:
+    def _at(self, job: int, pace: int) -> Job:
+        known = self._lengthened.get((job, pace))
+        if known is None:
+            known = self._lengthened[job, pace] = lengthen(self.jobs[job], pace)
+        return known
+
+    def _ask(self, link: int, ticks: Sequence[int]) -> float:
         members = self._members[link]
-        key = (link, tuple(paces[members].tolist()))
+        key = (link, tuple([ticks[member] for member in members]))
         if key not in self._known:
-            turns, natural = _turns(key[1]), bool(np.array_equal(paces[members], self._natural[members]))
+            if key[1] not in self._turns:  # most links have the same few iteration times
+                self._turns[key[1]] = _turns(key[1])
+            turns, natural = self._turns[key[1]], all(ticks[member] == self._ticks[member] for member in members)
             if turns > MAX_TURNS and not natural and not self._is_careful:
                 return -math.inf  # costs more to judge than it can bring; what is there already is always judged
             capacity, on_it = self._links[link]
-            jobs = [lengthen(self.jobs[job], pace) for job, pace in zip(members, key[1], strict=True)]
+            jobs = [self._at(job, pace) for job, pace in zip(members, key[1], strict=True)]
             multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
             self._known[key] = float(self._score(jobs, capacity, multipliers))
             self._left -= min(turns, _TURNS_OF_A_SCORE) + len(members) ** 2 // 16

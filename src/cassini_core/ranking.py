@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
@@ -88,7 +89,7 @@ def rank(
         Threads that solve links; None for as many as the process has CPUs. The answer does not depend on it.
     deadline_s : float or None
         Seconds from the call; what was not reached in time is reported with its bound. With a deadline the answer is
-        valid but not reproducible.
+        valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
         (:mod:`cassini_core.node_limits`). What was cut short says so in its candidate's warnings.
@@ -146,11 +147,19 @@ def rank(
 
 
 def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+    if deadline.remaining_s() is None:
+        return _rank_in_time(problem, options, deadline, store)
+    # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
+    collects = gc.isenabled()
+    gc.disable()
     try:
         in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
         return _rank_in_time(problem, options, in_time, store)
     except DeadlinePassed:
         return _unread(problem)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
