@@ -151,7 +151,7 @@ def _small(found: Found) -> str:
     ]
     return (
         f"Fresh processes, {found['small'][0]['processes']} for each file: median (most). *Import*: the package, "
-        "networkx and NumPy. *Load*: `load_problem`. *First call*: `rank`, with whatever it loads by itself. *Networkx*, "
+        "networkx and NumPy. *Load*: `load_problem`. *First call*: `rank`, with what it loads itself. *Networkx*, "
         "*numba*: the step that loaded them.\n\n"
         + table(
             ["file", "candidates", "status", "import", "load", "first call", "later call", "networkx, numba"],
