@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
 from cassini_core.flat_links import FlatLinks
+from cassini_core.kernel_links import KernelLinks
 from cassini_core.link_catalog import LinkCatalog, Placement, SharedLink
 from cassini_core.link_pool import Budget, Deadline, SolvedLink, solve_problems
 from cassini_core.loops import STRATEGIES
@@ -35,7 +36,14 @@ def looked_at(
     budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
     solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
     period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
-    return placements, Round(catalog, FlatLinks(catalog.shared, period), solved, period, budget, Deadline(None))
+    return placements, Round(
+        catalog,
+        FlatLinks(catalog.shared, period),
+        solved,
+        period,
+        budget,
+        KernelLinks(catalog.problems, budget, Deadline(None)),
+    )
 
 
 def answered(problem: Problem, loops: str = "merge") -> PlacementAnswer:
@@ -308,7 +316,12 @@ def test_a_loop_is_not_called_consistent_while_a_bound_is_open() -> None:
     catalog = LinkCatalog(CONSISTENT)
     answers = [unproven, *context.solved[1:]]
     open_bound = Round(
-        catalog, FlatLinks(catalog.shared, context.period), answers, context.period, context.budget, Deadline(None)
+        catalog,
+        FlatLinks(catalog.shared, context.period),
+        answers,
+        context.period,
+        context.budget,
+        KernelLinks(catalog.problems, context.budget, Deadline(None)),
     )
     answer = answer_placement(placements[0], open_bound, STRATEGIES["merge"])
     assert answer.status == "discarded"

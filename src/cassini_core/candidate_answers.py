@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from .candidate_pool import Answering, answer_places
-from .deadline import Deadline
+from .deadline import Deadline, DeadlinePassed
 from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
 from .link_pool import canceling_pool
@@ -58,7 +58,10 @@ def answer_candidates(
     with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
         searched = pool.submit(NearAnchor, context, common) if any(large) and not deadline.passed() else None
         late = _late_entries(placements, entry, context, deadline)
-        near = None if searched is None else searched.result()
+        try:
+            near = None if searched is None else searched.result()
+        except DeadlinePassed:
+            near = None
 
     def answer(place: int) -> Entry:
         if not large[place]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _kernel
+from .deadline import DeadlinePassed
 from .errors import KernelError
 from .flat_links import FlatLinks
 from .link_catalog import Placement, SharedLink
@@ -28,6 +29,9 @@ begin there."""
 
 ANCHOR_SHARE = 0.4
 """Of what is left of a deadline."""
+
+READY_SHARE = 0.3
+"""Of the time that the search of the common placement took, for what comes between it and the first candidate."""
 
 IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
 """The same for each of the best ones."""
@@ -61,6 +65,8 @@ class NearAnchor:
 
     Raises
     ------
+    DeadlinePassed
+        No time is left to answer a candidate.
     KernelError
         Memory, or a defect.
     """
@@ -68,9 +74,11 @@ class NearAnchor:
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
         self._context = context
         flat, kernel_links = context.flat, context.kernel_links
-        time_for_it = kernel_links.deadline.part(ANCHOR_SHARE)
+        begun, time_for_it = kernel_links.deadline.from_now(), kernel_links.deadline.part(ANCHOR_SHARE)
         nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
         found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
+        if not begun.leaves(READY_SHARE):
+            raise DeadlinePassed
         shift = flat.shifts(found.shift)
         links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
         places = flat.places(links).at

@@ -12,8 +12,9 @@ from .deadline import Deadline, DeadlinePassed
 from .errors import InputError
 from .flat_links import FlatLinks
 from .joint import solve_jointly
+from .kernel_links import KernelLinks
 from .link_catalog import LinkCatalog, Placement, SharedLink
-from .link_pool import SolvedLink, solve_problems
+from .link_pool import SolvedLink, canceling_pool, solve_problems
 from .link_store import LinkStore
 from .model import Problem, RankedCandidate, Ranking
 from .near_anchor import large_ones
@@ -35,10 +36,10 @@ PACING_SHARE = 0.25
 PACING_PER_READING = 0.7
 """Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
 
-LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.3
+LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
 """Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
 
-FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 15e-6
+FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
 """Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
 
 
@@ -178,18 +179,22 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     deadline = deadline.after_reading()
     budget = options.budget(len(catalog.problems), len(placements))
     total = len(catalog.problems) + len(placements)
-    solved = solve_problems(
-        catalog.problems,
-        budget,
-        threads=options.threads,
-        deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
-        executor=options.executor,
-        progress=lambda done: options.progress(done, total),
-        node_limits=options.link_limits(catalog.problems),
-        with_slack=not all(large),  # no use is made of the own shifts of links
-        store=store,
-    )
-    context = Round(catalog, flat, solved, period, budget, deadline)
+    kernel_links = KernelLinks(catalog.problems, budget, deadline)
+    with canceling_pool(1, "cassini-prepare", kernel_links.cancel) as pool:
+        if any(large):  # they will be needed; meanwhile links are solved
+            pool.submit(kernel_links.prepared)
+        solved = solve_problems(
+            catalog.problems,
+            budget,
+            threads=options.threads,
+            deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
+            executor=options.executor,
+            progress=lambda done: options.progress(done, total),
+            node_limits=options.link_limits(catalog.problems),
+            with_slack=not all(large),  # no use is made of the own shifts of links
+            store=store,
+        )
+    context = Round(catalog, flat, solved, period, budget, kernel_links)
     entries = answer_candidates(placements, large, common, context, options, deadline)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None

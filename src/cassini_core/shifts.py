@@ -20,7 +20,7 @@ from .flat_links import FlatLinks
 from .kept_property import kept_property
 from .kernel_links import KernelLinks
 from .link_catalog import LinkCatalog, Placement, SharedLink
-from .link_pool import Budget, Deadline, SolvedLink
+from .link_pool import Budget, SolvedLink
 
 __all__ = [
     "TOLERANCE",
@@ -54,17 +54,17 @@ class Round:
     period : mapping of str to int
         Iteration time of each job, ticks.
     budget : Budget
-    deadline : Deadline
+    kernel_links : KernelLinks
+        Of the catalog's problems.
 
     Attributes
     ----------
-    flat, solved, period, budget
+    flat, solved, period, budget, kernel_links
         As given.
     bound : float64 array
         Certified upper bound of each shared link of the catalog.
     blocks : BlockSolver
     evaluator : Evaluator
-    kernel_links : KernelLinks
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Round:
         solved: Sequence[SolvedLink],
         period: Mapping[str, int],
         budget: Budget,
-        deadline: Deadline,
+        kernel_links: KernelLinks,
     ) -> None:
         self.period = period
         self.solved = solved
         self.budget = budget
         self.flat = flat
         self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
-        self.kernel_links = KernelLinks(catalog.problems, budget, deadline)
+        self.kernel_links = kernel_links
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
         self.evaluator = Evaluator(self.kernel_links, self.flat)
         self._shared = catalog.shared
