@@ -58,8 +58,10 @@ class Evaluator:
         self._seen: dict[_Key, _Standing] = {}
         self._usual: tuple[_Int64, Standings] | None = None  # relative shifts of all places; all links
 
-    def expect(self, links: _Int64, shift: _Int64) -> None:
+    def expect(self, links: _Int64, shift: _Int64) -> Standings:
         """Most candidates will have most of ``links`` at ``shift``: to be recognised without looking each up.
+
+        Returns what :meth:`evaluate` does.
 
         Raises
         ------
@@ -75,6 +77,7 @@ class Evaluator:
         slack = np.zeros(n_places, dtype=np.int64)
         lower[links], upper[links], hold[links], slack[at] = found.lower, found.upper, found.hold, found.slack
         self._usual = relative, Standings(lower, upper, hold, slack, found.places, found.other)
+        return found
 
     def evaluate(self, links: _Int64, shift: _Int64) -> Standings:
         """Score, slack and hold of each link; what was seen before is not computed again.

@@ -134,8 +134,7 @@ class Round:
 
     def expect(self, links: _Int64, shift: _Int64) -> None:
         """Most placements will have most of ``links`` at ``shift``, ticks by the jobs of ``flat``."""
-        self.evaluator.expect(links, shift)
-        scores = self.evaluator.evaluate(links, shift).lower
+        scores = self.evaluator.expect(links, shift).lower
         for link, score in zip(links.tolist(), scores.tolist(), strict=True):
             self._expected[link] = self._link_score((link, score))
 
