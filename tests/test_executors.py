@@ -6,9 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +17,7 @@ import placements
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupted
 from lossy_executors import (
     Failing,
     Forgetful,
@@ -307,8 +305,7 @@ def test_an_error_in_progress_cancels_what_has_not_begun() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_cancels_what_the_executor_has_not_begun() -> None:
-    script = textwrap.dedent(
-        """
+    script = """
         from lossy_executors import Forgetful, many_links, rank
         executor = Forgetful()
         print("ready", flush=True)
@@ -317,18 +314,7 @@ def test_ctrl_c_cancels_what_the_executor_has_not_begun() -> None:
         except KeyboardInterrupt:
             print("interrupted", all(future.cancelled() for future in executor.futures), len(executor.futures) > 0)
         """
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=30)[0]
+    rest, _ = interrupted(script)
     assert rest == "interrupted True True\n"
 
 

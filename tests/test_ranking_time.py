@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
@@ -15,6 +11,7 @@ import placements
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupted
 from placements import PAIR, mixed_scores, problem_of, up
 
 from cassini_core import Candidate, Job, Link, Phase, Problem
@@ -146,8 +143,7 @@ def test_an_error_in_progress_ends_the_ranking() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
-    script = textwrap.dedent(
-        """
+    script = """
         import sys
         from test_ranking_time import _hard
         from cassini_core.ranking import rank
@@ -158,20 +154,7 @@ def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        sent = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=30)[0]
-        took = time.monotonic() - sent
+    rest, took = interrupted(script)
     assert rest == "interrupted\n"
     assert took < 2.0  # a second, and the end of the process
 
