@@ -44,6 +44,12 @@ def test_iteration_times_stay_where_the_deadline_comes_before_they_are_harmonise
     assert any("not harmonised" in line for line in ranking.warnings)
 
 
+@pytest.mark.parametrize("deadline_s", [0.0, 1e-4, 10.0])
+def test_who_does_not_want_times_harmonised_is_not_told_that_they_are_not(deadline_s: float) -> None:
+    ranking = rank(mixed_scores(), deadline_s=deadline_s, period_tolerance=0.0)
+    assert not any("harmonised" in line for line in ranking.warnings)
+
+
 def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(monkeypatch: pytest.MonkeyPatch) -> None:
     class Late(Deadline):
         """All links are solved in time; then time is up."""

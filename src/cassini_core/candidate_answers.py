@@ -39,7 +39,7 @@ def answer_candidates(
     large : sequence of bool
         Which are answered by their difference from the common placement.
     common : sequence of SharedLink
-        The shared links of their common placement.
+        The shared links of their common placement; none where there is no time to begin from there.
     context : Round
     options : RankOptions
     deadline : Deadline
@@ -56,7 +56,7 @@ def answer_candidates(
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
     # The common placement is searched in a thread, so that the calling one can be interrupted, and make late entries.
     with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
-        searched = pool.submit(NearAnchor, context, common) if any(large) and not deadline.passed() else None
+        searched = pool.submit(NearAnchor, context, common) if any(large) and common and not deadline.passed() else None
         late = _late_entries(placements, entry, context, deadline)
         try:
             near = None if searched is None else searched.result()

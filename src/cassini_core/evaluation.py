@@ -142,7 +142,7 @@ class Evaluator:
         seen = self._links.prepared().evaluate_block(
             np.frombuffer(b"".join([period_of[problem] for problem, _ in keys]), dtype=np.int64),
             np.array([problem for problem, _ in keys], dtype=np.int64),
-            np.arange(len(shift)),
+            np.arange(len(shift), dtype=np.int64),
             shift=shift,
             options=self._links.options,
             cancel=self._links.cancel,

@@ -36,6 +36,10 @@ PACING_SHARE = 0.25
 PACING_PER_READING = 0.7
 """Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
 
+PREPARING_PER_READING = 0.4
+"""Of the time that it took to read all candidates, for what must be done before the first large one is answered: with
+less it is not begun."""
+
 LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
 """Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
 
@@ -152,8 +156,8 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
         return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
     collects = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
         return _rank_in_time(problem, options, in_time, store)
     except DeadlinePassed:
@@ -176,12 +180,13 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     large = _large(placements, common, flat, options)
     if len(placements) > READ_TOGETHER:
         deadline.check_reading()
+    anchored = any(large) and deadline.leaves(PREPARING_PER_READING)
     deadline = deadline.after_reading()
     budget = options.budget(len(catalog.problems), len(placements))
     total = len(catalog.problems) + len(placements)
     kernel_links = KernelLinks(catalog.problems, budget, deadline)
     with canceling_pool(1, "cassini-prepare", kernel_links.cancel) as pool:
-        if any(large):  # they will be needed; meanwhile links are solved
+        if anchored:  # they will be needed; meanwhile links are solved
             pool.submit(kernel_links.prepared)
         solved = solve_problems(
             catalog.problems,
@@ -195,7 +200,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
             store=store,
         )
     context = Round(catalog, flat, solved, period, budget, kernel_links)
-    entries = answer_candidates(placements, large, common, context, options, deadline)
+    entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
     return Ranking(
@@ -211,6 +216,8 @@ def _paced(
     problem: Problem, options: RankOptions, deadline: Deadline, routes: RouteTable, store: LinkStore | None
 ) -> Problem | None:
     """None if there is not time enough."""
+    if options.period_tolerance == 0:
+        return problem
     in_time = deadline.part(PACING_SHARE)
     seconds = in_time.remaining_s()
     if seconds is not None and seconds < PACING_PER_READING * deadline.elapsed_s():
