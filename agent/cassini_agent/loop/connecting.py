@@ -67,12 +67,11 @@ def _connect(
         return Agent(None, Alone(), HostTimeline(), None)
     own_rank, size = _place(rank, world_size, os.environ)
     ranks = _ranks(own_rank, size, store)
-    timeline = _timeline(device)
     if own_rank != 0:
-        return Agent(None, ranks, timeline, None)
+        return Agent(None, ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
-    return Agent(LocalLink(socket or socket_path(), hello), ranks, timeline, Controller(ranks.lag))
+    return Agent(LocalLink(socket or socket_path(), hello), ranks, _timeline(device), Controller(ranks.lag))
 
 
 def _job_name(environment: Mapping[str, str]) -> str:
