@@ -10,7 +10,7 @@ import pytest
 from daemon_process import DaemonProcess
 
 TABLES = {"fault": ("Faults", "fault", "what happens"), "security": ("Refusals", "attempt", "what happens")}
-_rows: list[tuple[str, str, str, str]] = []
+_rows: dict[tuple[str, str], tuple[str, str]] = {}
 
 Row = Callable[[str, str, str], None]
 Start = Callable[..., DaemonProcess]
@@ -58,7 +58,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == "row":
                 table, what, happens = value  # type: ignore[misc]
-                _rows.append((table, what, happens, report.nodeid.partition("::")[2]))
+                _rows[table, what] = (happens, report.nodeid.partition("::")[2].partition("[")[0])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -67,7 +67,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     lines = []
     for table, (title, first, second) in TABLES.items():
         lines += [f"## {title}", "", f"| {first} | {second} | test |", "| --- | --- | --- |"]
-        lines += [f"| {what} | {happens} | `{test}` |" for kind, what, happens, test in _rows if kind == table]
+        lines += [
+            f"| {what} | {happens} | `{test}` |" for (kind, what), (happens, test) in _rows.items() if kind == table
+        ]
         lines += [""]
     place = session.config.rootpath / "build" / "agent-faults.md"
     place.parent.mkdir(exist_ok=True)

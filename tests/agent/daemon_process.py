@@ -110,9 +110,15 @@ class JobSocket:
 class DaemonProcess:
     """``cassini-agent serve``, or with ``test_options`` the same service with a clock or limits of the test's."""
 
-    def __init__(self, folder: Path, *options: str, test_options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        socket: Path | None = None,
+        test_options: dict[str, Any] | None = None,
+    ) -> None:
         self.folder = folder
-        self.socket = folder / "agent.sock"
+        self.socket = socket or folder / "agent.sock"
         self.state = folder / "state"
         self.log = folder / "log"
         self.state.mkdir(exist_ok=True)
@@ -123,7 +129,13 @@ class DaemonProcess:
         self._port_file = folder / "port"
         self._test_options = test_options
         self._options = [
-            *(f"--socket={self.socket}", "--port=0", f"--port-file={self._port_file}", f"--log-file={self.log}"),
+            *(
+                f"--socket={self.socket}",
+                "--counters=off",
+                "--port=0",
+                f"--port-file={self._port_file}",
+                f"--log-file={self.log}",
+            ),
             *(f"--token-file={folder / 'token'}", f"--read-token-file={folder / 'read-token'}"),
             *(f"--state-directory={self.state}", *options),
         ]

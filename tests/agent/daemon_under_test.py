@@ -33,7 +33,7 @@ def main() -> None:
     application = App()
 
     @application.default
-    def start(*, options: serve.Options) -> None:
+    def start(*, options: serve.Options = serve.Options()) -> None:
         config = dataclasses.replace(serve._config(options), limits=Limits(**wanted.get("limits", {})))
         offset_file = wanted.get("clock_offset_file")
         run(config, SteppedClocks(Path(offset_file)) if offset_file else None)

@@ -44,6 +44,14 @@ class Options:
     ] = None
     log_file: Annotated[Path | None, _help("Where the log goes; default stderr. SIGHUP reopens it.")] = None
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _help("What is logged.")] = "info"
+    counters: Annotated[Literal["auto", "off"], _help("Counters of the network ports: watched, or not.")] = "auto"
+    rdma_port: Annotated[
+        tuple[str, ...], _help("RDMA port to watch, mlx5_0 or mlx5_0/1; may be repeated. Default: all that are active.")
+    ] = ()
+    net_device: Annotated[
+        tuple[str, ...],
+        _help("Network device to watch; may be repeated. Default: of the default routes where no RDMA port is active."),
+    ] = ()
     port_file: Annotated[Path | None, _help("File to write the port to, once it listens.")] = None
 
 
@@ -81,5 +89,6 @@ def _config(options: Options) -> Config:
     if not 0 <= options.port <= 65535:
         raise UsageError(f"--port: expected 0 to 65535, got {options.port}")
     values = dict(vars(options))
-    values["tls_client_names"] = values.pop("tls_client_name")
+    for option in ("tls_client_name", "rdma_port", "net_device"):
+        values[option + "s"] = values.pop(option)
     return Config(**values)

@@ -36,7 +36,9 @@ class Config:
     state_directory: Path | None = None
     log_file: Path | None = None
     log_level: str = "info"
-    counters: bool = False
+    counters: str = "auto"
+    rdma_ports: tuple[str, ...] = ()
+    net_devices: tuple[str, ...] = ()
     port_file: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -84,10 +86,8 @@ class Config:
 
 
 def _check_socket_path(path: Path) -> None:
-    # The socket is bound under a longer name and then renamed.
-    length = len(os.fsencode(path)) + len(f"..{2**22}")
-    if length > MAX_SOCKET_PATH_BYTES:
-        raise ConfigError(f"--socket: expected a path of at most {MAX_SOCKET_PATH_BYTES - 9} bytes, got {path}")
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
+        raise ConfigError(f"--socket: expected a path of at most {MAX_SOCKET_PATH_BYTES} bytes, got {path}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise ConfigError(f"--socket: expected a folder to write to, got {path.parent}")
 

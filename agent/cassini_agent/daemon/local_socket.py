@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import socket
 import struct
 from collections import Counter
@@ -175,23 +174,19 @@ class LocalSocket:
 
 
 def _listen(path: Path) -> socket.socket:
-    """Bind beside the place and rename, so that nobody meets a socket that is not ready or has other permissions."""
+    """A job that meets the socket before it is ready is turned away and comes again within a second."""
     if _is_alive(path):
         raise OSError(errno.EADDRINUSE, "another daemon listens here", str(path))
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        with suppress(FileNotFoundError):
-            beside.unlink()
-        listener.bind(str(beside))
-        beside.chmod(0o666)
+        if path.is_socket():  # nothing else is removed: binding then says that the place is taken
+            path.unlink()
+        listener.bind(str(path))
+        path.chmod(0o666)
         listener.listen(BACKLOG)
         listener.setblocking(False)
-        beside.rename(path)
     except BaseException:
         listener.close()
-        with suppress(OSError):
-            beside.unlink()
         raise
     return listener
 

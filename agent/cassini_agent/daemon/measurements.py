@@ -11,7 +11,7 @@ __all__ = ["Measurements", "Ring", "median", "quantiles"]
 
 NATURAL_WINDOW = 256
 ERROR_WINDOW = 64
-BURST_WINDOW = 64
+START_WINDOW = 256
 JITTER_QUANTILES = 64
 
 
@@ -62,10 +62,9 @@ class Measurements:
     """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
 
     __slots__ = (
-        "_bursts_end",
-        "_bursts_start",
         "_errors",
         "_natural",
+        "_starts",
         "adjustments",
         "delay_total_ns",
         "dropped",
@@ -77,8 +76,7 @@ class Measurements:
     def __init__(self) -> None:
         self._natural = Ring(NATURAL_WINDOW)
         self._errors = Ring(ERROR_WINDOW)
-        self._bursts_start = Ring(BURST_WINDOW)
-        self._bursts_end = Ring(BURST_WINDOW)
+        self._starts = Ring(START_WINDOW)
         self.iterations = 0
         self.adjustments = 0
         self.delay_total_ns = 0
@@ -91,10 +89,7 @@ class Measurements:
             self.forget_windows()
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
-        for start, end in zip(message.communication_start_ns, message.communication_end_ns, strict=True):
-            if start is not None and end is not None and start <= end:
-                self._bursts_start.extend((start,))
-                self._bursts_end.extend((end,))
+        self._starts.extend(value for value in message.communication_start_ns if value is not None)
         self.iterations = message.first + len(message.start_ns)
         self.adjustments = message.adjustments
         self.delay_total_ns = message.delay_total_ns
@@ -103,7 +98,7 @@ class Measurements:
         self.note = message.note
 
     def forget_windows(self) -> None:
-        for ring in (self._natural, self._errors, self._bursts_start, self._bursts_end):
+        for ring in (self._natural, self._errors, self._starts):
             ring.clear()
 
     def errors_ns(self) -> list[int]:
@@ -126,6 +121,6 @@ class Measurements:
         middle = median(ordered)
         return middle, [value - middle for value in quantiles(ordered, JITTER_QUANTILES)]
 
-    def bursts_ns(self) -> list[tuple[int, int]]:
-        """Begin and end of the last communication phases as the job saw them, oldest first, monotonic clock."""
-        return list(zip(self._bursts_start.to_list(), self._bursts_end.to_list(), strict=True))
+    def communication_starts_ns(self) -> list[int]:
+        """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""
+        return self._starts.to_list()

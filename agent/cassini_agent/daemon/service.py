@@ -13,7 +13,7 @@ from typing import Any
 
 from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id
 from .config import Config
-from .counter_source import CounterSource, NoCounters
+from .counter_source import CounterSource, NoCounters, open_counters
 from .counts import Counts
 from .http_api import HttpApi
 from .journal import Journal, read_journal
@@ -46,7 +46,7 @@ def run(config: Config, clocks: Clocks | None = None, counters: CounterSource | 
     """
     _raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    asyncio.run(Service(config, clocks or SystemClocks(), counters or NoCounters()).serve())
+    asyncio.run(Service(config, clocks or SystemClocks(), counters).serve())
 
 
 class Service:
@@ -58,19 +58,19 @@ class Service:
         Checked as the service is made.
     clocks : Clocks
         The host's.
-    counters : CounterSource
-        Of the host's ports.
+    counters : CounterSource, optional
+        Of the host's ports; default as the configuration says.
     """
 
-    def __init__(self, config: Config, clocks: Clocks, counters: CounterSource) -> None:
+    def __init__(self, config: Config, clocks: Clocks, counters: CounterSource | None = None) -> None:
         self._config = config
         self._access, self._tls = config.check()
         self._counts = Counts()
         self._writer = LogWriter(config.log_file)
         self._log: Any = make_logger(self._writer, config.log_level)
         self._refusals = RefusalLog(self._log)
-        self._source = counters
-        self._counters = CounterView(counters, self._counts)
+        self._source = counters or self._open_counters()
+        self._counters = CounterView(self._source, self._counts)
         self._clock = CoordinatorClock(clocks)
         self._registry = Registry(config.limits)
         self._schedules = Schedules(self._registry, self._clock, boot_id())
@@ -161,6 +161,17 @@ class Service:
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self._counts.error("loop")
         self._log.error("failed", where="loop", message=context.get("message"), error=repr(context.get("exception")))
+
+    def _open_counters(self) -> CounterSource:
+        """Counters are a help: a host without them, or with others than somebody thought, has a daemon all the same."""
+        if self._config.counters == "off":
+            return NoCounters()
+        try:
+            return open_counters(self._config.rdma_ports, self._config.net_devices)
+        except Exception as error:
+            self._counts.error("counters")
+            self._log.error("no counters", error=f"{type(error).__name__}: {error}")
+            return NoCounters()
 
     def _open_journal(self) -> Journal | None:
         if self._config.state_directory is None:

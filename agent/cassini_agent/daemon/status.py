@@ -9,7 +9,6 @@ import msgspec
 
 from .counter_source import CounterSource
 from .counts import Counts
-from .disagreement import disagreement
 from .registry import Job
 
 __all__ = ["CounterView", "job_status", "job_status_json"]
@@ -22,18 +21,30 @@ class CounterView:
         self._source = source
         self._counts = counts
         self.latest: Mapping[str, Any] | None = None
-        self.bursts_ns: Sequence[tuple[int, int]] = ()
         self.revision = 0
 
     def refresh(self) -> None:
+        """Look again; the daemon does once a second."""
         try:
-            latest, bursts = self._source.latest(), self._source.bursts_ns()
+            latest = self._source.latest()
         except Exception:  # whatever a driver of somebody's network card does
             self._counts.error("counters")
-            latest, bursts = None, ()
-        if latest != self.latest or bursts != self.bursts_ns:
-            self.latest, self.bursts_ns = latest, bursts
+            latest = None
+        if latest != self.latest:
+            self.latest = latest
             self.revision += 1
+
+    def disagreement(self, starts_ns: Sequence[int]) -> str | None:
+        """What the counters say against a job."""
+        if not starts_ns or self.latest is None:
+            return None
+        try:
+            text = self._source.disagreement(starts_ns)
+        except Exception:
+            self._counts.error("counters")
+            return None
+        # Why nothing can be said is a note of the counters, not a disagreement.
+        return None if text is None or text.startswith("no counters") else text
 
 
 def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
@@ -60,7 +71,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "dropped": told.dropped,
         "changed": job.changed,
         "counters": counters.latest,
-        "disagreement": disagreement(told.bursts_ns(), counters.bursts_ns),
+        "disagreement": counters.disagreement(told.communication_starts_ns()),
         "seen_ns": job.seen_ns,
     }
 
