@@ -77,8 +77,8 @@ class JobSocket:
     def send(self, message: dict[str, Any] | bytes) -> None:
         self.socket.send(message if isinstance(message, bytes) else json.dumps(message).encode())
 
-    def hello(self, job: str, rank: int = 0, world_size: int = 1, **changes: Any) -> JobSocket:
-        hello = {"type": "hello", "protocol": 1, "job": job, "rank": rank, "world_size": world_size, "pid": os.getpid()}
+    def hello(self, name: str, **changes: Any) -> JobSocket:
+        hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": 1, "pid": os.getpid()}
         self.send({**hello, **changes})
         return self
 

@@ -35,8 +35,8 @@ def read_token(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ConfigError(f"{path}: expected a regular file")
         if status.st_uid not in (0, os.geteuid()):
@@ -45,7 +45,9 @@ def read_token(path: Path) -> str:
             raise ConfigError(
                 f"{path}: expected no access for group and others (chmod 600), got {open_to:03o} too much"
             )
-        token = stream.read(MAX_TOKEN_BYTES).strip()
+        token = os.read(descriptor, MAX_TOKEN_BYTES).strip()
+    finally:
+        os.close(descriptor)
     if len(token) < LEAST_TOKEN_CHARACTERS or not token.isascii() or len(token.split()) != 1:
         raise ConfigError(f"{path}: expected a token of at least {LEAST_TOKEN_CHARACTERS} printable ASCII characters")
     return token.decode("ascii")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from ..schedule import FORMAT, MAX_ID_CHARACTERS, Schedule, ScheduleError
 from ..strict_json import load_object
@@ -101,7 +103,9 @@ class HttpApi:
         for method, path, handler in routes:
             application.router.add_route(method, path, handler)
         # The guard ends what is slow; the library's own timers would do it uncounted.
-        self._runner = web.AppRunner(application, access_log=None, keepalive_timeout=3600.0, lingering_time=0.5)
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=self._library_log(), keepalive_timeout=3600.0, lingering_time=0.5
+        )
         await self._runner.setup()
         assert self._runner.server is not None
         self._listener = HttpListener(
@@ -112,6 +116,20 @@ class HttpApi:
             lambda why, peer: self._log_refused(why, {"peer": peer}),
         )
         return self._listener.start(host, port)
+
+    def _library_log(self) -> logging.Logger:
+        """What the library says of requests that never reach a route."""
+        logger = logging.Logger("cassini_agent.http", logging.WARNING)
+        logger.addHandler(_LibraryLog(self._on_library_error))
+        return logger
+
+    def _on_library_error(self, error: BaseException | None, message: str) -> None:
+        if isinstance(error, HttpProcessingError):
+            self._counts.refuse("http", "malformed")
+            self._log_refused("malformed", {"error": str(error)[:200]})
+        else:
+            self._counts.error("http")
+            self._log_refused("internal_error", {"error": f"{message[:200]}: {error!r:.200}"})
 
     async def stop(self) -> None:
         if self._listener is not None:
@@ -141,8 +159,9 @@ class HttpApi:
             return self._refuse(request, 408, "slow_request", "the request took too long")
         except web.HTTPException as error:
             return self._refuse(request, error.status, _REASONS.get(error.status, "http"), error.text or error.reason)
-        except (asyncio.CancelledError, ConnectionError):
-            raise
+        except ConnectionError:
+            self._counts.event("http_disconnects")
+            return web.Response(status=499)  # to nobody
         except Exception as error:
             self._counts.error("http")
             self._log_refused("internal_error", {"path": request.path, "error": f"{type(error).__name__}: {error}"})
@@ -265,6 +284,15 @@ class HttpApi:
     async def _metrics(self, _: web.Request) -> web.Response:
         body, content_type = await self._render_metrics()
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+class _LibraryLog(logging.Handler):
+    def __init__(self, tell: Callable[[BaseException | None, str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.exc_info[1] if record.exc_info else None, record.getMessage())
 
 
 _STREAMING = "cassini_streaming"

@@ -19,6 +19,9 @@ from .limits import Limits
 __all__ = ["Guard", "HttpListener"]
 
 ACCEPTS_PER_TURN = 32
+SEND_BUFFER_BYTES = 256 * 1024
+"""The kernel's own choice would grow to megabytes for each peer that does not read."""
+
 TLS_HANDSHAKE_S = 5.0
 
 
@@ -165,6 +168,7 @@ class HttpListener:
                 sock.close()
                 continue
             sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
             self._open[sock] = peer
             self._of_peer[peer] += 1
             self._watch(asyncio.get_running_loop().create_task(self._serve(sock, peer)))
