@@ -103,7 +103,7 @@ def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
     row(
         "fault",
         "1,000 jobs report, 10,000 status requests a minute",
-        f"{len(delivered_ms)} schedules delivered: median {p50:.1f} ms, 99 % below {p99:.1f} ms after the request began; "
+        f"{len(delivered_ms)} schedules delivered: median {p50:.1f} ms, 99 % below {p99:.1f} ms from the request on; "
         f"{len(askers.statuses) / SECONDS:.0f} requests/s answered; resident {resident / 2**20:.0f} MiB, "
         f"{grown_kib / JOBS:.1f} KiB per job of it measurements",
     )
