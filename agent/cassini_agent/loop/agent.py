@@ -1,7 +1,7 @@
 """The agent in the training loop: ``connect()``, ``agent.iteration()``, ``agent.communication()``.
 
-Whatever happens in here, the job trains on: no call blocks but for the wait it is there for, nothing is raised, and after
-a failure the agent is silent.
+Whatever happens in here, the job trains on: no call blocks but for the wait it is there for, nothing is raised, and
+after a failure the agent is silent.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Agent:
         self._safely(lambda: self._timeline.mark((COMMUNICATION_END, self._number)))
 
     def interrupted(self) -> None:
-        """This iteration is not like the others: the loop pauses in it, for a checkpoint or an evaluation.
+        """Say that this iteration is not like the others: the loop pauses in it, for a checkpoint or an evaluation.
 
         Its duration is not learned from, and the next one is not delayed.
         """
@@ -119,8 +119,9 @@ class Agent:
         Returns
         -------
         dict
-            ``iterations``; ``state`` and ``note`` (docs/agent.md); ``adjustments``; ``delay_total_ns``, what waiting has
-            cost; ``missed``, decisions of rank 0 that came too late; ``dropped``, messages that the daemon did not take.
+            ``iterations``; ``state`` and ``note`` (docs/agent.md); ``adjustments``; ``delay_total_ns``, what waiting
+            has cost; ``missed``, decisions of rank 0 that came too late; ``dropped``, messages that the daemon did not
+            take.
         """
         controller = self._controller
         return {
@@ -138,7 +139,7 @@ class Agent:
         self._safely(self._close)
         self._failed = True
 
-    # --- what happens in an iteration -----------------------------------------------------------------------------------
+    # --- what happens in an iteration ---------------------------------------------------------------------------------
 
     def _iteration(self) -> None:
         if self._number >= 0:
