@@ -23,7 +23,7 @@ class Layout:
     """Which GPUs the ranks use.
 
     Two GPUs a job and NCCL where there are enough GPUs. With one GPU a job its two ranks share the GPU, each with half
-    of the images, and reduce with gloo, because NCCL takes one rank a GPU. No job ever shares a GPU with another job, so
+    of the images, and reduce with gloo, because NCCL takes one rank a GPU. No job ever shares a GPU with another job:
     what they take from each other is the network alone.
     """
 
