@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cassini_agent.counters.recording import Group, end_block, header_block, sample_block
+
+from cassini_agent.counters.blocks import Group, end_block, header_block, sample_block
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import MISSING, Unwrapper
-
 from cassini_core import Job
 
 BYTES_PER_MS = 125_000.0  # of 1 Gbit/s

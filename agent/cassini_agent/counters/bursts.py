@@ -2,8 +2,8 @@
 
 What a burst is follows from the traffic itself: *peak* is the rate at which half of the bytes flow at most (so it does
 not depend on how long the job computes), *floor* the rate that is exceeded 90 % of the time. A burst is on from where
-the rate leaves the floor and goes on to 40 % of the way to the peak, until it has been below 20 % for some ms. Background
-traffic that is slower than that does not matter, and short bursts of others are far smaller than the job's.
+the rate leaves the floor and goes on to 40 % of the way to the peak, until it has been below 20 % for some ms. Slower
+traffic in the background does not matter, and short bursts of others are far smaller than the job's.
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ class BurstDetector:
         self._volumes: deque[int] = deque(maxlen=32)
         self._until_levels = _LEVELS_EVERY
         self._levels_ns = 0
+        self._at: int | None = None
+        self._off_since: int | None = None
+        self._rise: tuple[int, int, int] | None = None  # start, bytes since, blur
         self._forget()
 
     @property
@@ -102,13 +105,12 @@ class BurstDetector:
 
     def _forget(self) -> None:
         """Start anew after a break: no rate may be taken across it."""
-        self._at: int | None = None
+        self._at = None
         self._total = self._changed_at = 0
         self._piece_at = self._piece_total = self._piece_left = 0
         self._on = False
-        self._rise: tuple[int, int, int] | None = None  # start, bytes since, blur
-        self._off_since: int | None = None
-        self._off_bytes = 0
+        self._rise = None
+        self._off_since = None
         self._start = self._bytes = self._blur = 0
 
     def _judge(self, begin: int, now_ns: int, counted: int) -> Burst | None:

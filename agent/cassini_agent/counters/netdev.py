@@ -1,7 +1,7 @@
 """Network devices, and what TCP counts in a network namespace (Linux).
 
 Bytes come from ``/sys/class/net/*/statistics`` (one small file each) or from ``/proc/net/dev`` (one table of all
-devices). ``/sys`` shows the namespace it was mounted in, which in a container may be another one with devices of the same
+devices). ``/sys`` shows the namespace it was mounted in, in a container perhaps another one with devices of the same
 names; ``/proc`` always shows the namespace of the process. So sysfs is used only where it shows the same counts.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from .sources import Channel, CounterSource, GaugeSource, KernelFile, Source, TableSource
+from .kernel_file import KernelFile
+from .sources import Channel, CounterSource, GaugeSource, Source, TableSource
 from .unwrap import Unwrapper
 
 __all__ = ["DEFAULT_ROUTE", "find_devices", "open_device", "open_tcp"]
@@ -82,9 +83,7 @@ def _proc(root: str, pid: int | str, file: str) -> str:
     return os.path.join(root, "proc", str(pid), "net", file)
 
 
-def _from_sysfs(
-    name: str, root: str, pread: Callable[[int, int, int], bytes]
-) -> tuple[list[Source], list[Source]]:
+def _from_sysfs(name: str, root: str, pread: Callable[[int, int, int], bytes]) -> tuple[list[Source], list[Source]]:
     folder = os.path.join(root, _CLASS, name)
 
     def counter(channel: str, file: str, unit: str) -> Source:
@@ -99,9 +98,7 @@ def _from_sysfs(
     return fast, slow
 
 
-def _from_table(
-    name: str, path: str, names: Sequence[str], pread: Callable[[int, int, int], bytes]
-) -> Source:
+def _from_table(name: str, path: str, names: Sequence[str], pread: Callable[[int, int, int], bytes]) -> Source:
     columns = [_COLUMNS[one] for one in names]
     # Looked for by its bytes: with many devices, splitting the whole table would cost more than reading it.
     label = name.encode() + b":"
@@ -114,7 +111,9 @@ def _from_table(
             return [None] * len(columns)
         end = data.find(b"\n", at)
         fields = data[at + len(label) : end if end >= 0 else len(data)].split()
-        return [int(fields[column]) if column < len(fields) and fields[column].isdigit() else None for column in columns]
+        return [
+            int(fields[column]) if column < len(fields) and fields[column].isdigit() else None for column in columns
+        ]
 
     channels = [Channel(name, one, "bytes" if one.endswith("bytes") else "packets") for one in names]
     return TableSource(channels, KernelFile(path, pread), parse, [Unwrapper(1, _WIDTH) for _ in names])

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .sources import Channel, CounterSource, GaugeSource, KernelFile, Source
+from .kernel_file import KernelFile
+from .sources import Channel, CounterSource, GaugeSource, Source
 from .unwrap import Unwrapper
 
 __all__ = ["RdmaPort", "find_ports", "open_port", "parse_rate"]

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Any
 
-from .recording import MOST_ROWS, Group, end_block, header_block, sample_block
+from .blocks import MOST_ROWS, Group, end_block, header_block, sample_block
 from .sampler import Sampler
 
 __all__ = ["Recorder"]

@@ -1,50 +1,34 @@
-"""The recording of counters, format ``cassini-counters/1``: writing blocks, and reading them back.
+"""Reading recordings of counters, format ``cassini-counters/1``.
 
-A file is a magic word and blocks; each block has a checksum and is written at once, so a writer that is killed loses at most
-the block it was writing, and whatever was cut off or damaged is noticed. ``docs/agent.md``, section "Recording", has
-the format to the byte.
+A file is a magic word and blocks; each block has a checksum and is written at once, so a writer that is killed loses at
+most the block it was writing, and whatever was cut off or damaged is noticed. ``docs/agent.md``, section "Recording",
+has the format to the byte.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import struct
 import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .ring import Rows
+from .blocks import CHECKSUM, FORMAT, HEAD, MAGIC, TIME_UNIT_NS, Group
 from .sources import Channel
 from .unwrap import BREAK, MISSING
-from .varints import read_varints, unzigzag, write_varints, zigzag
+from .varints import read_varints, unzigzag
 
-__all__ = ["Group", "Recording", "RecordingError", "Samples", "end_block", "header_block", "read_recording", "sample_block"]
+__all__ = ["Recording", "RecordingError", "Samples", "read_recording"]
 
-MAGIC = b"CASCNT1\n"
-FORMAT = "cassini-counters/1"
-TIME_UNIT_NS = 1000
-MOST_ROWS = 65535
 _MOST_PAYLOAD = 1 << 24
 _MOST_CHANNELS = 1024
-_MOST_TIME_NS = 1 << 62
-_BLOCK = struct.Struct("<cBHI")
-_CHECKSUM = struct.Struct("<I")
-_PREFIX = _BLOCK.size + _CHECKSUM.size
+_PREFIX = HEAD.size + CHECKSUM.size
 
 
 class RecordingError(ValueError):
     """The file is not a recording, or cannot be read at all; the message says what was expected and what came."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Channels that were read together, every ``interval_ns``."""
-
-    interval_ns: int
-    channels: tuple[Channel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +71,6 @@ class Recording:
     samples: tuple[Samples, ...]
     ended: str | None
     problem: str | None
-
-
-def header_block(groups: Sequence[Group], about: dict[str, Any]) -> bytes:
-    """The beginning of a file: magic word and header."""
-    listed = [
-        {
-            "interval_ns": group.interval_ns,
-            "channels": [
-                {"device": one.device, "name": one.name, "unit": one.unit, "gauge": one.gauge} for one in group.channels
-            ],
-        }
-        for group in groups
-    ]
-    header = {"format": FORMAT, "time_unit_ns": TIME_UNIT_NS, "clock": "monotonic", "groups": listed, "about": about}
-    return MAGIC + _block(b"H", 0, 0, json.dumps(header, separators=(",", ":")).encode())
-
-
-def sample_block(group: int, interval_ns: int, rows: Rows) -> bytes:
-    """One block of 1 to 65,535 rows of a group.
-
-    Cost: some 0.3 µs per value.
-    """
-    columns = list(zip(*rows, strict=True))
-    numbers: list[int] = []
-    step = interval_ns // TIME_UNIT_NS
-    last = expected = 0
-    for time_ns in columns[0]:
-        last = time_ns // TIME_UNIT_NS
-        numbers.append(zigzag(last - expected))
-        expected = last + step
-    for column in columns[1:]:
-        last = 0
-        for value in column:
-            if value < 0:
-                numbers.append(0 if value == MISSING else 1)
-            else:
-                numbers.append(2 + zigzag(value - last))
-                last = value
-    return _block(b"S", group, len(rows), zlib.compress(write_varints(numbers), 1))
-
-
-def end_block(reason: str) -> bytes:
-    """The last block: why recording ended."""
-    return _block(b"E", 0, 0, json.dumps({"reason": reason}).encode())
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
@@ -195,23 +135,18 @@ class _Reader:
         data, at = self._data, self._at
         if len(data) - at < _PREFIX:
             raise _DamageError(f"the recording ends inside a block, at byte {len(data)}")
-        kind, group, rows, length = _BLOCK.unpack_from(data, at)
-        (checksum,) = _CHECKSUM.unpack_from(data, at + _BLOCK.size)
+        kind, group, rows, length = HEAD.unpack_from(data, at)
+        (checksum,) = CHECKSUM.unpack_from(data, at + HEAD.size)
         begin = at + _PREFIX
         if length > _MOST_PAYLOAD:
             raise _DamageError(f"damaged block at byte {at}: a length of {length} bytes")
         if len(data) - begin < length:
             raise _DamageError(f"the recording ends inside a block, at byte {len(data)}")
         payload = data[begin : begin + length]
-        if zlib.crc32(payload, zlib.crc32(data[at : at + _BLOCK.size])) != checksum:
+        if zlib.crc32(payload, zlib.crc32(data[at : at + HEAD.size])) != checksum:
             raise _DamageError(f"damaged block at byte {at}: its checksum does not match")
         self._at = begin + length
         return kind, group, rows, payload
-
-
-def _block(kind: bytes, group: int, rows: int, payload: bytes) -> bytes:
-    head = _BLOCK.pack(kind, group, rows, len(payload))
-    return head + _CHECKSUM.pack(zlib.crc32(payload, zlib.crc32(head))) + payload
 
 
 def _header(payload: bytes) -> tuple[list[Group], dict[str, Any]]:
@@ -224,13 +159,9 @@ def _header(payload: bytes) -> tuple[list[Group], dict[str, Any]]:
         raise _DamageError(f"expected format {FORMAT!r} in the header, got {found!r}")
     try:
         groups = [
-            Group(
-                int(group["interval_ns"]),
-                tuple(Channel(*(str(one[key]) for key in ("device", "name", "unit")), one["gauge"] is True)
-                      for one in group["channels"]),
-            )
+            Group(int(group["interval_ns"]), tuple(_channel(one) for one in group["channels"]))
             for group in header["groups"]
-        ]  # fmt: skip
+        ]
         about = dict(header["about"])
         fits = header["time_unit_ns"] == TIME_UNIT_NS and all(
             group.interval_ns > 0 and len(group.channels) <= _MOST_CHANNELS for group in groups
@@ -242,14 +173,18 @@ def _header(payload: bytes) -> tuple[list[Group], dict[str, Any]]:
     return groups, about
 
 
+def _channel(entry: dict[str, Any]) -> Channel:
+    return Channel(str(entry["device"]), str(entry["name"]), str(entry["unit"]), entry["gauge"] is True)
+
+
 def _append(groups: list[Group], columns: list[list[array[int]]], number: int, rows: int, payload: bytes) -> None:
     if number >= len(groups):
         raise _DamageError(f"a block of group {number}, of {len(groups)}")
     width = 1 + len(groups[number].channels)
-    # Ten bytes hold the largest number there may be; what unpacks to more is not unpacked.
-    unpacker = zlib.decompressobj()
+    # Ten bytes hold the largest number there may be; a block that unpacks to more is not unpacked.
+    most = min(10 * rows * width, _MOST_PAYLOAD)
     try:
-        packed = unpacker.decompress(payload, 10 * rows * width + 1)
+        packed = zlib.decompressobj().decompress(payload, most + 1)
     except zlib.error:
         raise _DamageError("a block that cannot be unpacked") from None
     numbers = read_varints(packed, rows * width)

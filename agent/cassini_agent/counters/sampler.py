@@ -1,8 +1,8 @@
 """Reading counters at a fixed rate, in a thread of its own.
 
 Ticks lie on an absolute schedule of the monotonic clock, so they do not drift. A tick that comes too late is skipped
-and counted, never made up for. Each sample carries the time at which its reading began, so lateness costs resolution, not
-correctness.
+and counted, never made up for. Each sample carries the time at which its reading began: being late costs resolution,
+not correctness.
 """
 
 from __future__ import annotations

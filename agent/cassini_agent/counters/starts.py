@@ -6,6 +6,7 @@ import statistics
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 __all__ = ["Comparison", "compare_starts"]
 
@@ -56,7 +57,7 @@ def compare_starts(bursts: Sequence[int], reports: Sequence[int], *, tolerance_n
     """
     reports = sorted(set(reports))
     if len(reports) >= 2:
-        iteration = statistics.median(after - before for before, after in zip(reports, reports[1:], strict=False))
+        iteration = statistics.median(after - before for before, after in pairwise(reports))
     if len(reports) < 2 or not bursts:
         inside: list[int] = []
     else:
@@ -75,7 +76,9 @@ def compare_starts(bursts: Sequence[int], reports: Sequence[int], *, tolerance_n
         offset = int(statistics.median(distance for distance, _ in near))
         text = f"counters show the burst when the job reports it ({_ms(offset)}); {over}"
         return Comparison(count, matched, offset, True, text)
-    return Comparison(count, matched, offset, False, f"counters show the burst {_ms(offset)} than the job reports; {over}")
+    return Comparison(
+        count, matched, offset, False, f"counters show the burst {_ms(offset)} than the job reports; {over}"
+    )
 
 
 def _distances(bursts: Sequence[int], report: int, number: int, reach: float) -> list[tuple[int, int]]:
@@ -85,7 +88,7 @@ def _distances(bursts: Sequence[int], report: int, number: int, reach: float) ->
 
 
 def _usual(pairs: Sequence[tuple[int, int]], tolerance_ns: int) -> tuple[int, int]:
-    """How many reports have a burst within one window of twice the tolerance, at most, and the middle of what is there."""
+    """At most how many reports have a burst within one window of twice the tolerance, and the middle of that window."""
     best, offset = 0, 0
     first = 0
     inside: dict[int, int] = {}

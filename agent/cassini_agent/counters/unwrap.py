@@ -71,6 +71,7 @@ class Unwrapper:
         last = self._last
         if last is None:
             self._last, self._at = raw, now_ns
+            self._wide = self._wide or raw > self._top
             return self._total
         counted = raw - last
         if counted >= 0 and self._wide and not self._broken:

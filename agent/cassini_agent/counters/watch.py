@@ -31,8 +31,8 @@ def open_sources(
 ) -> tuple[list[Source], list[Source]]:
     """Sources to be read at each tick, and those to be read now and then, by rule.
 
-    Without any names: the active RDMA ports, since what they carry is not counted by network devices; where there are none,
-    the devices of the default routes. With names: what is named. Congestion marks of TCP are always among the slow ones.
+    Without any names: the active RDMA ports, since what they carry is not counted by network devices; where there are
+    none, the devices of the default routes. With names: what is named. What TCP counts is always among the slow ones.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class CounterWatch:
     def latest(self) -> dict[str, Any]:
         """The newest figures, as JSON values.
 
-        ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second and ``rate_gbps`` of
-        the link (null where unknown); ``host``: what is counted per namespace; ``bursts``, ``refresh_ms``, ``samples``,
-        ``missed``, ``cpu_share``; ``note``: what is wrong, or null.
+        ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second, and
+        ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``bursts``,
+        ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or null.
         """
         self.poll()
         stats = self.sampler.stats()

@@ -2,8 +2,8 @@
 
 Candidates are the peaks of the autocorrelation. A job jitters, so a candidate is judged not by a rigid fold but by
 following it: the next iteration is looked for near where it is due, by least squares against the typical one. What
-share of the traffic's variance the typical iteration then explains is the candidate's *regularity*. The shortest candidate
-that is about as good as the best is the iteration: every multiple of it explains the traffic as well.
+share of the traffic's variance the typical iteration then explains is the candidate's *regularity*. The shortest
+candidate that is about as good as the best is the iteration: every multiple of it explains the traffic as well.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _clip(per_step: FloatArray) -> FloatArray:
     if not len(known) or known[-1] <= 0:
         return per_step
     level = known[int(np.searchsorted(np.cumsum(known), known.sum() / 2))]
-    return np.minimum(per_step, 1.5 * level)
+    return np.asarray(np.minimum(per_step, 1.5 * level))
 
 
 def _candidates(series: FloatArray) -> list[int]:
@@ -86,8 +86,12 @@ def _candidates(series: FloatArray) -> list[int]:
     if not len(fallen):
         return []
     first = max(int(fallen[0]), _FEWEST_STEPS)
-    peaks = 1 + first + np.flatnonzero(
-        (likeness[first + 1 : -1] >= likeness[first:-2]) & (likeness[first + 1 : -1] >= likeness[first + 2 :])
+    peaks = (
+        1
+        + first
+        + np.flatnonzero(
+            (likeness[first + 1 : -1] >= likeness[first:-2]) & (likeness[first + 1 : -1] >= likeness[first + 2 :])
+        )
     )
     chosen: list[int] = []
     for lag in peaks[np.argsort(-likeness[peaks])]:
@@ -100,7 +104,7 @@ def _candidates(series: FloatArray) -> list[int]:
 
 def _correlate(series: FloatArray, length: int) -> FloatArray:
     transformed = np.fft.rfft(series, length)
-    return np.fft.irfft(transformed * transformed.conj(), length)
+    return np.asarray(np.fft.irfft(transformed * transformed.conj(), length), dtype=np.float64)
 
 
 def _follow(series: FloatArray, lag: int) -> Rhythm | None:
@@ -130,7 +134,7 @@ def _follow(series: FloatArray, lag: int) -> Rhythm | None:
 
 def _add_up(series: FloatArray, factor: int) -> FloatArray:
     steps = len(series) // factor * factor
-    return series[:steps].reshape(-1, factor).sum(axis=1)
+    return np.asarray(series[:steps].reshape(-1, factor).sum(axis=1))
 
 
 def _typical(windows: FloatArray) -> FloatArray:

@@ -1,8 +1,8 @@
 """From a typical iteration, as bytes per bin, to phases of constant rate.
 
 Neighbouring bins are joined, the most alike first, until joining would cost more than the noise explains (bottom-up
-segmentation by least squares). A bin that an edge falls into has a level in between; it is shared out between its neighbours so
-that its bytes stay, which finds the edge to a fraction of a bin.
+segmentation by least squares). A bin that an edge falls into has a level in between; it is shared out between its
+neighbours so that its bytes stay, which finds the edge to a fraction of a bin.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _share_edges(pieces: Levels) -> Levels:
 def phases_of(pieces: Levels, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
     """Phases, and the background in Gbit/s that was taken off them.
 
-    What flows all the time at less than a tenth of the peak is background; a job of which that is true keeps its phases.
+    What flows all the time at less than a tenth of the peak is background.
     Time 0 is where the traffic before the longest pause ends: where an iteration really begins, counters do not show.
     """
     period_ms = pieces[-1][1] * bin_ms

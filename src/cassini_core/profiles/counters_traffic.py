@@ -1,7 +1,7 @@
 """From a recording of byte counters to bytes per time step on an even grid.
 
-Readings come at uneven times and some are missing, but a counter is a total: it is interpolated, and differences of what
-was interpolated keep every byte. Where the counter was reset, or not read for long, the traffic is unknown (NaN).
+Readings come at uneven times and some are missing, but a counter is a total: it is interpolated, and differences of
+what was interpolated keep every byte. Where it was reset, or not read for long, the traffic is unknown (NaN).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+
 from cassini_agent.counters.recording import Recording, RecordingError, Samples, read_recording
 from cassini_agent.counters.unwrap import BREAK
 
@@ -108,14 +109,14 @@ def _choose(recording: Recording, devices: Sequence[str]) -> tuple[Samples, tupl
 
 def _direction(recording: Recording, samples: Samples, direction: str, devices: tuple[str, ...]) -> Traffic:
     times = np.asarray(samples.times_ns, dtype=np.int64)
-    times_ms = (times - times[0]) / 1e6
+    times_ms = np.asarray((times - times[0]) / 1e6, dtype=np.float64)
     if np.any(np.diff(times_ms) < 0):
         raise InputError(f"{recording.path}: expected times that grow, but samples go back in time")
     step_ms = samples.group.interval_ns / 1e6
     steps = int(times_ms[-1] / step_ms)
     if not 8 <= steps <= _MOST_STEPS:
         raise InputError(f"{recording.path}: expected from 8 to {_MOST_STEPS} steps of {step_ms:g} ms, got {steps}")
-    grid = np.arange(steps + 1) * step_ms
+    grid = np.asarray(np.arange(steps + 1) * step_ms, dtype=np.float64)
     total, unknown_ms = np.zeros(steps + 1), np.zeros(steps + 1)
     refreshes: list[float] = []
     warnings = [f"{recording.path}: {recording.problem}"] if recording.problem else []
