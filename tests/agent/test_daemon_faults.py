@@ -319,6 +319,25 @@ def test_a_journal_of_nonsense_is_passed_over(start: Start, tmp_path: Path, row:
     row("fault", "journal torn or overwritten", "lines that make no sense are passed over, the daemon starts")
 
 
+def test_counters_come_with_the_status(start: Start, row: Row) -> None:
+    daemon = start("--net-device=lo", counters="auto")
+    with daemon.job("counted"):
+        until_ns = time.monotonic_ns() + 20 * SECOND_NS
+        while not (counters := daemon.status_of("counted")["counters"]) or counters["samples"] < 100:
+            assert time.monotonic_ns() < until_ns
+            time.sleep(0.1)
+        assert counters["devices"]["lo"]["tx_bytes"] > 0
+        assert daemon.metric("counter", name="devices.lo.tx_bytes") > 0
+        assert daemon.status_of("counted")["disagreement"] is None
+    assert daemon.stop() == 0
+    gone = start("--net-device=no-such-device", counters="auto")
+    with gone.job("uncounted"):
+        gone.put(schedule_of("uncounted"))
+        assert gone.status_of("uncounted")["counters"] is None
+    assert gone.metric("errors_total", where="counters") >= 1
+    row("fault", "no counters, or a device that does not exist", "counted; the daemon starts and serves without them")
+
+
 def test_a_second_daemon_does_not_take_the_place_of_the_first(start: Start, daemon: DaemonProcess, row: Row) -> None:
     with pytest.raises(AssertionError, match="the daemon ended with 1"):
         start(socket=daemon.socket)
