@@ -208,7 +208,7 @@ class DaemonProcess:
         assert answer.status == 200, answer
         return dict(answer.body)
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """0 if it is not there."""
         for line in self.ask("GET", "/metrics").body.splitlines():
             match = re.fullmatch(rf"cassini_agent_{name}(?:\{{(.*)\}})? (\S+)", line)
