@@ -87,7 +87,7 @@ int main(void) {
   };
   const int32_t cancel = 0; /* a program with threads hands its address to whoever may cancel */
   struct answers answers;
-  const int32_t status = solve(&links, 1000 * MS, &cancel, &answers);
+  const int32_t status = solve(&links, 10000 * MS, &cancel, &answers);
   if (status != CASSINI_OK) {
     fprintf(stderr, "rank: %s\n", cassini_strerror(status));
     return EXIT_FAILURE;

@@ -88,7 +88,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // Ctrl-C ends a long search
 	defer stop()
-	ctx, done := context.WithTimeout(ctx, time.Second)
+	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
 	ranking, err := Rank(ctx, round())
 	if err != nil {

@@ -67,7 +67,7 @@ fn round() -> Vec<Candidate> {
 
 fn main() -> ExitCode {
     let cancel = AtomicI32::new(0); // a program with threads lends it to whoever may cancel
-    let limits = Limits { deadline: Some(Duration::from_secs(1)), cancel: Some(&cancel) };
+    let limits = Limits { deadline: Some(Duration::from_secs(10)), cancel: Some(&cancel) };
     match check_abi().and_then(|()| rank(round(), &limits)) {
         Ok(ranking) => {
             show(&ranking);

@@ -23,14 +23,14 @@ func link(jobs int) Link {
 	return l
 }
 
-// hard takes longer than any test runs, once nothing but its deadline ends it.
+// hard keeps a search busy for minutes: fourteen jobs that together ask for all of the link.
 func hard() Link {
 	l := Link{Capacity: 50 * gbps}
 	for j := 0; j < 14; j++ {
 		job := Job{Period: 420 * ms}
 		for k := 0; k < 4; k++ {
 			start := time.Duration((97*k+31*j+j*j*k)%400)*ms + time.Duration(j*k)*time.Microsecond
-			job.Phases = append(job.Phases, Phase{start, 11*ms + time.Duration(j)*time.Microsecond, 20 * gbps})
+			job.Phases = append(job.Phases, Phase{start, 19*ms + time.Duration(j)*time.Microsecond, 20 * gbps})
 		}
 		l.Jobs = append(l.Jobs, job)
 	}
