@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 
@@ -66,7 +67,9 @@ def test_recipes_name_what_there_is(check: ModuleType) -> None:
 
 def test_a_prefix_stands_for_the_package(check: ModuleType) -> None:
     recipes = check.read_recipes(README)
-    assert "export PKG_CONFIG_PATH='/a prefix/lib64/pkgconfig'\n" in recipes["C"].against(Path("/a prefix"), "lib64").build
+    assert (
+        "export PKG_CONFIG_PATH='/a prefix/lib64/pkgconfig'\n" in recipes["C"].against(Path("/a prefix"), "lib64").build
+    )
     assert "-DCMAKE_PREFIX_PATH=/opt\n" in recipes["C++"].against(Path("/opt"), "lib").build
     assert "-Dcassini_DIR=/opt/lib64/cmake/cassini\n" in recipes["C++"].against(Path("/opt"), "lib64").build
     with pytest.raises(SystemExit, match="without Python"):
@@ -81,17 +84,21 @@ def test_another_output_is_seen(check: ModuleType) -> None:
 def test_workers_give_one_answer_and_know_it_the_second_time(scheduler: ModuleType) -> None:
     with scheduler.Scheduler(workers=8, deadline_s=60) as workers:
         first = workers.submit(scheduler.make_round()).result()
-        assert all(
-            pending.result() == first for pending in [workers.submit(scheduler.make_round()) for _ in range(32)]
-        )
+        assert all(pending.result() == first for pending in [workers.submit(scheduler.make_round()) for _ in range(32)])
         assert workers._ranker.cache_info().misses == 2
 
 
 def test_an_interrupted_scheduler_ends_by_its_deadline(scheduler: ModuleType) -> None:
+    rounds: list[Future[cc.Ranking]] = []
+
+    def interrupted() -> None:
+        with scheduler.Scheduler(workers=2, deadline_s=0.5) as workers:
+            rounds.extend(workers.submit(hard()) for _ in range(64))
+            raise KeyboardInterrupt
+
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), scheduler.Scheduler(workers=2, deadline_s=0.5) as workers:
-        rounds = [workers.submit(hard()) for _ in range(64)]
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert all(pending.done() for pending in rounds)
     assert sum(pending.cancelled() for pending in rounds) >= 60
     assert time.monotonic() - began < 10  # not 32 times the deadline

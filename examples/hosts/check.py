@@ -1,6 +1,6 @@
 """Build and run every host as README.md says, against the installed wheel, and compare what they print.
 
-Usage: check.py [--dist DIST] [--skip-missing] [--report FILE]
+Usage: check.py [--dist DIST] [--skip-missing] [--report FILE] [HOST ...]
 
 Hosts are copied out of the checkout, and the wheel is installed in an empty virtual environment: nothing but the wheel
 may help. C and C++ are built again against prefixes that ``cmake --install`` makes, without Python.
@@ -15,12 +15,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import venv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +197,8 @@ def check(workshop: Workshop, recipes: Mapping[str, Recipe]) -> list[Outcome]:
         prefix = workshop.install_prefix(library_dir)
         for name in installed:
             recipe = recipes[name].against(prefix, library_dir)
-            outcome = workshop.try_host(f"{name}, prefix, {library_dir}", recipe, f"{prefix.name}-{name}")
-            outcomes.append(outcome)
+            outcome = workshop.try_host(f"{name}, {library_dir} of a prefix", recipe, f"{prefix.name}-{name}")
+            outcomes.append(replace(outcome, build=outcome.build.replace(str(prefix), "PREFIX")))
             print(f"{outcome.name}: {outcome.build_s + outcome.run_s + outcome.test_s:.1f} s", flush=True)
     return outcomes
 
@@ -209,13 +208,19 @@ def main() -> None:
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="folder of the wheel")
     parser.add_argument("--skip-missing", action="store_true", help="leave out hosts whose tools are not installed")
     parser.add_argument("--report", type=Path, default=ROOT / "build" / "hosts.md", help="where the table goes")
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help=f"of {', '.join(TOOLS)}; all if none is named")
     options = parser.parse_args()
+    if unknown := set(options.hosts) - TOOLS.keys():
+        raise SystemExit(f"expected hosts of {', '.join(TOOLS)}, got {', '.join(sorted(unknown))}")
     readme = (HOSTS / "README.md").read_text(encoding="utf-8")
     shown, recipes = read_output(readme), read_recipes(readme)
-    for name, tools in TOOLS.items():
-        if missing := [tool for tool in tools if shutil.which(tool) is None]:
+    recipes = {name: recipe for name, recipe in recipes.items() if not options.hosts or name in options.hosts}
+    for name in list(recipes):
+        if missing := [tool for tool in TOOLS[name] if shutil.which(tool) is None]:
             if not options.skip_missing:
-                raise SystemExit(f"{name}: expected {', '.join(missing)} on the PATH; --skip-missing leaves the host out")
+                raise SystemExit(
+                    f"{name}: expected {', '.join(missing)} on the PATH; --skip-missing leaves the host out"
+                )
             print(f"{name}: left out, no {', '.join(missing)}")
             del recipes[name]
     (wheel,) = options.dist.resolve().glob("*.whl")

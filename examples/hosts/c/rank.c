@@ -37,9 +37,9 @@ static int32_t solve(const struct links* in, int64_t deadline_ns, const int32_t*
   options.cancel = cancel;
   for (int i = 0; i < N_LINKS; i++) out->result[i].size = sizeof(cassini_result);
   int32_t of_link[N_LINKS];
-  status = cassini_solve_links(N_LINKS, in->job_offset, in->period, in->phase_offset, in->phase_start,
-                               in->phase_length, in->phase_rate, in->capacity, &options, out->shift, out->slack,
-                               out->is_free, out->result, of_link);
+  status = cassini_solve_links(N_LINKS, in->job_offset, in->period, in->phase_offset, in->phase_start, in->phase_length,
+                               in->phase_rate, in->capacity, &options, out->shift, out->slack, out->is_free,
+                               out->result, of_link);
   for (int i = 0; i < N_LINKS && status == CASSINI_OK; i++) status = of_link[i];
   return status;
 }
