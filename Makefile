@@ -15,7 +15,7 @@ SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -na
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
-        bench-prediction wheel check-wheel clean distclean
+        bench-prediction wheel check-wheel check-hosts clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -54,7 +54,7 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@find csrc -type f \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
+	@find csrc examples -type f -not -path '*/build/*' \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
 	  -exec $(BIN)/clang-format --dry-run -Werror {} +
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
@@ -88,8 +88,13 @@ check-wheel: $(VENV)/.tools ## install the wheel in an empty environment outside
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
 	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json
 
+check-hosts: $(VENV)/.tools ## build and run examples/hosts against the wheel (needs Go, Rust, pkg-config, valgrind; or HOSTS=--skip-missing)
+	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
+	@$(ON_PATH) $(PY) examples/hosts/check.py $(HOSTS)
+
 clean: ## remove what was built
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	@rm -rf examples/hosts/*/rank examples/hosts/cpp/build examples/hosts/rust/target
 	@rm -f $(VENV)/.installed
 	@find src agent tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
