@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.control.clock_sync import MAX_RATE_PPB, ClockMapping, ClockSample, ClockTrack, fit, localized
-from cassini_agent.control.phase import wrap
-from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
+from cassini_agent.control.clock_sync import MAX_RATE_PPB, ClockMapping, ClockSample, ClockTrack, fit
+from cassini_agent.schedule import MS_NS, SECOND_NS
 
 UNIX_NS = 1_800_000_000 * SECOND_NS
 
@@ -83,14 +82,3 @@ def test_an_answer_before_its_request_is_refused() -> None:
         fit([ClockSample(10, 5, 9)])
     with pytest.raises(ValueError, match="expected"):
         fit([])
-
-
-@given(mappings, st.integers(1, 10**6), st.integers(-10, 10**5))
-def test_a_localized_schedule_keeps_the_grid(mapping: ClockMapping, jitter: int, paces: int) -> None:
-    pace = 200 * MS_NS + jitter
-    schedule = Schedule("a", "c", 1, UNIX_NS, pace, 7, 190 * MS_NS, 0, 0, 0, UNIX_NS + SECOND_NS)
-    now = UNIX_NS + pace * paces + 3
-    local = localized(schedule, mapping, now)
-    assert abs(wrap(mapping.to_coordinator(local.epoch_ns) - UNIX_NS, pace)) <= 1
-    assert abs(local.epoch_ns - mapping.to_host(now)) <= pace * (1 + 2 * MAX_RATE_PPB / 1e9)
-    assert (local.pace_ns, local.shift_ns, local.version) == (pace, 7, 1)

@@ -80,16 +80,13 @@ def naive_wait(jobs: Sequence[Strayed]) -> int:
     )
 
 
-def anchor(jobs: Sequence[Strayed], *, may_move: bool = True) -> Anchor:
+def anchor(jobs: Sequence[Strayed]) -> Anchor:
     """The shift of the epoch with the least weighted total wait; among equals the least lateness, then the least shift.
 
     Parameters
     ----------
     jobs : sequence of Strayed
         All jobs of the component.
-    may_move : bool
-        False where a job of the component cannot be told of a new epoch now: each other job then takes its own way to
-        the grid that stands.
 
     Raises
     ------
@@ -105,7 +102,7 @@ def anchor(jobs: Sequence[Strayed], *, may_move: bool = True) -> Anchor:
     """
     _check(jobs)
     periods = turns([job.pace_ns for job in jobs])
-    candidates = _candidates(jobs, periods) if may_move else [0]
+    candidates = _candidates(jobs, periods)
     weighted = [(e.error_ns, turn, e.band_ns, e.weight) for e, turn in zip(jobs, periods, strict=True)]
 
     def price(shift: int) -> tuple[float, float, int, int]:

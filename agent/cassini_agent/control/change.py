@@ -1,11 +1,11 @@
 """Notices that a job's natural iteration time is another one: a new batch size, more workers, a slower node.
 
 Three states. *Profiling*: the first iterations say what is natural and how much it jitters. *Watching*: two cumulative
-sums (Page's test) collect what iterations take more, or less, than that. *Re-profiling*: a sum has passed its limit, and
-the next iterations decide whether there is a change and how large it is. Only then is it reported.
+sums (Page's test) collect what iterations take more, or less, than that. *Re-profiling*: a sum has passed its limit,
+and the next iterations decide whether there is a change and how large it is. Only then is it reported.
 
 Contention lengthens iterations too, and it comes and goes. So the new time is judged by the lower quartiles before and
-after, which iterations that were held up do not move.
+after, which iterations that were held up do not move, and by the lowest tenths while the job is out of its place.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, pstdev, quantiles
+from statistics import pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
 __all__ = ["Change", "ChangeDetector"]
 
-PROFILE = 48
-"""Iterations of a profile: of the first, and of one that confirms a change."""
+PROFILE, CONFIRMING = 48, 32
+"""Iterations of the first profile, and of one that confirms a change."""
 
 MIN_CHANGE = 0.015
 """Smallest relative change that is reported."""
@@ -36,6 +36,9 @@ STEPS_TO_LIMIT = 4.0
 
 QUARTILE_ERROR = 1.36
 """Standard error of the lower quartile of n normal values, in sigma / sqrt(n)."""
+
+DECILE_ERROR = 1.71
+"""The same of the lowest tenth."""
 
 CONFIRMED_ERRORS = 3.5
 
@@ -68,23 +71,29 @@ class ChangeDetector:
         self.iteration_ns = iteration_ns
         self.state = "profiling"
         self._samples: list[int] = []
+        self._hindered = False
         self._profile: list[int] = []
         self._mean = self._allowed = self._limit = 0.0
         self._longer = self._shorter = 0.0
         self._stall_ns = math.inf
 
-    def add(self, natural_ns: int) -> Change | None:
-        """Take an iteration; O(1), and O(profile) once in a profile. Returns a change when it is confirmed."""
+    def add(self, natural_ns: int, *, hindered: bool = False) -> Change | None:
+        """Take an iteration. Returns a change when it is confirmed. O(1), and O(profile) at the end of a profile.
+
+        ``hindered`` says that the job is out of its place, so that other jobs may hold it up.
+        """
         if self.state == "watching":
             self._watch(natural_ns)
             return None
+        if self.state == "profiling" and hindered:
+            return None
         self._samples.append(natural_ns)
-        if len(self._samples) < PROFILE:
+        self._hindered = self._hindered or hindered
+        wanted = PROFILE if self.state == "profiling" or self._hindered else CONFIRMING
+        if len(self._samples) < wanted:
             return None
         samples, self._samples = self._samples, []
-        if self.state == "profiling":
-            return self._first(samples)
-        return self._again(samples)
+        return self._first(samples) if self.state == "profiling" else self._again(samples)
 
     def _first(self, samples: list[int]) -> Change | None:
         believed = self.iteration_ns
@@ -95,17 +104,20 @@ class ChangeDetector:
         return Change(self.iteration_ns, believed)
 
     def _again(self, samples: list[int]) -> Change | None:
+        hindered, self._hindered = self._hindered, False
         self.state, self._longer, self._shorter = "watching", 0.0, 0.0
-        moved = _lower_quartile(samples) - _lower_quartile(self._profile)
-        error = QUARTILE_ERROR * math.sqrt(2) * self._spread() / math.sqrt(PROFILE)
+        # Of a job that slides past another at least a tenth of the iterations are free of it.
+        tenths, factor = (1, DECILE_ERROR) if hindered else (2.5, QUARTILE_ERROR)
+        moved = _quantile(samples, tenths) - _quantile(self._profile, tenths)
+        error = factor * self._spread() * math.sqrt(1 / PROFILE + 1 / len(samples))
         if abs(moved) < max(MIN_CHANGE * self.iteration_ns, CONFIRMED_ERRORS * error):
             return None
         was = self.iteration_ns
         self.iteration_ns = max(1, was + round(moved))
-        if 2 * abs(_lower_quartile(samples) - median(samples)) <= 3 * self._spread():
+        if hindered:  # a profile of contention would hide the next change
+            self.state = "profiling"
+        else:
             self._learn(samples)
-        else:  # held up now and then: a profile of contention would hide the next change
-            self._samples, self.state = [], "profiling"
         return Change(self.iteration_ns, was)
 
     def _learn(self, samples: list[int]) -> None:
@@ -133,5 +145,5 @@ class ChangeDetector:
         return pstdev(measured_jitter(self._profile).deviation_ns)
 
 
-def _lower_quartile(samples: Sequence[int]) -> float:
-    return quantiles(samples, n=4)[0]
+def _quantile(samples: Sequence[int], tenths: float) -> float:
+    return quantiles(samples, n=20)[round(2 * tenths) - 1]

@@ -9,12 +9,12 @@ through them gives offset and rate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
-from ..schedule import SECOND_NS, Schedule
+from ..schedule import SECOND_NS
 
-__all__ = ["ClockMapping", "ClockSample", "ClockTrack", "fit", "localized"]
+__all__ = ["ClockMapping", "ClockSample", "ClockTrack", "fit"]
 
 MAX_RATE_PPB = 500_000
 """No quartz is further off, and NTP slews no faster; what looks so is noise, or another boot."""
@@ -146,18 +146,6 @@ class ClockTrack:
         since = abs(sample.middle_ns - self._samples[-1].middle_ns)
         allowed = sample.round_trip_ns // 2 + self.bound_ns + 2 * since * MAX_RATE_PPB // SECOND_NS
         return abs(sample.host_ns - expected) <= allowed
-
-
-def localized(schedule: Schedule, mapping: ClockMapping, now_ns: int) -> Schedule:
-    """The schedule with its times on the host's monotonic clock.
-
-    The epoch is first moved by whole paces to the grid point before ``now_ns`` (coordinator's clock), so that an error
-    of the rate counts from now only. The pace stays: over a minute a rate of 50 ppm adds up to 3 ms, so the daemon
-    sends the schedule again as the mapping is renewed.
-    """
-    behind = (now_ns - schedule.epoch_ns) // schedule.pace_ns * schedule.pace_ns
-    epoch = mapping.to_host(schedule.epoch_ns + behind)
-    return replace(schedule, epoch_ns=epoch, expires_ns=mapping.to_host(schedule.expires_ns))
 
 
 def _quickest(samples: Sequence[ClockSample]) -> list[ClockSample]:

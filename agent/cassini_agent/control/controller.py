@@ -29,6 +29,9 @@ STALL_FACTOR = 1.5
 RECENT = 16
 """Iterations whose median predicts the next."""
 
+HINDERED = 5
+"""Iterations whose median says whether the job is held up by others now."""
+
 ABOVE_PACE = 1.002
 """A natural iteration time beyond the pace by this cannot be held."""
 
@@ -102,16 +105,19 @@ class Controller:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
 
         One that moves the grid by less than half the dead band (a renewed mapping of clocks, a later expiry) is
-        followed without more ado; another may have the job wait once, for less than a pace.
+        followed without more ado; another, and an answer to a job that is lost, may have it wait once, less than a
+        pace.
         """
         old, self._schedule = self._schedule, schedule
-        if old is None or (old.pace_ns, old.gain_ns) != (schedule.pace_ns, schedule.gain_ns):
+        same_pace = old is not None and _is_about(old.pace_ns, schedule.pace_ns)
+        if old is None or not (same_pace and old.gain_ns == schedule.gain_ns):
             self._costs_too_much, self._cost = "", RunningCost()
-        if old is None or self._changes is None or old.iteration_ns != schedule.iteration_ns:
+        if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
             self._changes = ChangeDetector(schedule.iteration_ns)
         if self._allowance is None or old is None:
             self._allowance = Allowance(schedule.pace_ns, now_ns)
-        if old is None or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
+        answered = self._mooring.lost_since_ns is not None and old is not None and schedule.version > old.version
+        if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._mooring.align()
 
     def clear(self) -> None:
@@ -165,7 +171,8 @@ class Controller:
         if stalled:
             self._mooring.drop()
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
-        place = Place.of(schedule, now_ns + (usual if self.lag else 0), usual)
+        recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
+        place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted = (0, False) if rests or stalled else self._wait(schedule, place, now_ns, applied_ns)
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
         if not (rests or adjusted):
@@ -188,15 +195,15 @@ class Controller:
         return self._mooring.jump(place), True
 
     def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
-        """Keep the books; the time that is natural is learned where the job is not known to be held up."""
+        """Keep the books."""
         assert self._changes is not None  # there is a schedule
         self._cost.add(applied_ns)
         if not self._costs_too_much and self._cost.too_high(schedule):
             mean, gain = (self._cost.mean_ns or 0) / MS_NS, schedule.gain_ns / MS_NS
             self._costs_too_much = f"waits {mean:.2f} ms per iteration to win {gain:.2f} ms"
-        if natural is None or (self._changes.state != "re-profiling" and self._mooring.lost_since_ns is not None):
+        if natural is None:
             return None
-        return self._changes.add(natural)
+        return self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
 
     def _why_free(self, schedule: Schedule) -> str:
         assert self._changes is not None
@@ -206,6 +213,11 @@ class Controller:
             natural, pace = self._changes.iteration_ns / MS_NS, schedule.pace_ns / MS_NS
             return f"iterations take {natural:.1f} ms, the pace is {pace:.1f} ms"
         return self._costs_too_much
+
+
+def _is_about(one_ns: int, other_ns: int) -> bool:
+    """The same but for the rate of a clock: a host's nanoseconds are up to 500 ppm longer or shorter."""
+    return 2000 * abs(one_ns - other_ns) <= one_ns
 
 
 def _moved(old: Schedule, new: Schedule, now_ns: int) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from statistics import fmean, median
 
 __all__ = ["Jitter", "Margin", "cheapest_margin", "margin", "measured_jitter"]
@@ -94,7 +94,9 @@ def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
     return Jitter(mean, tuple(t - mean for t in kept), len(natural_ns) - len(kept))
 
 
-def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *, lag: int = 0) -> Margin:
+def margin(
+    deviation_ns: Sequence[float], hold_ns: float, probability: float, *, lag: int = 0, quantiles_of: int | None = None
+) -> Margin:
     """The margin that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
 
     Parameters
@@ -107,6 +109,9 @@ def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *,
         In (0, 1).
     lag : int
         0 where a wait is decided when it begins, 1 where it is decided an iteration earlier.
+    quantiles_of : int, optional
+        If given, the deviations are quantiles, at even distances, of so many iterations: their order says nothing, so
+        the jitter is taken to be independent.
 
     Returns
     -------
@@ -131,17 +136,21 @@ def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *,
     theta = math.log(1 / probability) / hold_ns
     if lag:
         theta, probability = _exponent_of_lag(deviation_ns, hold_ns, probability, theta)
-    return Margin(*_needed(deviation_ns, theta), theta, probability)
+    return Margin(*_needed(deviation_ns, theta, quantiles_of), theta, probability)
 
 
-def cheapest_margin(deviation_ns: Sequence[float], hold_ns: float, *, lag: int = 0) -> Margin:
-    """The margin with the least total cost per iteration: itself, and the lateness beyond the hold that it leaves.
+def cheapest_margin(
+    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, lag: int = 0, quantiles_of: int | None = None
+) -> Margin:
+    """The margin with the least total cost per iteration: itself, and what is lost by starts that are too late.
 
-    With a lateness of exponent ``theta`` that is ``m + exp(-theta x) / theta``: a millisecond beyond the hold is a
-    millisecond of collision. Probabilities from 1/4 to 1/10000 are tried.
+    Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
+    makes. ``loss_ns`` is what it costs until the jobs are apart again. Probabilities from 1/4 to 1/10000 are tried.
     """
-    found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), lag=lag) for step in range(3, 19)]
-    return min(found, key=lambda each: each.margin_ns + each.probability / each.exponent)
+    found = [
+        margin(deviation_ns, hold_ns, math.exp(-step / 2), lag=lag, quantiles_of=quantiles_of) for step in range(3, 19)
+    ]
+    return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
 
 
 def _exponent_of_lag(
@@ -164,23 +173,27 @@ def _exponent_of_lag(
 _LAG_STEP, _LAG_STEPS = 1.1, 25  # up to eleven times the exponent without lag
 
 
-def _needed(deviation_ns: Sequence[float], theta: float) -> tuple[float, int]:
+def _needed(deviation_ns: Sequence[float], theta: float, quantiles_of: int | None) -> tuple[float, int]:
     """Largest margin for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
+    if quantiles_of is not None:
+        # Between two quantiles lies an even share of the iterations, the least and the greatest are of one each.
+        middles = [(low + high) / 2 for low, high in pairwise(sorted(deviation_ns))]
+        return max(0.0, _rate(middles, theta, 1, quantiles_of)), 1
     before = [0.0, *accumulate(deviation_ns)]
-    best, best_block, block = _rate(deviation_ns, theta, 1), 1, 2
+    best, best_block, block = _rate(deviation_ns, theta, 1, len(deviation_ns)), 1, 2
     while len(deviation_ns) // block >= MIN_SAMPLES:
         sums = [end - begin for begin, end in zip(before, before[block:], strict=False)]
-        found = _rate(sums, theta, block)
+        found = _rate(sums, theta, block, len(sums))
         if found > best:
             best, best_block = found, block
         block *= 2
     return max(best, 0.0), best_block
 
 
-def _rate(sums: Sequence[float], theta: float, block: int) -> float:
+def _rate(sums: Sequence[float], theta: float, block: int, count: int) -> float:
     """``ln(E exp(theta S)) / (theta block)``; taken about the largest ``S``, so that nothing overflows."""
     largest = max(sums)
     powers = [math.exp(theta * (s - largest)) for s in sums]
     mean = fmean(powers)
-    error = math.sqrt(fmean((power - mean) ** 2 for power in powers) * block / len(sums))
+    error = math.sqrt(fmean((power - mean) ** 2 for power in powers) * block / count)
     return (largest + math.log(mean + CONFIDENCE * error) / theta) / block
