@@ -19,7 +19,7 @@ LINK_GBPS = 50.0
 PROFILE = 512
 """Iterations of a job alone that its margin is taken from."""
 
-EARLY_SHARE = 1.645  # standard deviations; one in twenty is earlier
+EARLY_SHARE = 0.97  # standard deviations; one in six is earlier
 
 
 def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) -> list[Schedule]:

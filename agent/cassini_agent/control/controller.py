@@ -20,8 +20,8 @@ from .worth import Allowance, RunningCost
 
 __all__ = ["Controller", "Decision"]
 
-PATIENCE_NS = 5 * SECOND_NS
-"""For the coordinator's answer; it looks once a second."""
+PATIENCE_NS = 3 * SECOND_NS
+"""For the coordinator's answer; it looks once a second, and a job reports once a second."""
 
 STALL_FACTOR = 1.5
 """An iteration of more than so many usual ones says nothing of where the job was."""
@@ -178,7 +178,7 @@ class Controller:
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns, schedule.pace_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"
-        note = self._mooring.note(schedule.pace_ns)
+        note = self._mooring.note(schedule.pace_ns) or self._too_slow(schedule)
         return Decision(wait, state, note, error, natural, adjusted, changed)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int) -> tuple[int, bool]:
@@ -205,13 +205,17 @@ class Controller:
             return None
         return self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
 
-    def _why_free(self, schedule: Schedule) -> str:
+    def _too_slow(self, schedule: Schedule) -> str:
+        """A pace that cannot be held: waiting makes it no worse, and others may be the reason."""
         assert self._changes is not None
+        if self._changes.iteration_ns <= ABOVE_PACE * schedule.pace_ns:
+            return ""
+        natural, pace = self._changes.iteration_ns / MS_NS, schedule.pace_ns / MS_NS
+        return f"iterations take {natural:.1f} ms, the pace is {pace:.1f} ms"
+
+    def _why_free(self, schedule: Schedule) -> str:
         if schedule.hold_ns == 0:
             return "nothing can be held"
-        if self._changes.iteration_ns > ABOVE_PACE * schedule.pace_ns:
-            natural, pace = self._changes.iteration_ns / MS_NS, schedule.pace_ns / MS_NS
-            return f"iterations take {natural:.1f} ms, the pace is {pace:.1f} ms"
         return self._costs_too_much
 
 

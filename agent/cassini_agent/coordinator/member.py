@@ -17,13 +17,11 @@ __all__ = ["Member"]
 RECENT = 5
 """Starts whose median is a job's phase error."""
 
-JUDGED = 400
-"""Starts after which the margin is judged by how many were late beyond the reach."""
+TAIL_FROM = 4
+"""Lateness beyond this part of the reach is the tail."""
 
-TOO_MANY, TOO_FEW = 0.15, 0.01
-"""Shares of late starts outside of which the margin is widened or narrowed: the cheapest leaves some hundredths."""
-
-WIDEST = 4.0
+ENOUGH = 60
+"""Starts in the tail from which its exponent is known to some 15 %."""
 
 
 @dataclass(slots=True)
@@ -44,21 +42,18 @@ class Member:
         What its pace was last found to need above its natural iteration time.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
-    widened : float
-        By what the margin is multiplied because the jitter is worse than its quantiles say.
     """
 
     schedule: Schedule
     host: str
     weight: float = 1.0
     ranks: int = 1
-    widened: float = 1.0
     margin_ns: int | None = None
     ranked: Schedule = field(init=False)
     _since: int | None = field(default=None, repr=False)  # iterations when the schedule was in force
     _counted: int = field(default=0, repr=False)
-    _judged: int = field(default=0, repr=False)
-    _late: int = field(default=0, repr=False)
+    _tail_ns: float = field(default=0.0, repr=False)
+    _tail_count: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         self.ranked = self.schedule
@@ -69,6 +64,8 @@ class Member:
 
     def follow(self, schedule: Schedule) -> None:
         """A new schedule; what was measured under the old one does not count for it."""
+        if schedule.pace_ns != self.schedule.pace_ns:
+            self._tail_ns, self._tail_count = 0.0, 0
         self.schedule, self._since = schedule, None
 
     def fresh_errors(self, status: JobStatus) -> Sequence[int]:
@@ -94,16 +91,21 @@ class Member:
         return median_low([wrap(b - a, self.schedule.pace_ns) for a, b in pairwise(last)]) if len(last) > 1 else 0
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
-        """Count starts late beyond the reach, and widen or narrow the margin by their share."""
+        """Look at the starts that are new, for ``exponent``."""
         fresh = self.fresh_errors(status)
         new = fresh[-max(0, status.iterations - self._counted) :] if status.iterations > self._counted else ()
         self._counted = status.iterations
-        self._judged += len(new)
-        self._late += sum(error > reach_ns for error in new)
-        if self._judged < JUDGED:
-            return
-        share, self._judged, self._late = self._late / self._judged, 0, 0
-        if share > TOO_MANY:
-            self.widened = min(WIDEST, self.widened * 1.5)
-        elif share < TOO_FEW:
-            self.widened = max(1.0, self.widened / 1.1)
+        threshold = reach_ns // TAIL_FROM
+        beyond = [error - threshold for error in new if threshold < error <= 2 * reach_ns]
+        self._tail_ns += sum(beyond)
+        self._tail_count += len(beyond)
+        if self._tail_count > 2 * ENOUGH:  # the older counts less and less
+            self._tail_ns, self._tail_count = self._tail_ns / 2, self._tail_count // 2
+
+    def exponent(self) -> float | None:
+        """By how much the probability of lateness falls, per ns, as measured; None where too few starts were late.
+
+        The tail of the lateness is exponential, so its exponent is one over the mean excess over any threshold. It
+        holds for correlated jitter too, of which quantiles say nothing.
+        """
+        return self._tail_count / self._tail_ns if self._tail_count >= ENOUGH and self._tail_ns > 0 else None

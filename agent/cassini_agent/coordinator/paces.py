@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from .member import Member
 from .status import JobStatus
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ WINDOW = 256
 LOST_ITERATIONS = 8
 """From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
 is lost; and not every late start is followed by more."""
+
+WIDEST = 4.0
 
 UNKNOWN_GAIN = 10
 """A gain that is not known is taken to be this part of an iteration."""
@@ -56,25 +59,33 @@ def loss_ns(iteration_ns: int, gain_ns: int) -> int:
     return LOST_ITERATIONS * (gain_ns or iteration_ns // UNKNOWN_GAIN)
 
 
-def needed_ns(status: JobStatus, reach_ns: int, gain_ns: int, *, lag: int, widened: float) -> int | None:
+def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     """Mean natural time and the cheapest margin of a job; None while too little is known.
+
+    Quantiles say nothing of how jitter is correlated. So where the lateness that was measured falls off more slowly
+    than the margin promised, the margin is taken larger in proportion, up to ``WIDEST`` times.
 
     Parameters
     ----------
-    status : JobStatus
-        With quantiles of its jitter. They say nothing of how it is correlated: hence ``widened``, which the coordinator
-        raises where starts are late more often than promised.
+    member, status : Member, JobStatus
+        Its schedule, and quantiles of its jitter.
     reach_ns : int
         How late the job may start, greater than 0.
-    gain_ns : int
-        What interleaving wins per iteration; 0 if that is not known.
     """
     if status.iteration_ns is None or len(status.jitter_ns) < MIN_SAMPLES:
         return None
     jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
-    loss, count = loss_ns(status.iteration_ns, gain_ns), min(max(status.iterations, MIN_SAMPLES), WINDOW)
-    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, lag=lag, quantiles_of=count)
-    return math.ceil(jitter.iteration_ns + widened * found.margin_ns)
+    loss, count = (
+        loss_ns(status.iteration_ns, member.schedule.gain_ns),
+        min(max(status.iterations, MIN_SAMPLES), WINDOW),
+    )
+    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, lag=member.lag, quantiles_of=count)
+    margin = found.margin_ns
+    measured = member.exponent()
+    if measured is not None:
+        present = max(0.0, member.schedule.pace_ns - jitter.iteration_ns)
+        margin = max(margin, min(WIDEST * margin, present * found.exponent / measured))
+    return math.ceil(jitter.iteration_ns + margin)
 
 
 def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:

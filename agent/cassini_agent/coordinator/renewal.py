@@ -98,7 +98,7 @@ class Renewal:
         margins: dict[str, int] = {}
         for job, status in known.items():
             member = self._members[job]
-            need = needed_ns(status, reach, drafts[job].gain_ns, lag=member.lag, widened=member.widened)
+            need = needed_ns(member, status, reach)
             if need is None or status.iteration_ns is None:
                 return None
             natural[job] = status.iteration_ns
@@ -120,7 +120,9 @@ class Renewal:
     ) -> dict[str, Schedule]:
         needed = {job: natural[job] + margins[job] for job in drafts}
         ratio = ratio_of([draft.pace_ns for draft in drafts.values()])
-        paces = dict(zip(drafts, common_paces([needed[job] for job in drafts], ratio), strict=True))
+        # For shorter paces than those that were ranked no hold is known.
+        least = [max(needed[job], self._members[job].ranked.pace_ns) for job in drafts]
+        paces = dict(zip(drafts, common_paces(least, ratio), strict=True))
         if not_worth := self._not_worth(drafts, paces, natural):
             told.append(not_worth)
             return drafts
@@ -142,19 +144,18 @@ class Renewal:
         """The same pattern with longer or shorter iterations, from where it last began anew.
 
         Time that is added to all iterations alike is Down at their ends, so nothing meets that did not meet before, and
-        the hold of the ranking stays. Where paces differ, or are shorter than those that were ranked, edges move
-        against each other by up to the difference, and the hold is less by that.
+        the hold of the ranking stays. Where paces differ, edges move against each other by up to the difference, and
+        the hold is less by that.
         """
         epoch = epoch_near(now_ns, drafts.values())
         old_turns = turns([draft.pace_ns for draft in drafts.values()])
         new_turns = turns([paces[job] for job in drafts])
         alike = len(set(paces.values())) == 1
         moved = max(abs(paces[job] - self._members[job].ranked.pace_ns) for job in drafts)
-        shorter = any(paces[job] < self._members[job].ranked.pace_ns for job in drafts)
         repaced = {}
         for (job, draft), old_turn, new_turn in zip(drafts.items(), old_turns, new_turns, strict=True):
             ranked, pace = self._members[job].ranked, paces[job]
-            less = 0 if alike and not shorter else moved
+            less = 0 if alike else moved
             hold = min(max(0, ranked.hold_ns - less), pace // 2)
             whole, rest = divmod(draft.shift_ns, old_turn)
             repaced[job] = replace(
@@ -201,9 +202,9 @@ class Renewal:
         return found
 
     def _early_ns(self, job: str, status: JobStatus) -> int:
-        """How early starts are, where they are decided an iteration before; one in twenty is earlier."""
+        """How early starts are, where they are decided an iteration before; one in six is earlier."""
         fresh = sorted(self._members[job].fresh_errors(status))
-        return max(0, -fresh[len(fresh) // 20]) if self._members[job].lag and fresh else 0
+        return max(0, -fresh[len(fresh) // 6]) if self._members[job].lag and fresh else 0
 
     def _tell_once(self, event: events.Event, key: tuple[str, ...], told: list[events.Event]) -> None:
         if key not in self._told:
