@@ -39,7 +39,6 @@ void check_answer(const WildLink& link, LinkOutputs& out, bool with_slack) {
     PROMISE(out.shift[j] >= 0 && out.shift[j] < link.period[j]);
     PROMISE(out.is_free[j] <= 1);
     if (with_slack) PROMISE(out.slack[j] >= 0 && out.slack[j] <= link.period[j] / 2);
-    if (with_slack) PROMISE(r.hold <= link.period[j] / 2);
   }
 }
 
@@ -84,7 +83,6 @@ void evaluate(Bytes& in, const WildLink& link, const WildOptions& options, const
   PROMISE(interval(out.lower[0], out.upper[0]));
   for (std::size_t j = 0; j < out.slack.size() && with_slack; ++j) {
     PROMISE(out.slack[j] >= 0 && out.slack[j] <= link.period[j] / 2 && out.hold[0] >= 0);
-    PROMISE(out.hold[0] <= link.period[j] / 2);
   }
   if (solved == nullptr) return;
   PROMISE(solved->result[0].score_lower == out.lower[0] && solved->result[0].score_upper == out.upper[0]);
