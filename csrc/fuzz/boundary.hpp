@@ -19,6 +19,13 @@ inline bool expected(int32_t status, bool sound, bool canceled) {
   return status == CASSINI_OK || (canceled && status == CASSINI_ECANCELED);
 }
 
+// Of a struct at the caller, which may be of a later age than the library; and sizes that no struct ever had.
+template <class T>
+std::size_t struct_words(Bytes& in) {
+  return sizeof(T) / sizeof(int64_t) + (in.once_in(8) ? in.index(5) : 0);
+}
+inline int64_t wrong_size(Bytes& in) { return in.pick({0, -1, 8, 32, 81, 5000, int64_t{1} << 62}); }
+
 // A certified interval of a score.
 inline bool interval(double lower, double upper) {
   return std::isfinite(lower) && lower <= upper && upper <= 1.0 + 1e-9;

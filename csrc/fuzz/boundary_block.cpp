@@ -8,9 +8,8 @@ namespace cassini::fuzz {
 namespace {
 
 struct BlockOutputs {
-  BlockOutputs(std::size_t n_jobs, std::size_t n_links) : shift(n_jobs), lower(n_links), upper(n_links), result(1) {
-    result[0].size = static_cast<int64_t>(sizeof(cassini_block_result));
-  }
+  BlockOutputs(std::size_t n_jobs, std::size_t n_links, std::size_t words)
+      : shift(n_jobs), lower(n_links), upper(n_links), result(1, words) {}
   void remember() {
     shift.remember();
     lower.remember();
@@ -26,12 +25,12 @@ struct BlockOutputs {
   Output<int64_t> shift;
   Output<double> lower;
   Output<double> upper;
-  Output<cassini_block_result> result;
+  Results<cassini_block_result> result;
 };
 
 void check_answer(const Array& period, BlockOutputs& out) {
-  const cassini_block_result& r = out.result[0];
-  PROMISE(r.size == static_cast<int64_t>(sizeof r));
+  const cassini_block_result r = out.result[0];
+  PROMISE(out.result.well_sized(0));
   PROMISE(std::isfinite(r.score) && r.score <= 1.0 + 1e-9 && r.upper_bound >= r.score && r.upper_bound <= 1.0 + 1e-9);
   PROMISE(r.nodes >= 0 && (r.optimal == 0 || r.optimal == 1));
   PROMISE((r.optimal != 0) == (r.score >= r.upper_bound - slop(r.score)));
@@ -52,7 +51,8 @@ int32_t checked_call(const Array& period, bool sound, const WildOptions& options
   }
   check_answer(period, out);
   if (options.in_haste) return status;
-  BlockOutputs again(out.shift.size(), out.lower.size());
+  const auto words = static_cast<std::size_t>(out.result.size(0)) / sizeof(int64_t);
+  BlockOutputs again(out.shift.size(), out.lower.size(), words);
   PROMISE(call(again) == CASSINI_OK && again.same(out));
   return status;
 }
@@ -111,7 +111,7 @@ void beside(Bytes& in, const PreparedLinks& links, const Use& use, const Array& 
   dropped.shrink_to_fit();
   const auto how = wild_options(in, true);
   const std::size_t n_left = use.link.size() + added.link.size() - dropped.size();
-  BlockOutputs out(links.period.size(), n_left);
+  BlockOutputs out(links.period.size(), n_left, struct_words<cassini_block_result>(in));
   checked_call(links.period, sound && how->sound, *how, out, [&](BlockOutputs& to) {
     return cassini_solve_beside(anchor.handle, static_cast<int64_t>(dropped.size()), dropped.data(), added.n(),
                                 added.links(), added.member.data(), added.weights(), added.bounds(), how->pointer(),
@@ -137,9 +137,10 @@ void fuzz_blocks(Bytes& in) {
   if (in.once_in(60)) n_jobs = in.pick({0, -1, CASSINI_MAX_BLOCK_JOBS + 1});
   bool jobs_sound = n_jobs >= 1 && n_jobs <= CASSINI_MAX_BLOCK_JOBS;
   for (const int64_t period : links->period) jobs_sound = jobs_sound && period >= 1 && period <= CASSINI_MAX_TICKS;
-  const bool sound = jobs_sound && use.sound(*links, links->period) && use.sound_wishes() && options->sound;
-
-  BlockOutputs out(links->period.size(), use.link.size());
+  BlockOutputs out(links->period.size(), use.link.size(), struct_words<cassini_block_result>(in));
+  const bool sized = !in.once_in(40);
+  if (!sized) out.result.size(0) = wrong_size(in);
+  const bool sound = jobs_sound && use.sound(*links, links->period) && use.sound_wishes() && options->sound && sized;
   const int32_t status = checked_call(links->period, sound, *options, out, [&](BlockOutputs& to) {
     return cassini_solve_block(links->handle, n_jobs, links->period.data(), use.n(), use.links(), use.member.data(),
                                use.weights(), use.bounds(), has_own ? use.own_shift.data() : nullptr,

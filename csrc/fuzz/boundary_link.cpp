@@ -8,9 +8,7 @@ namespace cassini::fuzz {
 namespace {
 
 struct LinkOutputs {
-  explicit LinkOutputs(std::size_t n) : shift(n), slack(n), is_free(n), result(1) {
-    result[0].size = static_cast<int64_t>(sizeof(cassini_result));
-  }
+  LinkOutputs(std::size_t n, std::size_t words) : shift(n), slack(n), is_free(n), result(1, words) {}
   void remember() {
     shift.remember();
     slack.remember();
@@ -23,12 +21,12 @@ struct LinkOutputs {
   Output<int64_t> shift;
   Output<int64_t> slack;
   Output<uint8_t> is_free;
-  Output<cassini_result> result;
+  Results<cassini_result> result;
 };
 
 void check_answer(const WildLink& link, LinkOutputs& out, bool with_slack) {
-  const cassini_result& r = out.result[0];
-  PROMISE(r.size == static_cast<int64_t>(sizeof r));
+  const cassini_result r = out.result[0];
+  PROMISE(out.result.well_sized(0));
   PROMISE(interval(r.score_lower, r.score_upper));
   PROMISE(r.upper_bound >= r.score_lower && r.upper_bound <= 1.0 + 1e-9 && std::isfinite(r.claimed_score));
   PROMISE(r.hold >= 0 && r.nodes >= 0);
@@ -112,7 +110,7 @@ void marginals(Bytes& in, const WildLink& link, const WildOptions& options, cons
 
 // The same call gives the same bytes.
 void repeat(const WildLink& link, const WildOptions& options, LinkOutputs& first, bool with_slack) {
-  LinkOutputs again(link.period.size());
+  LinkOutputs again(link.period.size(), static_cast<std::size_t>(first.result.size(0)) / sizeof(int64_t));
   PROMISE(solve(link, options, again, with_slack) == CASSINI_OK);
   PROMISE(again.shift.same(first.shift) && again.is_free.same(first.is_free));
   PROMISE(again.slack.same(first.slack) && again.result.same(first.result));
@@ -125,9 +123,9 @@ void fuzz_link(Bytes& in) {
   const bool small = link.period.size() <= 3 && link.start.size() <= 8;
   const auto options = wild_options(in, small);
   const bool with_slack = !in.once_in(4);
-  LinkOutputs out(link.period.size());
+  LinkOutputs out(link.period.size(), struct_words<cassini_result>(in));
   const bool sized = !in.once_in(40);
-  if (!sized) out.result[0].size = in.pick({0, -1, 8, 1 << 20});
+  if (!sized) out.result.size(0) = wrong_size(in);
   out.remember();
   const int32_t status = solve(link, *options, out, with_slack);
   PROMISE(expected(status, link.sound() && options->sound && sized, options->canceled()));

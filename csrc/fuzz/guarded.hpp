@@ -67,4 +67,37 @@ class Output {
   std::vector<uint8_t> before_;
 };
 
+// An array of structs of the kernel that begin with their size, as callers of other ages have them: `words` of 8 bytes
+// each.
+template <class T>
+class Results {
+ public:
+  Results(std::size_t n, std::size_t words) : words_(words), raw_(n * words) {
+    for (std::size_t i = 0; i < n; ++i) size(i) = static_cast<int64_t>(words * sizeof(int64_t));
+  }
+  static constexpr std::size_t kWords = sizeof(T) / sizeof(int64_t);
+
+  T* data() { return reinterpret_cast<T*>(raw_.data()); }
+  int64_t& size(std::size_t i) { return raw_[i * words_]; }
+  T operator[](std::size_t i) {
+    T out{};
+    std::memcpy(&out, raw_.data() + i * words_, std::min(words_, kWords) * sizeof(int64_t));
+    return out;
+  }
+  // What came back of the size the caller gave, with zeros where the caller knows more fields than the library.
+  bool well_sized(std::size_t i) {
+    for (std::size_t w = kWords; w < words_; ++w) {
+      if (raw_[i * words_ + w] != 0) return false;
+    }
+    return size(i) == static_cast<int64_t>(words_ * sizeof(int64_t));
+  }
+  void remember() { raw_.remember(); }
+  bool unchanged() const { return raw_.unchanged(); }
+  bool same(const Results& other) const { return raw_.same(other.raw_); }
+
+ private:
+  std::size_t words_;
+  Output<int64_t> raw_;
+};
+
 }  // namespace cassini::fuzz

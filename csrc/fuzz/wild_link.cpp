@@ -1,8 +1,12 @@
 #include "wild_link.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include "boundary.hpp"
 
 namespace cassini::fuzz {
 namespace {
@@ -30,6 +34,48 @@ void add_phase(Bytes& in, WildLink& link, int64_t period) {
   spoil(in, link.start.back());
   spoil(in, link.length.back());
   spoil(in, link.rate.back());
+}
+
+void choose_options(Bytes& in, cassini_options& o) {
+  o.method = static_cast<int32_t>(in.in(0, 1));
+  o.angles = in.in(1, 400);
+  o.resolution = in.pick({500000, 0, 1, 3, 1000000, CASSINI_MAX_TICKS});
+  o.slack_tolerance = static_cast<double>(in.in(0, 100)) / 500.0;
+  o.node_limit = in.in(1, 300);
+  o.max_events = in.once_in(4) ? in.in(1, 64) : 4096;
+  o.max_levels = in.once_in(4) ? in.in(1, 16) : 256;
+  if (in.once_in(8)) o.deadline_ns = in.pick({0, 1, 100000, std::numeric_limits<int64_t>::max() - 1});
+}
+
+// One field out of its range.
+void spoil_options(Bytes& in, cassini_options& o) {
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kTooMany = (int64_t{1} << 22) + 1;
+  switch (in.in(0, 7)) {
+    case 0:
+      o.method = in.once_in(2) ? 2 + in.byte() : -1 - in.byte();
+      break;
+    case 1:
+      o.reserved = 1 + in.byte();
+      break;
+    case 2:
+      o.angles = in.pick({0, -1, kMin, CASSINI_MAX_ANGLES + 1});
+      break;
+    case 3:
+      o.resolution = in.pick({-1, kMin, CASSINI_MAX_TICKS + 1});
+      break;
+    case 4:
+      o.slack_tolerance = std::array{std::nan(""), -1e-9, -HUGE_VAL, HUGE_VAL}[in.index(4)];
+      break;
+    case 5:
+      o.node_limit = in.pick({0, -1, kMin});
+      break;
+    case 6:
+      o.deadline_ns = in.pick({-1, kMin});
+      break;
+    default:
+      (in.once_in(2) ? o.max_events : o.max_levels) = in.pick({0, -1, kMin, kTooMany});
+  }
 }
 
 }  // namespace
@@ -106,34 +152,26 @@ std::unique_ptr<WildOptions> wild_options(Bytes& in, bool small) {
     out->none = true;
     return out;
   }
-  cassini_options& o = out->value;
-  PROMISE(cassini_default_options(&o) == CASSINI_OK);
-  o.method = static_cast<int32_t>(in.in(0, 1));
-  o.angles = in.in(1, 400);
-  o.resolution = in.pick({500000, 0, 1, 3, 1000000, CASSINI_MAX_TICKS});
-  o.slack_tolerance = static_cast<double>(in.in(0, 100)) / 500.0;
-  o.node_limit = in.in(1, 300);
-  o.max_events = in.once_in(4) ? in.in(1, 64) : 4096;
-  o.max_levels = in.once_in(4) ? in.in(1, 16) : 256;
-  if (in.once_in(8)) o.deadline_ns = in.pick({0, 1, 100000, std::numeric_limits<int64_t>::max() - 1});
-  if (in.once_in(8)) o.cancel = &out->flag;
+  cassini_options o;
+  PROMISE(cassini_init_options(&o, sizeof o) == CASSINI_OK);
+  choose_options(in, o);
+  out->has_flag = in.once_in(8);
   out->flag = in.once_in(16) ? 1 : 0;
-  if (in.once_in(6)) {  // out of range
-    const int64_t wrong = in.pick({0, -1, std::numeric_limits<int64_t>::min(), -3});
-    const double wrong_real = in.pick({0, 1, 2}) == 0 ? std::nan("") : -1e-9;
-    switch (in.in(0, 8)) {
-      case 0: o.size = static_cast<int64_t>(sizeof o) + 1 + in.in(0, 7); break;
-      case 1: o.method = 2 + static_cast<int32_t>(in.byte()); break;
-      case 2: o.reserved = 1 + static_cast<int32_t>(in.byte()); break;
-      case 3: o.angles = in.once_in(2) ? CASSINI_MAX_ANGLES + 1 : wrong; break;
-      case 4: o.resolution = in.once_in(2) ? CASSINI_MAX_TICKS + 1 : -1; break;
-      case 5: o.slack_tolerance = in.once_in(2) ? wrong_real : std::numeric_limits<double>::infinity(); break;
-      case 6: o.node_limit = wrong; break;
-      case 7: o.deadline_ns = in.in(-5, -1); break;
-      default: (in.once_in(2) ? o.max_events : o.max_levels) = in.once_in(2) ? (int64_t{1} << 22) + 1 : wrong; break;
-    }
+  if (out->has_flag) o.cancel = &out->flag;
+  if (in.once_in(6)) {
+    spoil_options(in, o);
     out->sound = false;
   }
+  std::size_t more = in.once_in(8) ? in.index(5) * 8 : 0;  // of a later header
+  const bool odd = in.once_in(40);
+  if (odd) o.size = wrong_size(in);
+  if (!odd) o.size += static_cast<int64_t>(more);
+  out->given.resize(sizeof o + more, 0);
+  out->given.shrink_to_fit();
+  std::memcpy(out->given.data(), &o, sizeof o);
+  const bool unknown = more > 0 && in.once_in(4);  // a field that the library does not have is not zero
+  if (unknown) out->given.back() = 1;
+  out->sound = out->sound && !odd && !unknown;
   out->in_haste = o.deadline_ns != std::numeric_limits<int64_t>::max() || out->canceled();
   return out;
 }

@@ -46,14 +46,17 @@ void keep_promised_lengths(WildLink& link, int64_t n_total_jobs);
 void spoil(Bytes& in, int64_t& number, int64_t often = 40);
 
 struct WildOptions {
-  cassini_options value{};
-  int32_t flag = 0;  // what value.cancel points to
+  std::vector<unsigned char> given;  // as many bytes as the size says
+  int32_t flag = 0;                  // what the flag of the options points to
+  bool has_flag = false;
   bool none = false;
   bool sound = true;
   bool in_haste = false;  // a deadline, or a flag that is set: not the same answer each time
 
-  const cassini_options* pointer() const { return none ? nullptr : &value; }
-  bool canceled() const { return !none && value.cancel != nullptr && *value.cancel != 0; }
+  const cassini_options* pointer() const { 
+    return none ? nullptr : reinterpret_cast<const cassini_options*>(given.data());
+  }
+  bool canceled() const { return !none && has_flag && flag != 0; }
 };
 
 // Limits are kept low enough for a call to end soon. `small`: the problem is, and may get the defaults.
