@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace cassini::fuzz {
 namespace {
@@ -48,6 +49,7 @@ double mean_excess(const TickLink& link, const std::vector<int64_t>& shift) {
   const std::map<int64_t, double> loose = free_sums(link);
   double ways = 0.0;
   for (const auto& [sum, n] : loose) ways += n;
+  const std::vector<std::pair<int64_t, double>> sums(loose.begin(), loose.end());
   const int64_t ticks = perimeter(link.jobs, link.is_free);
   double excess = 0.0;
   for (int64_t t = 0; t < ticks; ++t) {
@@ -55,7 +57,7 @@ double mean_excess(const TickLink& link, const std::vector<int64_t>& shift) {
     for (std::size_t j = 0; j < link.jobs.size(); ++j) {
       if (!link.is_free[j]) held += demand_at(link.jobs[j], t - shift[j] % link.jobs[j].period);
     }
-    for (const auto& [sum, n] : loose) {
+    for (const auto& [sum, n] : sums) {
       excess += n * static_cast<double>(std::max<int64_t>(0, held + sum - link.capacity));
     }
   }

@@ -44,11 +44,12 @@ struct SmallBlock {
 
 bool close(double a, double b) { return std::fabs(a - b) <= slack_of_rounding(b); }
 
-SmallBlock some_of(Bytes& in, const SmallLinks& links, int64_t at_most) {
+SmallBlock some_of(Bytes& in, const SmallLinks& links, int64_t at_most, bool bounds) {
   SmallBlock out{links, {}, {}, {}};
   for (int64_t i = in.in(0, at_most); i > 0; --i) {
     out.link.push_back(in.in(0, static_cast<int64_t>(links.on.size()) - 1));
     out.weight.push_back(static_cast<double>(in.in(1, 8)) / 2.0);
+    if (!bounds) continue;
     const TickLink& tick = links.tick[static_cast<std::size_t>(out.link.back())];
     double best = -std::numeric_limits<double>::infinity();
     std::vector<int64_t> period;
@@ -110,14 +111,14 @@ void check_beside(Bytes& in, const SmallBlock& block, const cassini_links* handl
   const SmallLinks& links = block.links;
   const auto n_jobs = static_cast<int64_t>(links.period.size());
   const std::vector<int64_t> member = block.members(), shift = small_shifts(in, links.period);
-  const bool bounds = in.once_in(2);
+  const bool bounds = block.link.empty() || !block.upper_bound.empty();
   cassini_anchor* raw = nullptr;
   PROMISE(cassini_prepare_anchor(handle, n_jobs, links.period.data(), static_cast<int64_t>(block.link.size()),
                                  block.link.data(), member.data(), block.weight.data(),
                                  bounds ? block.upper_bound.data() : nullptr, shift.data(), &options,
                                  &raw) == CASSINI_OK);
   const std::unique_ptr<cassini_anchor, decltype(&cassini_free_anchor)> anchor(raw, &cassini_free_anchor);
-  const SmallBlock added = some_of(in, links, 2);
+  const SmallBlock added = some_of(in, links, 2, bounds);
   SmallBlock left{links, {}, {}, {}};
   std::vector<int64_t> dropped;
   for (std::size_t i = 0; i < block.link.size(); ++i) {
@@ -159,11 +160,12 @@ void fuzz_small_block(Bytes& in) {
   const std::unique_ptr<cassini_links, decltype(&cassini_free_links)> handle(raw, &cassini_free_links);
   PROMISE(std::all_of(status.begin(), status.end(), [](int32_t s) { return s == CASSINI_OK; }));
 
-  const SmallBlock block = some_of(in, links, 4);
+  const bool bounds = in.once_in(2);
+  const SmallBlock block = some_of(in, links, 4, bounds);
   const std::vector<int64_t> member = block.members(), start = small_shifts(in, links.period);
   std::vector<uint8_t> dirty;
   for (std::size_t j = 0; j < links.period.size(); ++j) dirty.push_back(in.once_in(2) ? 1 : 0);
-  const bool has_start = in.once_in(2), has_dirty = in.once_in(3), bounds = in.once_in(2);
+  const bool has_start = in.once_in(2), has_dirty = in.once_in(3);
   Found found(block);
   PROMISE(cassini_solve_block(raw, static_cast<int64_t>(links.period.size()), links.period.data(),
                               static_cast<int64_t>(block.link.size()), block.link.data(), member.data(),

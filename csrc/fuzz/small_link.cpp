@@ -9,7 +9,7 @@
 namespace cassini::fuzz {
 namespace {
 
-constexpr int64_t kMostTicks = 300000;  // that one exhaustive look may take
+constexpr int64_t kMostTicks = 50000;  // that one exhaustive look may take
 
 struct Demands {
   std::vector<int64_t> start, length, rate;
