@@ -26,7 +26,7 @@ void add_link(Bytes& in, const WildLink& jobs, PreparedLinks& out) {
       const auto i = static_cast<std::size_t>(p);
       links.all.start.push_back(jobs.start[i]);
       links.all.length.push_back(jobs.length[i]);
-      links.all.rate.push_back(std::min(jobs.rate[i], CASSINI_MAX_RATE) * factor);
+      links.all.rate.push_back(std::clamp<int64_t>(jobs.rate[i], -1, CASSINI_MAX_RATE) * factor);
     }
     links.all.offset.push_back(static_cast<int64_t>(links.all.start.size()));
   }
