@@ -60,7 +60,7 @@ std::unique_ptr<PreparedLinks> prepared_links(Bytes& in) {
   for (Array* a : {&links.all.period, &links.all.offset, &links.all.start, &links.all.length, &links.all.rate}) {
     a->shrink_to_fit();
   }
-  const auto options = wild_options(in, true);
+  const auto options = wild_options(in, jobs.period.size() <= 3 && links.all.start.size() <= 12);
   Output<int32_t> status(links.capacity.size());
   status.remember();
   const bool nowhere = in.once_in(60);

@@ -42,8 +42,8 @@ void choose_options(Bytes& in, cassini_options& o) {
   o.resolution = in.pick({500000, 0, 1, 3, 1000000, CASSINI_MAX_TICKS});
   o.slack_tolerance = static_cast<double>(in.in(0, 100)) / 500.0;
   o.node_limit = in.in(1, 300);
-  o.max_events = in.once_in(4) ? in.in(1, 64) : 4096;
-  o.max_levels = in.once_in(4) ? in.in(1, 16) : 256;
+  o.max_events = in.once_in(4) ? in.in(1, 64) : 2048;
+  o.max_levels = in.once_in(4) ? in.in(1, 16) : 128;
   if (in.once_in(8)) o.deadline_ns = in.pick({0, 1, 100000, std::numeric_limits<int64_t>::max() - 1});
 }
 
