@@ -15,7 +15,7 @@ TARGETS = {"kineto": kineto.run, "problem_file": problem_file.run}
 def test_kept_inputs_break_nothing(name: str, tmp_path: Path) -> None:
     inputs = sorted((FUZZ / "corpus" / name).iterdir())
     assert len(inputs) >= 10
-    for path in [*inputs, *sorted((FUZZ / "found" / name).glob("*"))]:
+    for path in inputs:
         try:
             TARGETS[name](path.read_bytes(), tmp_path)
         except BaseException as error:
