@@ -110,7 +110,9 @@ def test_names_with_line_ends_stay_on_the_line_of_the_message(tmp_path: Path) ->
 @pytest.mark.parametrize("part", ["nccl", "ncclkerne", "kernel_", "nccl kernel"])
 def test_long_names_take_time_in_proportion(tmp_path: Path, part: str) -> None:
     long = part * 200_000
-    kernels = [e | {"name": long, "args": e["args"] | {"Collective name": long}} for e in EVENTS if e["cat"] == "kernel"]
+    kernels = [
+        e | {"name": long, "args": e["args"] | {"Collective name": long}} for e in EVENTS if e["cat"] == "kernel"
+    ]
     began = time.perf_counter()
     refusal(write_trace(tmp_path / "t.json", [e for e in EVENTS if e["cat"] != "kernel"] + kernels))
     assert time.perf_counter() - began < 5.0

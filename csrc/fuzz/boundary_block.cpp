@@ -16,9 +16,7 @@ struct BlockOutputs {
     upper.remember();
     result.remember();
   }
-  bool unchanged() const {
-    return shift.unchanged() && lower.unchanged() && upper.unchanged() && result.unchanged();
-  }
+  bool unchanged() const { return shift.unchanged() && lower.unchanged() && upper.unchanged() && result.unchanged(); }
   bool same(const BlockOutputs& other) const {
     return shift.same(other.shift) && lower.same(other.lower) && upper.same(other.upper) && result.same(other.result);
   }
@@ -65,10 +63,10 @@ void evaluate(Bytes& in, const PreparedLinks& links, const Use& use, BlockOutput
   lower.remember();
   slack.remember();
   const bool with_slack = !in.once_in(4);
-  const int32_t status = cassini_evaluate_block(
-      links.handle, static_cast<int64_t>(links.period.size()), links.period.data(), use.n(), use.links(),
-      use.member.data(), solved.shift.data(), options->pointer(), lower.data(), upper.data(),
-      with_slack ? slack.data() : nullptr, with_slack ? hold.data() : nullptr);
+  const int32_t status =
+      cassini_evaluate_block(links.handle, static_cast<int64_t>(links.period.size()), links.period.data(), use.n(),
+                             use.links(), use.member.data(), solved.shift.data(), options->pointer(), lower.data(),
+                             upper.data(), with_slack ? slack.data() : nullptr, with_slack ? hold.data() : nullptr);
   PROMISE(expected(status, options->sound, options->canceled()));
   if (status != CASSINI_OK) PROMISE(lower.unchanged() && slack.unchanged());
   if (status != CASSINI_OK) return;
@@ -91,9 +89,9 @@ void beside(Bytes& in, const PreparedLinks& links, const Use& use, const Array& 
   Anchor anchor;
   const auto options = wild_options(in, true);
   const int64_t* given = in.once_in(60) ? nullptr : shift.data();
-  const int32_t rc = cassini_prepare_anchor(
-      links.handle, static_cast<int64_t>(links.period.size()), links.period.data(), use.n(), use.links(),
-      use.member.data(), use.weights(), use.bounds(), given, options->pointer(), &anchor.handle);
+  const int32_t rc = cassini_prepare_anchor(links.handle, static_cast<int64_t>(links.period.size()),
+                                            links.period.data(), use.n(), use.links(), use.member.data(), use.weights(),
+                                            use.bounds(), given, options->pointer(), &anchor.handle);
   PROMISE(expected(rc, use.sound_wishes() && options->sound && given != nullptr, options->canceled()));
   PROMISE((rc == CASSINI_OK) == (anchor.handle != nullptr));
   if (rc != CASSINI_OK) return;
@@ -145,8 +143,7 @@ void fuzz_blocks(Bytes& in) {
     return cassini_solve_block(links->handle, n_jobs, links->period.data(), use.n(), use.links(), use.member.data(),
                                use.weights(), use.bounds(), has_own ? use.own_shift.data() : nullptr,
                                has_start ? start.data() : nullptr, has_dirty ? dirty.data() : nullptr, centred,
-                               options->pointer(), to.shift.data(), to.lower.data(), to.upper.data(),
-                               to.result.data());
+                               options->pointer(), to.shift.data(), to.lower.data(), to.upper.data(), to.result.data());
   });
   if (status != CASSINI_OK) return;
   evaluate(in, *links, use, out);

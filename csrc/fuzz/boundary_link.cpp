@@ -15,9 +15,7 @@ struct LinkOutputs {
     is_free.remember();
     result.remember();
   }
-  bool unchanged() const {
-    return shift.unchanged() && slack.unchanged() && is_free.unchanged() && result.unchanged();
-  }
+  bool unchanged() const { return shift.unchanged() && slack.unchanged() && is_free.unchanged() && result.unchanged(); }
   Output<int64_t> shift;
   Output<int64_t> slack;
   Output<uint8_t> is_free;

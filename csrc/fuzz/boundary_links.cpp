@@ -62,10 +62,10 @@ void fuzz_links(Bytes& in) {
   const std::size_t odd = in.once_in(20) ? in.index(links.capacity.size() + 1) : links.capacity.size();
   if (odd < links.capacity.size()) out.result.size(odd) = wrong_size(in);
   out.remember();
-  const int32_t status = cassini_solve_links(
-      links.n_links, links.offsets(), links.all.periods(), links.all.offsets(), links.all.starts(),
-      links.all.length.data(), links.all.rate.data(), links.capacity.data(), options->pointer(), out.shift.data(),
-      out.slack.data(), out.is_free.data(), out.result.data(), out.status.data());
+  const int32_t status =
+      cassini_solve_links(links.n_links, links.offsets(), links.all.periods(), links.all.offsets(), links.all.starts(),
+                          links.all.length.data(), links.all.rate.data(), links.capacity.data(), options->pointer(),
+                          out.shift.data(), out.slack.data(), out.is_free.data(), out.result.data(), out.status.data());
   if (links.n_links == 0 && status == CASSINI_OK) return;
   PROMISE(expected(status, links.callable() && options->sound && (odd > 0 || links.n_links == 0), options->canceled()));
   if (status == CASSINI_EINVAL) {

@@ -51,7 +51,7 @@ class Bytes {
     constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
     constexpr int64_t kLimit = int64_t{1} << 40;
     const std::array<int64_t, 16> known{
-        0,      1,         -1,         2,         kMin,     kMin + 1,         kMax,     kMax - 1,
+        0,      1,          -1,         2,         kMin,      kMin + 1,        kMax,      kMax - 1,
         kLimit, kLimit + 1, kLimit - 1, 1LL << 53, 1LL << 32, (1LL << 31) - 1, 1LL << 60, 255000000};
     const std::size_t at = index(known.size() + 4);
     return at < known.size() ? known[at] : any();
@@ -59,8 +59,9 @@ class Bytes {
 
   double wild_real() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const std::array<double, 14> known{0.0,   -0.0,   1.0,  -1.0,   0.5,    kInfinity, -kInfinity, 1e300, -1e300, 5e-324,
-                                       1e-300, 1.7e308, 1e18, std::numeric_limits<double>::quiet_NaN()};
+    const std::array<double, 14> known{
+        0.0,   -0.0,   1.0,    -1.0,   0.5,     kInfinity, -kInfinity,
+        1e300, -1e300, 5e-324, 1e-300, 1.7e308, 1e18,      std::numeric_limits<double>::quiet_NaN()};
     const std::size_t at = index(known.size() + 2);
     return at < known.size() ? known[at] : static_cast<double>(any()) / static_cast<double>(1 << 20);
   }
@@ -73,10 +74,10 @@ class Bytes {
 }  // namespace cassini::fuzz
 
 // A promise of the header that is broken ends the process: that is how fuzzing engines see it.
-#define PROMISE(condition)                                                              \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      std::fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition);      \
-      std::abort();                                                                     \
-    }                                                                                   \
+#define PROMISE(condition)                                                         \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                \
+    }                                                                              \
   } while (false)

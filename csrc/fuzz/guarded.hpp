@@ -44,7 +44,9 @@ class Output {
   // A call that failed has to leave this as it was.
   void remember() { before_.assign(inner(), inner() + bytes(n_)); }
   bool unchanged() const { return std::equal(before_.begin(), before_.end(), inner()); }
-  bool same(const Output& other) const { return n_ == other.n_ && std::equal(inner(), inner() + bytes(n_), other.inner()); }
+  bool same(const Output& other) const {
+    return n_ == other.n_ && std::equal(inner(), inner() + bytes(n_), other.inner());
+  }
 
  private:
   static constexpr std::size_t kGuard = 64 / sizeof(T) > 0 ? 64 / sizeof(T) : 1;

@@ -86,8 +86,8 @@ void check_found(const SmallBlock& block, const Found& found, const std::vector<
   PROMISE(!proves || r.optimal == 1);
 }
 
-void check_evaluation(Bytes& in, const SmallBlock& block, const cassini_links* handle, const std::vector<int64_t>& shift,
-                      const cassini_options& options) {
+void check_evaluation(Bytes& in, const SmallBlock& block, const cassini_links* handle,
+                      const std::vector<int64_t>& shift, const cassini_options& options) {
   const std::vector<int64_t> member = block.members();
   const std::size_t n = block.link.size();
   std::vector<double> lower(n), upper(n);
@@ -153,10 +153,9 @@ void fuzz_small_block(Bytes& in) {
   options.slack_tolerance = static_cast<double>(in.pick({0, 10, 50, 300})) / 1000.0;
   cassini_links* raw = nullptr;
   std::vector<int32_t> status(links.on.size());
-  PROMISE(cassini_prepare_links(static_cast<int64_t>(links.on.size()), links.job_offset.data(),
-                                links.job_period.data(), links.phase_offset.data(), links.start.data(),
-                                links.length.data(), links.rate.data(), links.capacity.data(), &options, &raw,
-                                status.data()) == CASSINI_OK);
+  PROMISE(cassini_prepare_links(static_cast<int64_t>(links.on.size()), links.job_offset.data(), links.job_period.data(),
+                                links.phase_offset.data(), links.start.data(), links.length.data(), links.rate.data(),
+                                links.capacity.data(), &options, &raw, status.data()) == CASSINI_OK);
   const std::unique_ptr<cassini_links, decltype(&cassini_free_links)> handle(raw, &cassini_free_links);
   PROMISE(std::all_of(status.begin(), status.end(), [](int32_t s) { return s == CASSINI_OK; }));
 

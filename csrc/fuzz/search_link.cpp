@@ -32,7 +32,8 @@ void check_solution(Bytes& in, const SmallLinks& links, const cassini_options& o
   PROMISE(r.score_lower == r.score_upper && close(r.score_lower, score(tick, shift)));
   PROMISE(r.score_lower <= best + slack_of_rounding(best) && r.upper_bound >= best - slack_of_rounding(best));
   PROMISE(r.optimal == 0 || r.score_lower >= best - 2 * slack_of_rounding(best));
-  const bool proves = options.method == CASSINI_METHOD_EXACT && options.node_limit == std::numeric_limits<int64_t>::max();
+  const bool proves =
+      options.method == CASSINI_METHOD_EXACT && options.node_limit == std::numeric_limits<int64_t>::max();
   PROMISE(!proves || (r.optimal == 1 && r.stopped_by == CASSINI_STOP_COMPLETE));
   check_slack(tick, shift, slack.data(), options.slack_tolerance, false);
   check_hold(in, tick, shift, r.hold, options.slack_tolerance);
@@ -59,9 +60,9 @@ void check_evaluation(Bytes& in, const SmallLinks& links, const cassini_options&
   for (int64_t q = 0; q < links.period[job]; ++q) query.push_back(q + (in.once_in(8) ? -links.period[job] : 0));
   std::vector<double> excess(query.size());
   PROMISE(cassini_marginals(static_cast<int64_t>(n), links.job_period.data(), links.phase_offset.data(),
-                            links.start.data(), links.length.data(), links.rate.data(), links.capacity[0],
-                            shift.data(), static_cast<int64_t>(job), static_cast<int64_t>(query.size()), query.data(),
-                            &options, excess.data()) == CASSINI_OK);
+                            links.start.data(), links.length.data(), links.rate.data(), links.capacity[0], shift.data(),
+                            static_cast<int64_t>(job), static_cast<int64_t>(query.size()), query.data(), &options,
+                            excess.data()) == CASSINI_OK);
   std::vector<int64_t> moved = shift;
   const auto capacity = static_cast<double>(tick.capacity);
   for (std::size_t q = 0; q < query.size(); ++q) {

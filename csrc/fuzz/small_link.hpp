@@ -11,7 +11,7 @@
 namespace cassini::fuzz {
 
 struct SmallLinks {
-  std::vector<int64_t> period;  // of the jobs of the block; a single link has all of them
+  std::vector<int64_t> period;           // of the jobs of the block; a single link has all of them
   std::vector<std::vector<int64_t>> on;  // [links] jobs
   std::vector<TickLink> tick;            // [links]
   int64_t resolution = 0;

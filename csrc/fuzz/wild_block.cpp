@@ -64,10 +64,10 @@ std::unique_ptr<PreparedLinks> prepared_links(Bytes& in) {
   Output<int32_t> status(links.capacity.size());
   status.remember();
   const bool nowhere = in.once_in(60);
-  const int32_t rc = cassini_prepare_links(
-      links.n_links, links.job_offset.data(), links.all.period.data(), links.all.offset.data(), links.all.start.data(),
-      links.all.length.data(), links.all.rate.data(), links.capacity.data(), options->pointer(),
-      nowhere ? nullptr : &out->handle, status.data());
+  const int32_t rc =
+      cassini_prepare_links(links.n_links, links.job_offset.data(), links.all.period.data(), links.all.offset.data(),
+                            links.all.start.data(), links.all.length.data(), links.all.rate.data(),
+                            links.capacity.data(), options->pointer(), nowhere ? nullptr : &out->handle, status.data());
   PROMISE(expected(rc, options->sound && !nowhere, options->canceled()));
   PROMISE((rc == CASSINI_OK) == (out->handle != nullptr));
   if (rc != CASSINI_OK) PROMISE(status.unchanged());

@@ -11,10 +11,10 @@ namespace cassini::fuzz {
 
 // Links of a few jobs that have one period each, prepared; some are refused.
 struct PreparedLinks {
-  Array period;                    // of the jobs of the block
-  ManyLinks input;                 // one link after the other
-  Array job;                       // which job of the block stands at each place of the links
-  std::vector<int32_t> status;     // of each link
+  Array period;                     // of the jobs of the block
+  ManyLinks input;                  // one link after the other
+  Array job;                        // which job of the block stands at each place of the links
+  std::vector<int32_t> status;      // of each link
   cassini_links* handle = nullptr;  // null where the call was refused
 
   PreparedLinks() = default;

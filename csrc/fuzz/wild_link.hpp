@@ -53,7 +53,7 @@ struct WildOptions {
   bool sound = true;
   bool in_haste = false;  // a deadline, or a flag that is set: not the same answer each time
 
-  const cassini_options* pointer() const { 
+  const cassini_options* pointer() const {
     return none ? nullptr : reinterpret_cast<const cassini_options*>(given.data());
   }
   bool canceled() const { return !none && has_flag && flag != 0; }

@@ -54,10 +54,14 @@ def _changed(rng: random.Random, value: Any) -> Any:
         case 3:
             holder[key] = json.loads(json.dumps(other_holder[other_key]))
         case 4 if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
-            holder[key] = rng.choice((holder[key] * 2, holder[key] / 3, holder[key] + 1, -holder[key], holder[key] * 1000))
+            holder[key] = rng.choice(
+                (holder[key] * 2, holder[key] / 3, holder[key] + 1, -holder[key], holder[key] * 1000)
+            )
         case 5 if isinstance(holder[key], str) and holder[key]:
             at = rng.randrange(len(holder[key]))
-            holder[key] = holder[key][:at] + rng.choice(("", "_", "#", "0", "1", "99", "\u00df")) + holder[key][at + 1 :]
+            holder[key] = (
+                holder[key][:at] + rng.choice(("", "_", "#", "0", "1", "99", "\u00df")) + holder[key][at + 1 :]
+            )
         case 6 if isinstance(holder, dict):
             holder[rng.choice(("name", "args", "id", "phases", key + "x", ""))] = holder.pop(key)
         case _:

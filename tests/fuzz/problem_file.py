@@ -1,4 +1,4 @@
-"""Any bytes, as a problem, link and job file: read, or refused by one line; what is read is ranked and written again."""
+"""Any bytes, as a problem, link and job file: read, or refused by one line; what was read is ranked and written."""
 
 from __future__ import annotations
 
@@ -59,9 +59,11 @@ def _rank(problem: Problem) -> None:
     ranking = rank(problem, threads=1, node_limit=_FEW_NODES, block_node_limit=_FEW_NODES)
     ranking_to_json(ranking)
     for candidate in ranking.candidates:
-        assert candidate.score is None or candidate.score <= candidate.upper_bound + 1e-9 * max(1.0, abs(candidate.score))
+        assert candidate.score is None or candidate.score <= candidate.upper_bound + 1e-9 * max(
+            1.0, abs(candidate.score)
+        )
         for job, shift_ms in candidate.shifts_ms.items():
-            assert 0.0 <= shift_ms
+            assert shift_ms >= 0.0
             assert shift_ms <= ranking.paces_ms.get(job, math.inf)
 
 

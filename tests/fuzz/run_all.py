@@ -73,7 +73,11 @@ def _show(target: Target, log: Path, seconds: float, end: str) -> None:
         return
     progress = _PROGRESS.findall(log.read_text(errors="replace"))
     runs, edges, features = progress[-1] if progress else ("0", "0", "0")
-    print(f"{target.name:<14}{seconds:6.0f} s {int(runs):10,} runs {edges:>7} edges {features:>7} features", end=end, flush=True)
+    print(
+        f"{target.name:<14}{seconds:6.0f} s {int(runs):10,} runs {edges:>7} edges {features:>7} features",
+        end=end,
+        flush=True,
+    )
 
 
 def main() -> int:
