@@ -14,7 +14,8 @@ from pathlib import Path
 import atheris
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from fuzz import json_mutator  # noqa: E402  what it does says nothing of the target: not instrumented
+# What it does says nothing of the target: not instrumented.
+from fuzz import json_mutator
 
 with atheris.instrument_imports(include=["cassini_core"], enable_loader_override=False):
     _target = importlib.import_module(f"fuzz.{sys.argv[1]}")
