@@ -40,10 +40,10 @@ void add_link(Bytes& in, const WildLink& jobs, PreparedLinks& out) {
 // Jobs whose offsets and numbers can be copied from.
 WildLink some_jobs(Bytes& in) {
   WildLink jobs = wild_link(in);
-  const auto n_phases = static_cast<int64_t>(std::min<std::size_t>(jobs.start.size(), 64));
+  const auto n_phases = static_cast<int64_t>(std::min<std::size_t>(jobs.start.size(), 256));
   for (int64_t& offset : jobs.offset) offset = std::clamp<int64_t>(offset, 0, n_phases);
   std::sort(jobs.offset.begin(), jobs.offset.end());
-  if (jobs.period.size() > 8) jobs.period.resize(8);
+  if (jobs.period.size() > 16) jobs.period.resize(16);
   return jobs;
 }
 
@@ -56,7 +56,7 @@ std::unique_ptr<PreparedLinks> prepared_links(Bytes& in) {
   ManyLinks& links = out->input;
   links.job_offset.push_back(0);
   links.all.offset.push_back(0);
-  for (int64_t i = in.in(0, 5); i > 0; --i) add_link(in, jobs, *out);
+  for (int64_t i = in.once_in(6) ? in.in(0, 12) : in.in(0, 5); i > 0; --i) add_link(in, jobs, *out);
   for (Array* a : {&links.all.period, &links.all.offset, &links.all.start, &links.all.length, &links.all.rate}) {
     a->shrink_to_fit();
   }
@@ -107,7 +107,7 @@ bool Use::sound_wishes() const {
 Use wild_use(Bytes& in, const PreparedLinks& prepared) {
   Use out;
   const std::size_t n_prepared = prepared.input.capacity.size();
-  for (int64_t i = n_prepared > 0 ? in.in(0, 6) : 0; i > 0; --i) {
+  for (int64_t i = n_prepared > 0 ? in.in(0, 12) : 0; i > 0; --i) {
     int64_t which = in.in(0, static_cast<int64_t>(n_prepared) - 1);
     const auto l = static_cast<std::size_t>(which);
     for (std::size_t k = 0; k < prepared.size(l); ++k) {

@@ -130,7 +130,7 @@ WildLink wild_link(Bytes& in) {
   for (int64_t j = 0; j < out.n_jobs; ++j) {
     const int64_t period = j > 0 && in.once_in(2) ? out.period.back() : any_period(in, style);
     out.period.push_back(period);
-    for (int64_t p = in.once_in(32) ? in.in(0, 60) : in.in(0, 3); p > 0; --p) add_phase(in, out, period);
+    for (int64_t p = in.once_in(32) ? in.in(0, 200) : in.in(0, 3); p > 0; --p) add_phase(in, out, period);
     spoil(in, out.period.back());
     out.offset.push_back(static_cast<int64_t>(out.start.size()));
   }
