@@ -9,6 +9,7 @@ counted: that the others wait delays the job all the same.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 from contextlib import suppress
@@ -17,8 +18,13 @@ from typing import Any, Protocol
 
 __all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
 
-POLL = timedelta(seconds=2)
-"""How long a thread waits for a decision before it looks whether it is still wanted."""
+PATIENCE = timedelta(minutes=15)
+"""How long a thread waits for a decision: longer than a checkpoint takes, because torch logs every wait that ends so.
+The thread is woken where it waits for something that will not come."""
+
+ENDING_S = 1.0
+"""How long the end of the job waits for the thread. A thread that is inside torch when the interpreter ends would end
+the process with an abort."""
 
 KEPT = 8
 """Decisions kept in the store; older ones are deleted."""
@@ -76,13 +82,18 @@ class StoreRanks:
         Of this process.
     prefix : str
         Of the keys; the same on all ranks, another for each agent of a job.
+    bell : torch.distributed.Store, optional
+        Another client of the same store, for :meth:`close` to wake the thread with.
     """
 
     lag = 1
 
-    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent") -> None:
+    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent", bell: Any = None) -> None:
         self.missed = 0
         self._store = store
+        self._bell = bell
+        self._awaited = 1
+        self._rung = 0
         self._prefix = prefix
         self._closed = False
         self._due: dict[int, int] = {}
@@ -92,6 +103,7 @@ class StoreRanks:
         self._is_writer = rank == 0
         self._thread = threading.Thread(target=work, name="cassini-agent-ranks", daemon=True)
         self._thread.start()
+        atexit.register(self.close)
 
     def publish(self, iteration: int, delay_ns: int) -> None:
         """Hand it to the writing thread."""
@@ -106,13 +118,27 @@ class StoreRanks:
         self._wanted = max(self._wanted, iteration + 1)
         if delay_ns is None:
             self.missed += iteration > 0
+            if self._awaited < iteration - 1 and self._rung != self._awaited:
+                self._rung = self._awaited  # it waits for one that has been deleted: once is enough
+                self._ring()
             return 0
         return delay_ns
 
     def close(self) -> None:
-        """End the thread; it looks every two seconds."""
+        """End the thread, if there is a bell to wake it with."""
+        if self._closed:
+            return
         self._closed = True
+        atexit.unregister(self.close)
         self._decisions.put(None)
+        self._ring()
+        self._thread.join(ENDING_S)
+
+    def _ring(self) -> None:
+        """Have the reading thread look up: what it waits for is there, and is no decision."""
+        if self._bell is not None and not self._is_writer:
+            with suppress(Exception):
+                self._bell.set(self._key(self._awaited), "")
 
     def _key(self, iteration: int) -> str:
         return f"{self._prefix}/{iteration}"
@@ -126,18 +152,21 @@ class StoreRanks:
                     self._store.delete_key(self._key(iteration - KEPT))
 
     def _read(self) -> None:
-        self._store.set_timeout(POLL)
+        self._store.set_timeout(PATIENCE)
         following = 1
         while not self._closed:
-            following = max(following, self._wanted)
+            self._awaited = following = max(following, self._wanted)
+            if self._closed:  # closing rings for what it saw awaited: looked at in the opposite order, neither misses
+                return
             try:
-                delay_ns = int(self._store.get(self._key(following)))
+                decision = self._store.get(self._key(following))
             except Exception:
-                # Not there within two seconds: a pause, or the job has moved on; or the store is gone for good.
+                # A very long pause; or the store is gone for good.
                 if not self._store_lives():
                     return
                 continue
-            self._due[following] = delay_ns
+            if decision:
+                self._due[following] = int(decision)
             following += 1
 
     def _store_lives(self) -> bool:
