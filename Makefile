@@ -4,6 +4,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
+# Of each fuzz target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+# libFuzzer comes with clang; Debian's packages are clang-14 and libclang-rt-14-dev.
+FUZZ_CXX     ?= $(firstword $(foreach name,clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14,\
+                  $(shell command -v $(name))))
 
 BIN     := $(VENV)/bin
 PY      := $(BIN)/python
@@ -14,7 +20,7 @@ SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -na
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
+.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick bench-ranking \
         bench-prediction wheel check-wheel check-hosts clean distclean
 .DELETE_ON_ERROR:
 
@@ -43,6 +49,14 @@ sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-
 	  -DCASSINI_SANITIZE=address,undefined > build/sanitize.log || { cat build/sanitize.log; exit 1; }
 	@$(ON_PATH) cmake --build build/sanitize --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
+
+fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
+	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
+	@mkdir -p build/fuzz
+	@$(ON_PATH) cmake -S . -B build/fuzz -DCASSINI_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_CXX_COMPILER="$(FUZZ_CXX)" > build/fuzz/configure.log || { cat build/fuzz/configure.log; exit 1; }
+	@$(ON_PATH) cmake --build build/fuzz --parallel $(JOBS) > build/fuzz/build.log || { cat build/fuzz/build.log; exit 1; }
+	@$(PY) tests/fuzz/run_all.py $(FUZZ_SECONDS) build/fuzz $(FUZZ_TARGETS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)
@@ -122,6 +136,11 @@ $(VENV)/.tools: $(VENV)/.python pyproject.toml
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@echo "Building and installing cassini-core into $(VENV) ..."
 	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.installed
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["fuzz"])')
 	@touch $@
 
 $(VENV)/.dask: $(VENV)/.installed
