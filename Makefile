@@ -79,14 +79,17 @@ count: $(VENV)/.tools ## instructions per call of the kernel's loops against the
 	@$(ON_PATH) cmake --build build/bench --parallel $(JOBS) > build/bench.log || { cat build/bench.log; exit 1; }
 	@$(PY) bench/kernel/count_instructions.py build/bench/bench/kernel/bench_kernel
 
-wheel: $(VENV)/.tools ## source distribution and wheel in dist/
-	@rm -rf dist && mkdir -p build
-	@$(ON_PATH) $(PY) -m build --no-isolation --outdir dist . > build/wheel.log || { cat build/wheel.log; exit 1; }
+wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
+	@rm -rf dist build/wheel && mkdir -p build
+	@$(ON_PATH) $(PY) -m build --no-isolation --outdir build/wheel . > build/wheel.log || { cat build/wheel.log; exit 1; }
+	@$(ON_PATH) $(PY) -m auditwheel repair --wheel-dir dist build/wheel/*.whl > build/wheel.log 2>&1 \
+	  || { cat build/wheel.log; exit 1; }
+	@cp build/wheel/*.tar.gz dist
 	@ls -l dist
 
-check-wheel: $(VENV)/.tools ## install the wheel in an empty environment outside the tree and rank with it
+check-wheel: $(VENV)/.tools ## use the wheel outside the tree with every Python found: import, rank, fast tests
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
-	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json
+	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json tests
 
 clean: ## remove what was built
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
