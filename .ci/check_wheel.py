@@ -25,7 +25,7 @@ FAST_TESTS = (
 ).split()
 CONFIGURATION = "[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = --strict-markers -p no:cacheprovider\n"
 PROBE = """
-import cassini_core, pathlib, sys
+import cassini_agent.schedule, cassini_core, pathlib, sys
 where = pathlib.Path(cassini_core.__file__).resolve()
 assert pathlib.Path(sys.prefix).resolve() in where.parents, f"imported from {where}"
 job = [cassini_core.Job(i, 100, [cassini_core.Phase(0, 50, 40)]) for i in "ab"]

@@ -19,6 +19,8 @@ IN_WHEEL = {
     "the CMake package": "cassini_core/lib/cmake/cassini/cassiniConfig.cmake",
     "the pkg-config file": "cassini_core/lib/pkgconfig/cassini.pc",
     "the typing marker": "cassini_core/py.typed",
+    "the agent": "cassini_agent/schedule.py",
+    "the typing marker of the agent": "cassini_agent/py.typed",
 }
 IN_SDIST = ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md", "csrc/include/cassini/cassini.h")
 # glibc needs libgcc_s itself; ld-linux is the loader. No C++ runtime: the host's may be older, or absent.
@@ -52,7 +54,8 @@ def check_names(wheel: str, names: list[str]) -> None:
         if not any(name.startswith(start) for name in names):
             raise SystemExit(f"{wheel}: expected {what} ({start}...)")
     metadata = f"{'-'.join(wheel.split('-')[:2])}.dist-info/"
-    strays = [n for n in names if n.endswith((".pyx", ".c", ".cpp", ".o")) or not n.startswith(("cassini_core/", metadata))]
+    expected = ("cassini_core/", "cassini_agent/", metadata)
+    strays = [n for n in names if n.endswith((".pyx", ".c", ".cpp", ".o")) or not n.startswith(expected)]
     if strays:
         raise SystemExit(f"{wheel}: unexpected files {strays[:5]}")
 
