@@ -82,7 +82,7 @@ count: $(VENV)/.tools ## instructions per call of the kernel's loops against the
 wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
 	@rm -rf dist build/wheel && mkdir -p build
 	@$(ON_PATH) $(PY) -m build --no-isolation --outdir build/wheel . > build/wheel.log || { cat build/wheel.log; exit 1; }
-	@$(ON_PATH) $(PY) -m auditwheel repair --wheel-dir dist build/wheel/*.whl > build/wheel.log 2>&1 \
+	@$(ON_PATH) $(PY) -m auditwheel repair --wheel-dir dist build/wheel/*.whl >> build/wheel.log 2>&1 \
 	  || { cat build/wheel.log; exit 1; }
 	@cp build/wheel/*.tar.gz dist
 	@ls -l dist

@@ -1,4 +1,6 @@
-"""Look what the built wheel holds, then use it outside the tree with every Python found: import, rank, run fast tests.
+"""Look what the built wheel holds, then use it outside the tree: import, rank, run fast tests.
+
+The same with every other Python found, from the source distribution, which shows too that nothing is missing in it.
 
 Usage: check_wheel.py DIST PROBLEM.json TESTS
 """
@@ -18,11 +20,11 @@ from pathlib import Path
 import interpreters
 import wheel_contents
 
-# What the layers above and below the extension do, in seconds; forks, Ctrl-C and benchmarks are tested once, in the tree.
-FAST_TESTS = (
-    "test_affinity.py test_bad_input.py test_block_anchor.py test_joint.py test_link.py test_link_batch.py test_link_input.py "
-    "test_model.py test_per_job.py test_periods.py test_problem_file.py test_ranker.py test_ranking.py test_shifts.py"
-).split()
+# What the layers above and below the extension do. Forks, Ctrl-C and benchmarks are tested once, in the tree.
+FAST_TESTS = """
+    affinity bad_input block_anchor joint link link_batch link_input model per_job periods problem_file ranker ranking
+    shifts
+"""
 CONFIGURATION = "[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = --strict-markers -p no:cacheprovider\n"
 PROBE = """
 import cassini_agent.schedule, cassini_core, pathlib, sys
@@ -47,12 +49,12 @@ def run(what: str, command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def use(python: Path, wheel: Path, problem: Path, tests: Path, folder: Path) -> list[str]:
-    """What one Python makes of the wheel, as cells of the table."""
+def use(python: Path, built: Path, problem: Path, tests: Path, folder: Path) -> list[str]:
+    """What one Python makes of a wheel or source distribution, as cells of the table."""
     run("make an environment", [str(python), "-m", "venv", "--without-pip", "env"], folder)
     own = str(folder / "env" / "bin" / "python")
     pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--python", own, "install"]
-    run("install the wheel", [*pip, str(wheel)], folder)
+    run(f"install {built.name}", [*pip, str(built)], folder)
     run("import", [own, "-c", PROBE], folder)
     command = str(folder / "env" / "bin" / "cassini-core")
     ranking = json.loads(run("rank", [command, "rank", str(problem), "--json"], folder))
@@ -62,31 +64,35 @@ def use(python: Path, wheel: Path, problem: Path, tests: Path, folder: Path) -> 
     shutil.copytree(tests, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "pytest.ini").write_text(CONFIGURATION)
     started = time.monotonic()
-    names = [f"tests/{name}" for name in FAST_TESTS]
+    names = [f"tests/test_{name}.py" for name in FAST_TESTS.split()]
     said = run("tests", [own, "-m", "pytest", "-q", "-m", "not slow", *names], folder)
     passed = re.search(r"(\d+) passed", said)
     return [repr(ranking["best"]), f"{passed[1] if passed else 0} passed in {time.monotonic() - started:.0f} s"]
 
 
-def check_use(wheel: Path, problem: Path, tests: Path) -> bool:
+def check_use(wheel: Path, sdist: Path, problem: Path, tests: Path) -> bool:
     """Prints a table, one Python a line; False if one of them failed."""
-    rows, complaints = [["Python", "best of " + problem.name, "tests", "where"]], []
+    rows = [["Python", "from", f"best of {problem.name}", "tests", "where"]]
+    complaints = []
     for each in interpreters.found():
-        if each.free_threaded:  # has no stable ABI before 3.15: make check-free-threaded builds for it
-            continue
-        with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
-            try:
-                cells = use(each.path, wheel, problem, tests, Path(folder).resolve())
-            except (Failed, subprocess.TimeoutExpired) as failed:
-                complaints.append(f"Python {each}: {failed}")
-                cells = ["-", "FAILED"]
+        built = wheel if f"-{each.tag}-{each.tag}-" in wheel.name else sdist
+        why_not = interpreters.why_not_built_for(each) if built is sdist else None
+        if why_not:
+            cells = ["-", "-", why_not]
+        else:
+            with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
+                try:
+                    cells = use(each.path, built, problem, tests, Path(folder).resolve())
+                except (Failed, subprocess.TimeoutExpired) as failed:
+                    complaints.append(f"Python {each}: {failed}")
+                    cells = ["-", "FAILED"]
+            cells = ["wheel" if built is wheel else "sdist", *cells]
         rows.append([str(each), *cells, str(each.path)])
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print()
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print()
-    print("\n".join(complaints), file=sys.stderr, end="")
+    print("\n", *complaints, sep="\n", file=sys.stderr if complaints else sys.stdout)
     return not complaints
 
 
@@ -95,7 +101,7 @@ def main() -> None:
     dist, problem, tests = (Path(argument).resolve() for argument in sys.argv[1:])
     (wheel,), (sdist,) = list(dist.glob("*.whl")), list(dist.glob("*.tar.gz"))
     wheel_contents.check(wheel, sdist)
-    if not check_use(wheel, problem, tests):
+    if not check_use(wheel, sdist, problem, tests):
         sys.exit(1)
 
 

@@ -15,10 +15,10 @@ OLDEST = (3, 11)
 NEWEST_MINOR = 20
 
 ASK = """
-import json, platform, sys, sysconfig, venv
+import json, os, platform, sys, sysconfig, venv
 print(json.dumps([
     platform.python_implementation(), sys.version_info[:3],
-    bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), os.path.exists(sysconfig.get_path("include") + "/Python.h"),
 ]))
 """
 
@@ -30,6 +30,7 @@ class Interpreter:
     path: Path
     version: tuple[int, int, int]
     free_threaded: bool
+    has_headers: bool
 
     @property
     def tag(self) -> str:
@@ -51,7 +52,7 @@ def found() -> list[Interpreter]:
 
 
 def candidates() -> Iterator[Path]:
-    """This one; those on the path; those of pyenv, newest first; the system's."""
+    """The running one; those on the path; those of pyenv, newest first; the system's."""
     yield Path(sys.executable)
     for minor in range(OLDEST[1], NEWEST_MINOR):
         for name in (f"python3.{minor}", f"python3.{minor}t"):
@@ -70,13 +71,22 @@ def asked(path: Path) -> Interpreter | None:
     try:
         command = [str(path), "-I", "-c", ASK]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60)
-        kind, version, free_threaded = json.loads(done.stdout)
+        kind, version, free_threaded, has_headers = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     major, minor, micro = version
     if kind != "CPython" or (major, minor) < OLDEST:
         return None
-    return Interpreter(path, (major, minor, micro), free_threaded)
+    return Interpreter(path, (major, minor, micro), free_threaded, has_headers)
+
+
+def why_not_built_for(interpreter: Interpreter) -> str | None:
+    """What keeps a package with an extension from being built; None if nothing does."""
+    if not interpreter.has_headers:
+        return "not tried: no Python.h"
+    if interpreter.free_threaded and interpreter.version < (3, 14):
+        return "not tried: no wheels of what it needs"
+    return None
 
 
 if __name__ == "__main__":

@@ -22,9 +22,13 @@ def was_on(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 def test_collector_is_as_before_after_an_error(was_on: bool) -> None:
-    with pytest.raises(ZeroDivisionError), collector_rests():
-        assert not gc.isenabled()
-        raise ZeroDivisionError
+    def fail() -> None:
+        with collector_rests():
+            assert not gc.isenabled()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert gc.isenabled() == was_on
 
 

@@ -1,7 +1,7 @@
 """Calls of a two-job link through each layer of Python, as one process times or repeats them.
 
-    python -m bench.wheels.calls                  seconds per call, and of the import, as JSON
-    python -m bench.wheels.calls "CALL" COUNT     COUNT calls and nothing else, for a counter of instructions
+python -m bench.wheels.calls                  seconds per call, and of the import, as JSON
+python -m bench.wheels.calls "CALL" COUNT     COUNT calls and nothing else, for a counter of instructions
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ IMPORT_S = time.perf_counter() - started
 
 from bench import timing  # noqa: E402
 from cassini_core import Job, Phase, score_link, solve_link  # noqa: E402
-from cassini_core.link_batch import LinkChunk  # noqa: E402
 from cassini_core.prepared_link import Int64Array, PreparedLink, kernel_options  # noqa: E402
 
 ROUNDS = 40
@@ -52,7 +51,12 @@ def copies(link: PreparedLink, count: int) -> dict[str, Int64Array]:
     """The arrays of ``count`` links with two jobs and one phase each."""
     members = np.arange(0, 2 * count + 1, dtype=np.int64)
     arrays = {name: np.tile(getattr(link, name), count) for name in ("period", *PHASES)}
-    return {"job_offset": members[::2].copy(), "phase_offset": members, **arrays, "capacity": np.full(count, link.capacity)}
+    return {
+        "job_offset": members[::2].copy(),
+        "phase_offset": members,
+        **arrays,
+        "capacity": np.full(count, link.capacity),
+    }
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""One wheel for all Pythons (limited API, cp311-abi3) beside one for each: time and instructions per call, import, size.
+"""One wheel for all Pythons (limited API, cp311-abi3) beside one for each: instructions and time per call, size.
 
     python -m bench.wheels.limited_api                  build both, time them in turns
     python -m bench.wheels.limited_api --instructions   count instructions too (valgrind; some ten minutes)
@@ -105,7 +105,9 @@ def main() -> None:
     print(table(["", *KINDS], [["wheel, bytes", *(f"{wheel.stat().st_size:,}" for wheel in wheels.values())]]))
     if arguments.instructions:
         counts = {
-            call: [instructions(wheel, call) for wheel in wheels.values()] for call in rows if not call.startswith("import")
+            call: [instructions(wheel, call) for wheel in wheels.values()]
+            for call in rows
+            if not call.startswith("import")
         }
         lines = [[call, f"{a:,.0f}", f"{b:,.0f}", f"{b / a:.2f}"] for call, (a, b) in counts.items()]
         print(table(["instructions per call", *KINDS, "ratio"], lines))
