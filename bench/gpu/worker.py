@@ -13,10 +13,11 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-import cassini_agent
 import torch
 import torch.distributed as dist
 from torch import nn
+
+import cassini_agent
 
 
 def vgg16() -> nn.Module:
@@ -108,7 +109,9 @@ def run(arguments: argparse.Namespace) -> None:
 def profiled(arguments: argparse.Namespace) -> torch.profiler.profile:
     """The profiler, writing a trace when it ends."""
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    return torch.profiler.profile(activities=activities, on_trace_ready=lambda p: p.export_chrome_trace(arguments.trace))
+    return torch.profiler.profile(
+        activities=activities, on_trace_ready=lambda p: p.export_chrome_trace(arguments.trace)
+    )
 
 
 def main() -> None:

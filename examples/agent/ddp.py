@@ -1,13 +1,14 @@
 """PyTorch DistributedDataParallel with the agent: DDP's all-reduces are seen through a communication hook.
 
-    torchrun --nproc-per-node 2 examples/agent/ddp.py
+torchrun --nproc-per-node 2 examples/agent/ddp.py
 """
 
-import cassini_agent
 import torch
 import torch.distributed as dist
-from cassini_agent.integrations.ddp import attach
 from torch.nn.parallel import DistributedDataParallel
+
+import cassini_agent
+from cassini_agent.integrations.ddp import attach
 
 
 def main() -> None:
@@ -28,7 +29,9 @@ def main() -> None:
         loss.backward()
         optimizer.step()
     if dist.get_rank() == 0:
-        print(f"trained: loss {loss.item():.3f}, {agent.summary()['iterations']} iterations, {agent.summary()['state']}")
+        print(
+            f"trained: loss {loss.item():.3f}, {agent.summary()['iterations']} iterations, {agent.summary()['state']}"
+        )
     agent.close()
     dist.destroy_process_group()
 

@@ -1,13 +1,14 @@
 """Hugging Face Trainer with the agent: one callback.
 
-    python examples/agent/huggingface_trainer.py      (pip install transformers accelerate)
+python examples/agent/huggingface_trainer.py      (pip install transformers accelerate)
 """
 
 import tempfile
 
 import torch
-from cassini_agent.integrations.transformers import CassiniCallback
 from transformers import Trainer, TrainingArguments
+
+from cassini_agent.integrations.transformers import CassiniCallback
 
 
 class Classifier(torch.nn.Module):

@@ -1,14 +1,15 @@
 """PyTorch Lightning with the agent: one callback.
 
-    python examples/agent/lightning_trainer.py      (pip install lightning)
+python examples/agent/lightning_trainer.py      (pip install lightning)
 """
 
 import logging
 
 import lightning.pytorch as pl
 import torch
-from cassini_agent.integrations.lightning import CassiniCallback
 from torch.utils.data import DataLoader, TensorDataset
+
+from cassini_agent.integrations.lightning import CassiniCallback
 
 
 class Classifier(pl.LightningModule):
@@ -45,7 +46,8 @@ def main() -> None:
         enable_model_summary=False,
     )
     trainer.fit(Classifier(), DataLoader(data, batch_size=64))
-    print(f"trained: {trainer.global_step} steps, {callback.summary['iterations']} iterations, {callback.summary['state']}")
+    did = callback.summary
+    print(f"trained: {trainer.global_step} steps, {did['iterations']} iterations, {did['state']}")
 
 
 if __name__ == "__main__":

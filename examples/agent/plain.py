@@ -5,9 +5,10 @@
 Without a daemon the agent does nothing and says so once. CASSINI_JOB_ID names the job to the scheduler.
 """
 
-import cassini_agent
 import torch
 import torch.distributed as dist
+
+import cassini_agent
 
 
 def main() -> None:
@@ -27,7 +28,9 @@ def main() -> None:
                 parameter.grad /= dist.get_world_size()
         optimizer.step()
     if dist.get_rank() == 0:
-        print(f"trained: loss {loss.item():.3f}, {agent.summary()['iterations']} iterations, {agent.summary()['state']}")
+        print(
+            f"trained: loss {loss.item():.3f}, {agent.summary()['iterations']} iterations, {agent.summary()['state']}"
+        )
     agent.close()
     dist.destroy_process_group()
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import cassini_core as cc
 
-from .plan import Plan, plan, stretched
+from .plan import Plan, plan, with_margins
 from .send import Acknowledgement, Endpoint, Reply, Transport, send
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "new_version",
     "plan",
     "send",
-    "stretched",
+    "with_margins",
 ]
 
 Result = TypeVar("Result")
@@ -35,7 +35,7 @@ def apply(
     problem: cc.Problem,
     where: Mapping[str, Endpoint],
     *,
-    margins: Mapping[str, float] | None = None,
+    natural: cc.Problem | None = None,
     lease_s: float = 3600.0,
     lead_s: float = 0.5,
     transport: Transport | None = None,
@@ -50,8 +50,8 @@ def apply(
         What was ranked.
     where : mapping of str to Endpoint
         The daemon of each job of the placement: that of the server of its rank 0.
-    margins : mapping of str to float, optional
-        Shares of the iteration times by which jobs are paced slower, against jitter (:func:`plan`).
+    natural : Problem, optional
+        The problem before margins for jitter were added, if they were (:func:`with_margins`).
     lease_s : float
         The agents let their jobs run free so long after, unless a newer schedule has come.
     lead_s : float
@@ -70,9 +70,7 @@ def apply(
     ValueError
         As :func:`plan`.
     """
-    call = apply_async(
-        ranking, problem, where, margins=margins, lease_s=lease_s, lead_s=lead_s, transport=transport
-    )
+    call = apply_async(ranking, problem, where, natural=natural, lease_s=lease_s, lead_s=lead_s, transport=transport)
     return _run(call)
 
 
@@ -81,7 +79,7 @@ async def apply_async(
     problem: cc.Problem,
     where: Mapping[str, Endpoint],
     *,
-    margins: Mapping[str, float] | None = None,
+    natural: cc.Problem | None = None,
     lease_s: float = 3600.0,
     lead_s: float = 0.5,
     transport: Transport | None = None,
@@ -89,9 +87,7 @@ async def apply_async(
     """:func:`apply`, for a scheduler with an event loop of its own."""
     version = new_version()
     epoch_ns = time.time_ns() + round(lead_s * 1e9)
-    planned = plan(
-        ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=round(lease_s * 1e9), margins=margins
-    )
+    planned = plan(ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=round(lease_s * 1e9), natural=natural)
     if transport is not None:
         return await send(planned.schedules, planned.free, version, where, transport)
     from .http import HttpTransport
@@ -105,7 +101,7 @@ _last_version = 0
 
 
 def new_version() -> int:
-    """A version above all before it, also after a restart of the scheduler: the Unix time in ms, or one more than the last."""
+    """A version above all before it, also after a restart: the Unix time in ms, or one more than the last."""
     global _last_version
     with _version_lock:
         _last_version = max(_last_version + 1, time.time_ns() // 1_000_000)

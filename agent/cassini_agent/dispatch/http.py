@@ -42,7 +42,9 @@ class HttpTransport:
 
     async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
         """``PUT /v1/jobs/{job}/schedule``."""
-        return await self.request("PUT", endpoint, f"/v1/jobs/{quote(schedule.job, safe='')}/schedule", schedule.to_mapping())
+        return await self.request(
+            "PUT", endpoint, f"/v1/jobs/{quote(schedule.job, safe='')}/schedule", schedule.to_mapping()
+        )
 
     async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
         """``DELETE /v1/jobs/{job}/schedule``."""

@@ -1,4 +1,4 @@
-"""From a ranking to schedules: paces in one exact ratio per component, shifts on them, what interleaving is worth."""
+"""From a ranking to schedules: paces and shifts of the ranking, and what interleaving is worth."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import cassini_core as cc
-import networkx as nx
+from cassini_core.affinity import affinity_graph, components
 
 from ..schedule import MS_NS, Schedule
 
-__all__ = ["Plan", "plan", "stretched"]
+__all__ = ["Plan", "plan", "with_margins"]
+
+LARGEST_MARGIN = 0.4
+"""A schedule's pace is at most 1.5 iteration times; harmonising needs some of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def plan(
     epoch_ns: int,
     version: int,
     lease_ns: int,
-    margins: Mapping[str, float] | None = None,
+    natural: cc.Problem | None = None,
 ) -> Plan:
     """Schedules for the best placement of a ranking.
 
@@ -53,14 +56,14 @@ def plan(
         Of all schedules; grows from call to call.
     lease_ns : int
         Schedules expire so long after the epoch.
-    margins : mapping of str to float, optional
-        By what share of its iteration time each job must be paced slower so that its jitter does not carry it out of the
-        hold (``control.margin``); a job that is absent needs none. All jobs of a component get the largest margin.
+    natural : Problem, optional
+        The problem before :func:`with_margins`: the jobs with their natural iteration times. Default: ``problem``.
 
     Raises
     ------
     ValueError
-        The ranking has no best placement, or is not of this problem, or a margin is not from 0 to 0.4.
+        The ranking has no best placement, or is not of this problem; a job's pace is more than 1.5 times its natural
+        iteration time.
     """
     best = ranking.best
     if best is None:
@@ -68,24 +71,17 @@ def plan(
     candidate = next((one for one in problem.candidates if one.id == best.id), None)
     if candidate is None:
         raise ValueError(f"ranking: expected a candidate of the problem, got {best.id!r}")
-    for job, margin in (margins or {}).items():
-        if not 0 <= margin <= 0.4:
-            raise ValueError(f"margins[{job!r}]: expected 0 to 0.4, got {margin!r}")
-    jobs = {job.id: job for job in problem.jobs}
+    natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (natural or problem).jobs}
     hold_ns = math.floor((best.hold_ms or 0.0) * MS_NS)
     gains = _gains(problem, candidate, best)
     schedules: list[Schedule] = []
     free = list(best.free_jobs)
     for members in _components(candidate, best):
-        ratio = max((margins or {}).get(job, 0.0) for job in members)
-        natural = {job: round(ranking.paces_ms[job] * MS_NS) for job in members}
-        base = math.gcd(*natural.values())
         if hold_ns == 0 or all(gains[job] == 0 for job in members):
             free += members
             continue
         for job in members:
-            shift_ns = round(best.shifts_ms[job] * MS_NS) % natural[job]
-            pace_ns, shift_ns = stretched(natural[job], shift_ns, base, ratio)
+            pace_ns = round(ranking.paces_ms[job] * MS_NS)
             slack_ns = math.floor(best.slack_ms[job] * MS_NS)
             schedules.append(
                 Schedule(
@@ -94,46 +90,62 @@ def plan(
                     version=version,
                     epoch_ns=epoch_ns,
                     pace_ns=pace_ns,
-                    shift_ns=shift_ns,
-                    iteration_ns=round(jobs[job].iteration_ms * MS_NS),
+                    shift_ns=round(best.shifts_ms[job] * MS_NS) % pace_ns,
+                    iteration_ns=natural_ns[job],
                     hold_ns=min(hold_ns, pace_ns // 2),
                     slack_ns=min(max(slack_ns, hold_ns), pace_ns // 2),
-                    gain_ns=gains[job],
+                    gain_ns=min(gains[job], natural_ns[job]),
                     expires_ns=epoch_ns + lease_ns,
                 )
             )
     return Plan(tuple(sorted(schedules, key=lambda one: one.job)), tuple(sorted(free)))
 
 
-def stretched(pace_ns: int, shift_ns: int, base_ns: int, ratio: float) -> tuple[int, int]:
-    """Pace and shift where every ``base_ns`` of the grid becomes longer by the share ``ratio``.
+def with_margins(problem: cc.Problem, margins: Mapping[str, float]) -> cc.Problem:
+    """The problem with longer iteration times, to be ranked: margins come first, harmonising after.
 
-    ``base_ns`` divides the paces of all jobs of a component, so their ratios stay what they were. The added time comes
-    at the end of each base: a shift keeps its place within its base, and so do the jobs to each other.
+    A job that is held at exactly its natural iteration time never makes up for what jitter costs it; the margin is what
+    it makes up per iteration. Shifts have to be found on the lengthened circles: a burst late in a long iteration moves
+    against the grid of a shorter one when paces change.
+
+    Parameters
+    ----------
+    problem : Problem
+        Natural iteration times.
+    margins : mapping of str to float
+        By what share of its iteration time each job is to be paced slower (``control.margin``), 0 to 0.4; a job that is
+        absent needs none.
+
+    Raises
+    ------
+    ValueError
+        A margin out of bounds, or of a job that is not there.
     """
-    longer_ns = base_ns + math.ceil(base_ns * ratio)
-    bases, within_ns = divmod(shift_ns, base_ns)
-    return pace_ns // base_ns * longer_ns, bases * longer_ns + within_ns
+    unknown = margins.keys() - {job.id for job in problem.jobs}
+    if unknown:
+        raise ValueError(f"margins: expected jobs of the problem, got {min(unknown)!r}")
+    for job_id, margin in margins.items():
+        if not 0 <= margin <= LARGEST_MARGIN:
+            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {margin!r}")
+    jobs = [cc.Job(job.id, job.iteration_ms * (1 + margins.get(job.id, 0.0)), job.phases) for job in problem.jobs]
+    return cc.Problem(jobs, problem.links, problem.candidates)
 
 
 def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[list[str]]:
     """Jobs with shifts that hang together over shared links, sorted; by their first."""
-    graph = nx.Graph()
-    graph.add_nodes_from(("job", job) for job in best.shifts_ms)
-    shared = {link.id for link in best.links}
-    for job, route in candidate.routes.items():
-        if job in best.shifts_ms:
-            graph.add_edges_from((("job", job), ("link", link)) for link in route if link in shared)
-    found = (sorted(name for kind, name in nodes if kind == "job") for nodes in nx.connected_components(graph))
-    return sorted(members for members in found if members)
+    on_link = {
+        link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in best.shifts_ms}
+        for link in best.links
+    }
+    return sorted(sorted(one.jobs) for one in components(affinity_graph(on_link, best.shifts_ms)))
 
 
 def _gains(problem: cc.Problem, candidate: cc.Candidate, best: cc.RankedCandidate) -> dict[str, int]:
     """What each job saves per iteration on its worst link, ns, against random phases.
 
-    Demand above capacity has to be sent later. Per iteration that is its mean over time, as a share of the capacity, times
-    the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives where
-    it treats all jobs as free (F1b).
+    Demand above capacity has to be sent later. Per iteration that is its mean over time, as a share of the capacity,
+    times the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives
+    where it treats all jobs as free (F1b).
     """
     jobs = {job.id: job for job in problem.jobs}
     capacity = {link.id: link.capacity_gbps for link in problem.links}

@@ -95,8 +95,8 @@ async def send(
     """Send schedules, and to the jobs of ``free`` that they have none. All at once, each for itself.
 
     A request that got no answer, or 429 or 5xx, is made again, up to ``attempts`` times with growing pauses: the same
-    version with the same contents is acknowledged again, so a lost answer does no harm. Anything else is final. Nothing is
-    raised for a daemon that does not answer: its acknowledgement says so.
+    version with the same contents is acknowledged again, so a lost answer does no harm. Anything else is final. Nothing
+    is raised for a daemon that does not answer: its acknowledgement says so.
     """
     gate = asyncio.Semaphore(AT_ONCE)
 

@@ -16,7 +16,7 @@ from .ddp import attach
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(Callback):  # type: ignore[misc]  # untyped where lightning is not installed
+class CassiniCallback(Callback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step: ``accumulate_grad_batches`` batches. Validation and checkpoints count as pauses.
@@ -25,6 +25,7 @@ class CassiniCallback(Callback):  # type: ignore[misc]  # untyped where lightnin
     ----------
     agent : Agent, optional
         Default: connects, from the environment, when training starts.
+
     Attributes
     ----------
     summary : dict

@@ -13,7 +13,7 @@ from .ddp import attach
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where transformers is not installed
+class CassiniCallback(TrainerCallback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step, gradient accumulation included. Evaluations and checkpoints count as pauses.
@@ -25,6 +25,7 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
     ----------
     agent : Agent, optional
         Default: connects, from the environment, when training begins.
+
     Attributes
     ----------
     summary : dict
@@ -57,9 +58,7 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
             self._attached = model
         self.agent.iteration()
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """The loop paused."""
         self._interrupted()
 

@@ -1,4 +1,4 @@
-"""What runs inside the training process: standard library and, where the job uses it, torch; nothing else is imported."""
+"""What runs inside the training process: imports the standard library and, where the job uses it, torch."""
 
 from .agent import Agent
 from .connecting import connect

@@ -16,8 +16,10 @@ def wait_until(
     now_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Sleep until the monotonic clock shows ``until_ns``; it overshoots by some 60 us, which is not made up by spinning:
-    a spinning thread would hold the interpreter lock against the job's data loader.
+    """Sleep until the monotonic clock shows ``until_ns``.
+
+    Overshoots by some 60 us. That is not made up by spinning: a spinning thread would hold the interpreter lock against
+    the job's data loader.
     """
     while (left_ns := until_ns - now_ns()) > 0:
         sleep(min(left_ns * 1e-9, LONGEST_SLEEP_S))

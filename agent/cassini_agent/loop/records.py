@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from .timeline import Name
 
 __all__ = ["COMMUNICATION_END", "COMMUNICATION_START", "END", "START", "Iteration", "Records"]
 
@@ -74,11 +76,11 @@ class Records:
         self._open.clear()
         self._last_end = None
 
-    def take(self, marks: Iterable[tuple[Hashable, int]]) -> list[Iteration]:
+    def take(self, marks: Iterable[tuple[Name, int]]) -> list[Iteration]:
         """Enter marks, each named ``(what, number)``; give the iterations whose ends are known by them, in order."""
         complete: list[Iteration] = []
         for name, at_ns in marks:
-            what, number = name  # type: ignore[misc]  # all marks of the loop are pairs
+            what, number = name
             while self._open and self._open[0].number < number and what == START:
                 self._open.popleft()  # its end was lost
             iteration = self._find(number)
