@@ -15,11 +15,11 @@ SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -na
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
-        bench-prediction wheel check-wheel clean distclean
+        bench-prediction wheel check-wheel check-free-threaded clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
@@ -90,6 +90,9 @@ wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
 check-wheel: $(VENV)/.tools ## use the wheel outside the tree with every Python found: import, rank, fast tests
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
 	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json tests
+
+check-free-threaded: $(VENV)/.tools ## build for a Python without the global lock and share objects between threads there
+	@$(PY) .ci/check_free_threaded.py . $(FREE_THREADED)
 
 clean: ## remove what was built
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
