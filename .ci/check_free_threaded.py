@@ -31,7 +31,7 @@ def main() -> int:
     free_threaded = [each for each in asked if each is not None and each.free_threaded]
     if not free_threaded:
         print(
-            "expected a free-threaded Python, 3.13 or newer: make check-free-threaded FREE_THREADED=PATH",
+            "no free-threaded Python was found: make check-free-threaded FREE_THREADED=PATH",
             file=sys.stderr,
         )
         return 2
