@@ -22,7 +22,7 @@ import wheel_contents
 
 # What the layers above and below the extension do. Forks, Ctrl-C and benchmarks are tested once, in the tree.
 FAST_TESTS = """
-    affinity bad_input block_anchor joint link link_batch link_input model per_job periods problem_file ranker ranking
+    affinity bad_input block_anchor joint link link_batch link_input model per_job periods problem_file ranking
     shifts
 """
 CONFIGURATION = "[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = --strict-markers -p no:cacheprovider\n"
