@@ -20,12 +20,12 @@ SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -na
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick bench-ranking \
-        bench-prediction wheel check-wheel check-hosts clean distclean
+.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
+        bench-ranking bench-prediction wheel check-wheel check-hosts clean distclean check-free-threaded
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
@@ -93,14 +93,20 @@ count: $(VENV)/.tools ## instructions per call of the kernel's loops against the
 	@$(ON_PATH) cmake --build build/bench --parallel $(JOBS) > build/bench.log || { cat build/bench.log; exit 1; }
 	@$(PY) bench/kernel/count_instructions.py build/bench/bench/kernel/bench_kernel
 
-wheel: $(VENV)/.tools ## source distribution and wheel in dist/
-	@rm -rf dist && mkdir -p build
-	@$(ON_PATH) $(PY) -m build --no-isolation --outdir dist . > build/wheel.log || { cat build/wheel.log; exit 1; }
+wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
+	@rm -rf dist build/wheel && mkdir -p build
+	@$(ON_PATH) $(PY) -m build --no-isolation --outdir build/wheel . > build/wheel.log || { cat build/wheel.log; exit 1; }
+	@$(ON_PATH) $(PY) -m auditwheel repair --wheel-dir dist build/wheel/*.whl >> build/wheel.log 2>&1 \
+	  || { cat build/wheel.log; exit 1; }
+	@cp build/wheel/*.tar.gz dist
 	@ls -l dist
 
-check-wheel: $(VENV)/.tools ## install the wheel in an empty environment outside the tree and rank with it
+check-wheel: $(VENV)/.tools ## use the wheel outside the tree with every Python found: import, rank, fast tests
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
-	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json
+	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json tests
+
+check-free-threaded: $(VENV)/.tools ## build for a Python without the global lock and share objects between threads there
+	@$(PY) .ci/check_free_threaded.py . $(FREE_THREADED)
 
 check-hosts: $(VENV)/.tools ## build and run examples/hosts against the wheel (needs Go, Rust, pkg-config, valgrind; or HOSTS=--skip-missing)
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_answers import answer_candidates
+from .collector_rest import collector_rests
 from .deadline import Deadline, DeadlinePassed
 from .errors import InputError
 from .flat_links import FlatLinks
@@ -155,16 +155,12 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
     if deadline.remaining_s() is None:
         return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
-    collects = gc.isenabled()
-    try:
-        gc.disable()
-        in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
-        return _rank_in_time(problem, options, in_time, store)
-    except DeadlinePassed:
-        return _unread(problem)
-    finally:
-        if collects:
-            gc.enable()
+    with collector_rests():
+        try:
+            in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
+            return _rank_in_time(problem, options, in_time, store)
+        except DeadlinePassed:
+            return _unread(problem)
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
