@@ -12,6 +12,7 @@
 #include "cassini/cassini.h"
 #include "link.hpp"
 #include "plateau.hpp"
+#include "ready_to_throw.hpp"
 
 namespace cassini {
 
@@ -20,6 +21,7 @@ inline constexpr double kProofTolerance = 1e-9;
 // No exception leaves a C function: each becomes a status.
 template <class Body>
 int32_t guarded(Body&& body) noexcept {
+  if (!ready_to_throw()) return CASSINI_ENOMEM;
   try {
     body();
     return CASSINI_OK;
