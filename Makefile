@@ -13,8 +13,13 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
            CMakeLists.txt pyproject.toml README.md LICENSE
 
+comma := ,
+
+# Leaks are looked for, and the first finding ends the program.
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
+.PHONY: help demo test test-kernel sanitize sanitize-threads count test-python test-slow lint bench bench-quick bench-ranking \
         bench-prediction wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
@@ -37,12 +42,21 @@ test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as er
 	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
 
-sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-behaviour sanitizers
-	@mkdir -p build
-	@$(ON_PATH) cmake -S . -B build/sanitize -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DCASSINI_SANITIZE=address,undefined > build/sanitize.log || { cat build/sanitize.log; exit 1; }
-	@$(ON_PATH) cmake --build build/sanitize --parallel $(JOBS)
-	@$(ON_PATH) ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
+# All of the kernel's tests under other sanitizers: folder, sanitizers, what runs ctest.
+define sanitized
+@mkdir -p build
+@$(ON_PATH) cmake -S . -B build/$(1) -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCASSINI_SANITIZE=$(2) > build/$(1).log || { cat build/$(1).log; exit 1; }
+@$(ON_PATH) cmake --build build/$(1) --parallel $(JOBS)
+@$(ON_PATH) $(3) ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
+endef
+
+sanitize: $(VENV)/.tools ## the C++ tests again under the address, leak and undefined-behaviour sanitizers
+	$(call sanitized,sanitize,address$(comma)undefined,$(SANITIZER_OPTIONS))
+
+# The addresses of GCC 12's thread sanitizer leave no room for much randomness, which some machines let nobody turn off.
+sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitizer
+	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)
