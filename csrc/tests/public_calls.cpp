@@ -14,7 +14,7 @@ constexpr int64_t kGbps = 1000000;
 
 cassini_options defaults() {
   cassini_options out;
-  cassini_default_options(&out);
+  cassini_init_options(&out, sizeof out);
   return out;
 }
 
@@ -276,7 +276,7 @@ void PublicCalls::add_anchors(const Ring& ring, const std::string& which) {
 
 void PublicCalls::add_refusals() {
   const Ring* r = &small_;
-  add("default_options", [](Outputs& out) { return cassini_default_options(&out.options); });
+  add("init_options", [](Outputs& out) { return cassini_init_options(&out.options, sizeof out.options); });
   add("abi_version, version, strerror", [](Outputs&) {
     bool known = cassini_abi_version() == CASSINI_ABI_VERSION && cassini_version()[0] != '\0';
     for (int32_t status = -1; status < 10; ++status) known = known && cassini_strerror(status)[0] != '\0';

@@ -54,7 +54,7 @@ cdef extern from "cassini/cassini.h" nogil:
     int32_t cassini_abi_version()
     const char* cassini_version()
     const char* cassini_strerror(int32_t status)
-    int32_t cassini_default_options(cassini_options* options)
+    int32_t cassini_init_options(cassini_options* options, int64_t size)
     int32_t cassini_solve_link(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
                                int64_t, const cassini_options*, int64_t*, int64_t*, uint8_t*, cassini_result*)
     int32_t cassini_evaluate_link(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
@@ -139,7 +139,7 @@ cdef class Options:
     def __init__(self, *, bint angles_method=False, int64_t angles=72, int64_t resolution=500_000,
                  double slack_tolerance=0.01, node_limit=None, deadline_ns=None, int64_t max_events=262_144,
                  int64_t max_levels=65_536):
-        cassini_default_options(&self.c)
+        cassini_init_options(&self.c, sizeof(cassini_options))
         if angles_method:
             self.c.method = CASSINI_METHOD_ANGLES
         self.c.angles = angles
