@@ -18,8 +18,13 @@ comma := ,
 # Leaks are looked for, and the first finding ends the program.
 SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1
 
+# The runtimes must be there before Python is: an extension cannot bring them along.
+SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+  PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize sanitize-threads count test-python test-slow lint bench bench-quick bench-ranking \
+.PHONY: help demo test test-kernel sanitize sanitize-threads sanitize-python count test-python test-slow lint bench bench-quick bench-ranking \
         bench-prediction wheel check-wheel clean distclean
 .DELETE_ON_ERROR:
 
@@ -57,6 +62,12 @@ sanitize: $(VENV)/.tools ## the C++ tests again under the address, leak and unde
 # The addresses of GCC 12's thread sanitizer leave no room for much randomness, which some machines let nobody turn off.
 sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitizer
 	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
+
+# The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
+# What a sanitizer multiplies by too much is marked in the tests.
+sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
+	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" $(TESTS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)
@@ -131,6 +142,13 @@ $(VENV)/.tools: $(VENV)/.python pyproject.toml
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@echo "Building and installing cassini-core into $(VENV) ..."
 	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+build/sanitized/.installed: $(VENV)/.installed
+	@echo "Building cassini-core with sanitizers into build/sanitized ..."
+	@rm -rf build/sanitized
+	@$(ON_PATH) $(PIP) install --no-build-isolation --no-deps --target build/sanitized -Cbuild-dir=build/sanitized-wheel \
+	  -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false -Ccmake.define.CASSINI_SANITIZE=address,undefined .
 	@touch $@
 
 $(VENV)/.dask: $(VENV)/.installed

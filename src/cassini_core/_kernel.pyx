@@ -11,6 +11,7 @@ cdef extern from "cassini/cassini.h" nogil:
     int32_t CASSINI_ABI_VERSION
     int32_t CASSINI_OK
     int32_t CASSINI_EINVAL
+    int32_t CASSINI_ENOMEM
     int32_t CASSINI_ECANCELED
     int32_t CASSINI_METHOD_ANGLES
 
@@ -124,6 +125,8 @@ cdef raise_for(int32_t status, str function):
     text = (<bytes>cassini_strerror(status)).decode("ascii")
     if status == CASSINI_EINVAL:
         raise InputError(f"{function}: {text}")
+    if status == CASSINI_ENOMEM:
+        raise MemoryError(f"{function}: {text}")
     raise KernelError(f"{function}: {text}")
 
 
@@ -537,6 +540,10 @@ cdef class Links:
             outcome = cassini_prepare_links(n_links, offsets, periods, phases, starts, lengths, rates, capacities,
                                             &options.c, &self.handle, statuses)
         raise_for(outcome, "prepare_links")
+        cdef int64_t i
+        for i in range(n_links):
+            if status[i] != CASSINI_EINVAL:  # a link that is refused may be left unused
+                raise_for(status[i], "prepare_links")
         self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
         self.offset_view = self.job_offset
 
