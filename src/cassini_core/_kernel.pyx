@@ -3,87 +3,38 @@
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 
+from .cassini cimport (
+    CASSINI_ABI_VERSION,
+    CASSINI_ECANCELED,
+    CASSINI_EINVAL,
+    CASSINI_ENOMEM,
+    CASSINI_METHOD_ANGLES,
+    CASSINI_OK,
+    cassini_abi_version,
+    cassini_anchor,
+    cassini_block_result,
+    cassini_evaluate_block,
+    cassini_evaluate_link,
+    cassini_free_anchor,
+    cassini_free_links,
+    cassini_init_options,
+    cassini_links,
+    cassini_marginals,
+    cassini_options,
+    cassini_prepare_anchor,
+    cassini_prepare_links,
+    cassini_result,
+    cassini_solve_beside,
+    cassini_solve_block,
+    cassini_solve_link,
+    cassini_solve_links,
+    cassini_strerror,
+    cassini_version,
+)
+
 import numpy as np
 
 from .errors import InputError, KernelError
-
-cdef extern from "cassini/cassini.h" nogil:
-    int32_t CASSINI_ABI_VERSION
-    int32_t CASSINI_OK
-    int32_t CASSINI_EINVAL
-    int32_t CASSINI_ENOMEM
-    int32_t CASSINI_ECANCELED
-    int32_t CASSINI_METHOD_ANGLES
-
-    ctypedef struct cassini_options:
-        int64_t size
-        int32_t method
-        int64_t angles
-        int64_t resolution
-        double slack_tolerance
-        int64_t node_limit
-        int64_t deadline_ns
-        int64_t max_events
-        int64_t max_levels
-        const int32_t* cancel
-
-    ctypedef struct cassini_result:
-        int64_t size
-        double score_lower
-        double score_upper
-        double upper_bound
-        double claimed_score
-        int64_t hold
-        int64_t nodes
-        int32_t optimal
-        int32_t stopped_by
-
-    ctypedef struct cassini_links:
-        pass
-
-    ctypedef struct cassini_anchor:
-        pass
-
-    ctypedef struct cassini_block_result:
-        int64_t size
-        double score
-        double upper_bound
-        int64_t nodes
-        int32_t optimal
-        int32_t stopped_by
-
-    int32_t cassini_abi_version()
-    const char* cassini_version()
-    const char* cassini_strerror(int32_t status)
-    int32_t cassini_init_options(cassini_options* options, int64_t size)
-    int32_t cassini_solve_link(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                               int64_t, const cassini_options*, int64_t*, int64_t*, uint8_t*, cassini_result*)
-    int32_t cassini_evaluate_link(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                                  const int64_t*, int64_t, const int64_t*, const cassini_options*, double*, double*,
-                                  int64_t*, int64_t*, uint8_t*)
-    int32_t cassini_marginals(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                              int64_t, const int64_t*, int64_t, int64_t, const int64_t*, const cassini_options*,
-                              double*)
-    int32_t cassini_solve_links(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                                const int64_t*, const int64_t*, const int64_t*, const cassini_options*, int64_t*,
-                                int64_t*, uint8_t*, cassini_result*, int32_t*)
-    int32_t cassini_prepare_links(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                                  const int64_t*, const int64_t*, const int64_t*, const cassini_options*,
-                                  cassini_links**, int32_t*)
-    void cassini_free_links(cassini_links*)
-    int32_t cassini_solve_block(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*, const int64_t*,
-                                const double*, const double*, const int64_t*, const int64_t*, const uint8_t*, int32_t,
-                                const cassini_options*, int64_t*, double*, double*, cassini_block_result*)
-    int32_t cassini_evaluate_block(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*,
-                                   const int64_t*, const int64_t*, const cassini_options*, double*, double*, int64_t*,
-                                   int64_t*)
-    int32_t cassini_prepare_anchor(const cassini_links*, int64_t, const int64_t*, int64_t, const int64_t*,
-                                   const int64_t*, const double*, const double*, const int64_t*,
-                                   const cassini_options*, cassini_anchor**)
-    void cassini_free_anchor(cassini_anchor*)
-    int32_t cassini_solve_beside(const cassini_anchor*, int64_t, const int64_t*, int64_t, const int64_t*,
-                                 const int64_t*, const double*, const double*, const cassini_options*, int64_t*,
-                                 double*, double*, cassini_block_result*)
 
 if cassini_abi_version() != CASSINI_ABI_VERSION:
     raise ImportError(
