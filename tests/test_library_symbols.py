@@ -39,6 +39,8 @@ def test_the_kernel_asks_for_nothing_that(what: str) -> None:
     assert [name for name in asked if re.search(rf"(^|[^a-z])({NEVER[what]})", name)] == []
 
 
-@pytest.mark.parametrize(("what", "name"), [("writes", "std::cout"), ("writes", "fprintf"), ("ends the process", "abort")])
+@pytest.mark.parametrize(
+    ("what", "name"), [("writes", "std::cout"), ("writes", "fprintf"), ("ends the process", "abort")]
+)
 def test_what_is_never_asked_for_would_be_seen(what: str, name: str) -> None:
     assert re.search(rf"(^|[^a-z])({NEVER[what]})", name)

@@ -85,7 +85,7 @@ SWEEP = """
         ("rank", "tree", 1),
         ("rank", "loop", 2),
         ("Ranker", "loop", 1),
-        ("rank", "round", 2),
+        pytest.param("rank", "round", 2, marks=pytest.mark.slow),
     ],
 )
 def test_each_allocation_of_the_kernel_may_fail(failing_new: Path, call: str, problem: str, threads: int) -> None:
@@ -97,29 +97,36 @@ def test_each_allocation_of_the_kernel_may_fail(failing_new: Path, call: str, pr
 
 
 LIMITED = """
-    import resource
-    import hosts
+    import random, resource
+    import cassini_core as cc
+
+    # Some 12 MB of demand levels; so few nodes are searched by the calling thread itself. Thread.start() of CPython hangs
+    # where there is no memory for the first frame of the thread, and no library can help that.
+    rng = random.Random(3)
+    jobs = []
+    for k in range(12):
+        cuts = [rng.randrange(500_000) / 1000 for _ in range(100)]
+        jobs.append(cc.Job(f"j{k}", 500, [cc.Phase(cut, 5 + k / 9, 5 + cut / 200) for cut in cuts]))
 
     def mapped():
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * resource.getpagesize()
 
-    expected = hosts.digest({threads})
-    refused = answered = 0
-    for room in range(0, 2_000_000, 100_000):
+    said = []
+    for room in range(0, 32 << 20, 2 << 20):
         resource.setrlimit(resource.RLIMIT_AS, (mapped() + room, resource.RLIM_INFINITY))
         try:
-            assert hosts.digest({threads}) == expected
-            answered += 1
+            said.append(cc.solve_link(jobs, 50, node_limit=50))
         except MemoryError:
-            refused += 1
+            said.append(None)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        assert hosts.digest({threads}) == expected
-    print(refused, answered)
+    assert {str(one) for one in said if one is not None} <= {str(cc.solve_link(jobs, 50, node_limit=50))}
+    print(said.count(None), len(said) - said.count(None))
 """
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_process_that_may_not_grow_ranks_or_is_told(threads: int) -> None:
-    assert sum(map(int, hosts.run_host(LIMITED.format(threads=threads), patience_s=180).split())) == 20
+def test_a_process_that_may_not_grow_is_told() -> None:
+    refused, answered = map(int, hosts.run_host(LIMITED, patience_s=180).split())
+    assert refused >= 3
+    assert answered >= 3
