@@ -1,4 +1,4 @@
-"""That the cassini_core that Python imports here is one whose defects the sanitizers find. Else a clean run says nothing.
+"""That the sanitizers find defects of the cassini_core that Python imports here: else a clean run says nothing.
 
     python .ci/check_sanitized.py FOLDER
 

@@ -1,7 +1,7 @@
 """Hypothesis profiles and the path to the test data.
 
 ``HYPOTHESIS_PROFILE`` picks the profile. ``ci`` tries the same examples every time, so that a change is judged by what
-it changes; ``thorough`` explores and is for the night; ``sanitized`` tries few, each of which takes several times as long.
+it changes; ``thorough`` explores and is for the night; ``sanitized`` tries few, as each takes several times as long.
 
 ``CASSINI_SANITIZED`` says that the package was built with sanitizers: tests marked ``unsanitized`` are skipped.
 """

@@ -52,7 +52,9 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
             self._attached = model
         self.agent.iteration()
 
-    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         """The loop paused."""
         self._interrupted()
 

@@ -47,7 +47,9 @@ class CudaTimeline:
         Marks that were given up.
     """
 
-    def __init__(self, device: Any = None, now_ns: Callable[[], int] = time.monotonic_ns, cuda: Any = None) -> None:
+    def __init__(
+        self, device: Any = None, now_ns: Callable[[], int] = time.monotonic_ns, cuda: Any = None
+    ) -> None:
         if cuda is None:
             import torch.cuda as cuda  # only where the job already uses it
         self._cuda = cuda
