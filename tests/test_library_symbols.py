@@ -21,7 +21,7 @@ NEVER = {
     "writes": r"printf|put[cs]|putchar|perror|f?write|f?open|syslog|cout|cerr|clog|[io]stream|streambuf",
     "ends the process": r"_?exit|_Exit|quick_exit|abort|terminate|raise|kill|__assert|__glibcxx_assert|longjmp",
     "starts something": r"pthread_create|std::thread|fork|v?fork|clone|exec|system|popen",
-    "changes the host": r"signal|sigaction|sigprocmask|alarm|setlocale|setenv|putenv|chdir|umask|setrlimit|srand|set_new",
+    "changes the host": r"signal|sigaction|sigprocmask|alarm|setlocale|setenv|putenv|chdir|umask|setrlimit|srand",
     "asks its surroundings": r"getenv|random_device|gettimeofday|system_clock|localtime|\brand\b|socket|connect",
 }
 

@@ -100,8 +100,8 @@ LIMITED = """
     import random, resource
     import cassini_core as cc
 
-    # Some 12 MB of demand levels; so few nodes are searched by the calling thread itself. Thread.start() of CPython hangs
-    # where there is no memory for the first frame of the thread, and no library can help that.
+    # Some 12 MB of demand levels. So few nodes are searched by the calling thread itself: Thread.start() of CPython
+    # hangs where there is no memory for the first frame of the thread, and no library can help that.
     rng = random.Random(3)
     jobs = []
     for k in range(12):
