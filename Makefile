@@ -10,7 +10,7 @@ PY      := $(BIN)/python
 PIP     := $(PY) -m pip -qq --disable-pip-version-check
 # Recipes find the tools of the virtual environment first (cmake is there where the machine has none).
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-SOURCES := $(shell find src csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
+SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 comma := ,
@@ -118,7 +118,7 @@ check-wheel: $(VENV)/.tools ## install the wheel in an empty environment outside
 clean: ## remove what was built
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	@rm -f $(VENV)/.installed
-	@find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src agent tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## remove what was built and the virtual environment
 	@rm -rf $(VENV)

@@ -22,11 +22,15 @@ IN_WHEEL = {
     "the CMake package": "cassini_core/lib/cmake/cassini/cassiniConfig.cmake",
     "the pkg-config file": "cassini_core/lib/pkgconfig/cassini.pc",
     "the typing marker": "cassini_core/py.typed",
+    "the agent": "cassini_agent/schedule.py",
+    "the typing marker of the agent": "cassini_agent/py.typed",
 }
 IN_SDIST = ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md", "csrc/include/cassini/cassini.h")
 
+PACKAGES = ("cassini_core", "cassini_agent")
+
 PROBE = """
-import cassini_core, pathlib, sys
+import cassini_agent.schedule, cassini_core, pathlib, sys
 where = pathlib.Path(cassini_core.__file__).resolve()
 assert pathlib.Path(sys.prefix).resolve() in where.parents, f"imported from {where}"
 job = [cassini_core.Job(i, 100, [cassini_core.Phase(0, 50, 40)]) for i in "ab"]
@@ -42,7 +46,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     for what, start in IN_WHEEL.items():
         if not any(name.startswith(start) for name in names):
             sys.exit(f"{wheel.name}: expected {what} ({start}...)")
-    if strays := [n for n in names if n.endswith((".pyx", ".cpp", ".o")) or not n.startswith("cassini_core")]:
+    if strays := [n for n in names if n.endswith((".pyx", ".cpp", ".o")) or not n.startswith(PACKAGES)]:
         sys.exit(f"{wheel.name}: unexpected files {strays[:5]}")
     with tarfile.open(sdist) as archive:
         members = {name.partition("/")[2] for name in archive.getnames()}

@@ -8,9 +8,10 @@ import time
 from datetime import timedelta
 
 import pytest
-from cassini_agent.loop.ranks import Alone, StoreRanks, own_client
 from hypothesis import given
 from hypothesis import strategies as st
+
+from cassini_agent.loop.ranks import Alone, StoreRanks, own_client
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10**9)), max_size=30))

@@ -1,7 +1,7 @@
 """One decision per job: rank 0 decides what every rank waits, and at which iteration.
 
-Rank 0 decides at the start of iteration ``k`` what all ranks wait at the start of ``k + 1``, and writes it into the job's
-own store (``torch.distributed``). The others read it during iteration ``k``, each in a thread of its own, over a
+Rank 0 decides at the start of iteration ``k`` what all ranks wait at the start of ``k + 1``, and writes it into the
+job's own store (``torch.distributed``). The others read it during iteration ``k``, each in a thread of its own, over a
 connection of its own: the training loop only looks whether it has come. A collective ends every iteration, so no rank
 can be at ``k + 1`` before rank 0 was at ``k``. A decision that has not come in time is no wait for that rank, and
 counted: that the others wait delays the job all the same.
