@@ -19,9 +19,22 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
            CMakeLists.txt pyproject.toml README.md LICENSE
 
+comma := ,
+
+# Lines in what is reported, and half the time of compiling that -O2 -g takes with all the checks.
+SANITIZER_FLAGS := -O1 -g1
+# Leaks are looked for, and the first finding ends the program.
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1
+
+# The runtimes must be there before Python is: an extension cannot bring them along.
+SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+  PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
-        bench-ranking bench-prediction wheel check-wheel check-hosts clean distclean check-free-threaded
+        bench-ranking bench-prediction wheel check-wheel check-hosts clean distclean check-free-threaded \
+        sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -43,12 +56,27 @@ test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as er
 	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
 
-sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-behaviour sanitizers
-	@mkdir -p build
-	@$(ON_PATH) cmake -S . -B build/sanitize -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DCASSINI_SANITIZE=address,undefined > build/sanitize.log || { cat build/sanitize.log; exit 1; }
-	@$(ON_PATH) cmake --build build/sanitize --parallel $(JOBS)
-	@$(ON_PATH) ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
+# All of the kernel's tests under other sanitizers: folder, sanitizers, what runs ctest.
+define sanitized
+@mkdir -p build
+@$(ON_PATH) cmake -S . -B build/$(1) -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$(SANITIZER_FLAGS)" -DCASSINI_SANITIZE=$(2) > build/$(1).log || { cat build/$(1).log; exit 1; }
+@$(ON_PATH) cmake --build build/$(1) --parallel $(JOBS)
+@$(ON_PATH) $(3) ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
+endef
+
+sanitize: $(VENV)/.tools ## the C++ tests again under the address, leak and undefined-behaviour sanitizers
+	$(call sanitized,sanitize,address$(comma)undefined,$(SANITIZER_OPTIONS))
+
+# The addresses of GCC 12's thread sanitizer leave no room for much randomness, which some machines let nobody turn off.
+sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitizer
+	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
+
+# The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
+# What a sanitizer multiplies by too much is marked in the tests.
+sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
+	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" $(TESTS)
 
 fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
 	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
@@ -147,6 +175,14 @@ $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 $(VENV)/.fuzz: $(VENV)/.installed
 	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*d["project"]["optional-dependencies"]["fuzz"])')
+	@touch $@
+
+build/sanitized/.installed: $(VENV)/.installed
+	@echo "Building cassini-core with sanitizers into build/sanitized ..."
+	@rm -rf build/sanitized
+	@$(ON_PATH) $(PIP) install --no-build-isolation --no-deps --target build/sanitized -Cbuild-dir=build/sanitized-wheel \
+	  -Ccmake.build-type=RelWithDebInfo -Ccmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO="$(SANITIZER_FLAGS)" \
+	  -Cinstall.strip=false -Ccmake.define.CASSINI_SANITIZE=address,undefined .
 	@touch $@
 
 $(VENV)/.dask: $(VENV)/.installed

@@ -48,7 +48,7 @@ def answer_candidates(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread.
     """

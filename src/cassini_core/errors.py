@@ -2,7 +2,8 @@
 
 Three kinds, so that a caller can tell them apart: the input is wrong (:class:`InputError`, also a
 :class:`ValueError`), the answer exists but is too large to compute exactly (:class:`LimitError`, carries
-a certified interval), or the kernel itself failed (:class:`KernelError`).
+a certified interval), or the kernel itself failed (:class:`KernelError`). Running out of
+memory is none of these: it is Python's :class:`MemoryError`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class LimitError(CassiniError):
 
 
 class KernelError(CassiniError, RuntimeError):
-    """The native kernel reported a failure that is not the caller's fault (memory, internal)."""
+    """The native kernel reported a failure that is not the caller's fault: a defect."""
 
 
 class _Shortened(reprlib.Repr):

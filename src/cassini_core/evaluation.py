@@ -66,7 +66,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         found = self.evaluate(links, shift)
         at = found.places.at
@@ -92,7 +92,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----

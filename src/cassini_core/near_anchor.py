@@ -68,7 +68,7 @@ class NearAnchor:
     DeadlinePassed
         No time is left to answer a candidate.
     KernelError
-        Memory, or a defect.
+        A defect.
     """
 
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
@@ -102,7 +102,7 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----
@@ -133,7 +133,7 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         context, placement = self._context, answer.placement
         nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)

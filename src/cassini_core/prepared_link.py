@@ -174,7 +174,7 @@ class PreparedLink(_kernel.Link):
         InputError
             An option is out of range.
         KernelError
-            Cancelled, out of memory, or a defect.
+            Cancelled, or a defect.
         """
         options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s)
         _check_node_limit(node_limit)

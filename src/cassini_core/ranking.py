@@ -124,7 +124,9 @@ def rank(
     InputError
         An argument is wrong, or a link is beyond what the kernel can hold.
     KernelError
-        Memory, or a defect.
+        A defect.
+    MemoryError
+        There is not enough memory; the process is as it was.
 
     Notes
     -----
