@@ -5,21 +5,21 @@ sums (Page's test) collect what iterations take more, or less, than that. *Re-pr
 and the next iterations decide whether there is a change and how large it is. Only then is it reported.
 
 Contention lengthens iterations too, and it comes and goes. So the new time is judged by the lower quartiles before and
-after, which iterations that were held up do not move, and by the lowest twentieths while the job is out of its place.
+after, which iterations that were held up do not move, and by the lowest tenths while the job is out of its place.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import fmean, pstdev, quantiles
+from statistics import pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
 __all__ = ["Change", "ChangeDetector"]
 
-PROFILE, CONFIRMING = 96, 48
+PROFILE, CONFIRMING = 48, 32
 """Iterations of the first profile, and of one that confirms a change."""
 
 MIN_CHANGE = 0.015
@@ -37,13 +37,10 @@ STEPS_TO_LIMIT = 4.0
 QUARTILE_ERROR = 1.36
 """Standard error of the lower quartile of n normal values, in sigma / sqrt(n)."""
 
-LOWEST_ERROR = 2.11
-"""The same of the lowest twentieth."""
+DECILE_ERROR = 1.71
+"""The same of the lowest tenth."""
 
 CONFIRMED_ERRORS = 3.5
-
-MOST_SHARED = 0.8
-"""Correlation of neighbours that is allowed for; of more, 96 iterations say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,8 @@ class ChangeDetector:
             return None
         self._samples.append(natural_ns)
         self._hindered = self._hindered or hindered
-        if len(self._samples) < (PROFILE if self.state == "profiling" else CONFIRMING):
+        wanted = PROFILE if self.state == "profiling" or self._hindered else CONFIRMING
+        if len(self._samples) < wanted:
             return None
         samples, self._samples = self._samples, []
         return self._first(samples) if self.state == "profiling" else self._again(samples)
@@ -100,7 +98,7 @@ class ChangeDetector:
     def _first(self, samples: list[int]) -> Change | None:
         believed = self.iteration_ns
         self._learn(samples)
-        error = QUARTILE_ERROR * self._spread() * math.sqrt(self._clustering() / PROFILE)
+        error = QUARTILE_ERROR * self._spread() / math.sqrt(PROFILE)
         if abs(self.iteration_ns - believed) < max(MIN_CHANGE * believed, CONFIRMED_ERRORS * error):
             return None
         return Change(self.iteration_ns, believed)
@@ -109,9 +107,9 @@ class ChangeDetector:
         hindered, self._hindered = self._hindered, False
         self.state, self._longer, self._shorter = "watching", 0.0, 0.0
         # Of a job that slides past another at least a tenth of the iterations are free of it.
-        twentieth, factor = (1, LOWEST_ERROR) if hindered else (5, QUARTILE_ERROR)
-        moved = quantiles(samples, n=20)[twentieth - 1] - quantiles(self._profile, n=20)[twentieth - 1]
-        error = factor * self._spread() * math.sqrt(self._clustering() * (1 / PROFILE + 1 / CONFIRMING))
+        tenths, factor = (1, DECILE_ERROR) if hindered else (2.5, QUARTILE_ERROR)
+        moved = _quantile(samples, tenths) - _quantile(self._profile, tenths)
+        error = factor * self._spread() * math.sqrt(1 / PROFILE + 1 / len(samples))
         if abs(moved) < max(MIN_CHANGE * self.iteration_ns, CONFIRMED_ERRORS * error):
             return None
         was = self.iteration_ns
@@ -146,11 +144,6 @@ class ChangeDetector:
     def _spread(self) -> float:
         return pstdev(measured_jitter(self._profile).deviation_ns)
 
-    def _clustering(self) -> float:
-        """By what correlation of neighbouring iterations multiplies the variance of a mean, at least 1."""
-        deviation = measured_jitter(self._profile).deviation_ns
-        whole = fmean(d * d for d in deviation)
-        if whole == 0:
-            return 1.0
-        shared = min(max(fmean(a * b for a, b in pairwise(deviation)) / whole, 0.0), MOST_SHARED)
-        return (1 + shared) / (1 - shared)
+
+def _quantile(samples: Sequence[int], tenths: float) -> float:
+    return quantiles(samples, n=20)[round(2 * tenths) - 1]

@@ -89,7 +89,6 @@ class Controller:
         self._paused = False
         self._last_ns: int | None = None  # of the last call; None after a pause
         self._decided_ns = 0
-        self._corrected = False  # by the last decision
         self._recent: deque[int] = deque(maxlen=RECENT)
         self._mooring = Mooring()
         self._cost = RunningCost()
@@ -152,7 +151,6 @@ class Controller:
         self._last_ns = None if self._paused else now_ns
         decision = self._decide(now_ns, applied_ns, natural, rests)
         self.adjustments += decision.adjusted
-        self._corrected = decision.adjusted
         self._decided_ns = decision.delay_ns
         return decision
 
@@ -199,8 +197,7 @@ class Controller:
     def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
         """Keep the books."""
         assert self._changes is not None  # there is a schedule
-        # The wait that began the interleaving is paid once and says nothing of what it costs to keep it.
-        self._cost.add(0 if self._corrected and self.adjustments == 1 else applied_ns)
+        self._cost.add(applied_ns)
         if not self._costs_too_much and self._cost.too_high(schedule):
             mean, gain = (self._cost.mean_ns or 0) / MS_NS, schedule.gain_ns / MS_NS
             self._costs_too_much = f"waits {mean:.2f} ms per iteration to win {gain:.2f} ms"

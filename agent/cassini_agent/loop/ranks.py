@@ -12,15 +12,18 @@ from __future__ import annotations
 import atexit
 import queue
 import threading
+import time
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any, Protocol
 
 __all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
 
-PATIENCE = timedelta(minutes=15)
-"""How long a thread waits for a decision: longer than a checkpoint takes, because torch logs every wait that ends so.
-The thread is woken where it waits for something that will not come."""
+LOOKS = 8
+"""How often a rank looks for the next decision during an iteration. It never waits inside the store: only that could
+wake it then, and torch logs each wait that ends in vain."""
+
+LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
+"""Between two looks, each some 100 us of another thread."""
 
 ENDING_S = 1.0
 """How long the end of the job waits for the thread. A thread that is inside torch when the interpreter ends would end
@@ -82,25 +85,21 @@ class StoreRanks:
         Of this process.
     prefix : str
         Of the keys; the same on all ranks, another for each agent of a job.
-    bell : torch.distributed.Store, optional
-        Another client of the same store, for :meth:`close` to wake the thread with.
     """
 
     lag = 1
 
-    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent", bell: Any = None) -> None:
+    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent") -> None:
         self.missed = 0
         self._store = store
-        self._bell = bell
-        self._awaited = 1
-        self._rung = 0
         self._prefix = prefix
-        self._closed = False
         self._due: dict[int, int] = {}
         self._decisions: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
         self._wanted = 1  # the first iteration that a decision can be for
+        self._pause_s = LEAST_PAUSE_S
+        self._last_due_s = time.monotonic()
+        self._ending = threading.Event()
         work = self._write if rank == 0 else self._read
-        self._is_writer = rank == 0
         self._thread = threading.Thread(target=work, name="cassini-agent-ranks", daemon=True)
         self._thread.start()
         atexit.register(self.close)
@@ -116,35 +115,28 @@ class StoreRanks:
         for old in [key for key in list(self._due) if key < iteration]:
             self._due.pop(old, None)
         self._wanted = max(self._wanted, iteration + 1)
+        now_s = time.monotonic()
+        self._pause_s = min(max((now_s - self._last_due_s) / LOOKS, LEAST_PAUSE_S), LONGEST_PAUSE_S)
+        self._last_due_s = now_s
         if delay_ns is None:
             self.missed += iteration > 0
-            if self._awaited < iteration - 1 and self._rung != self._awaited:
-                self._rung = self._awaited  # it waits for one that has been deleted: once is enough
-                self._ring()
             return 0
         return delay_ns
 
     def close(self) -> None:
-        """End the thread, if there is a bell to wake it with."""
-        if self._closed:
+        """End the thread."""
+        if self._ending.is_set():
             return
-        self._closed = True
+        self._ending.set()
         atexit.unregister(self.close)
         self._decisions.put(None)
-        self._ring()
         self._thread.join(ENDING_S)
-
-    def _ring(self) -> None:
-        """Have the reading thread look up: what it waits for is there, and is no decision."""
-        if self._bell is not None and not self._is_writer:
-            with suppress(Exception):
-                self._bell.set(self._key(self._awaited), "")
 
     def _key(self, iteration: int) -> str:
         return f"{self._prefix}/{iteration}"
 
     def _write(self) -> None:
-        while (decision := self._decisions.get()) is not None and not self._closed:
+        while (decision := self._decisions.get()) is not None and not self._ending.is_set():
             iteration, delay_ns = decision
             with suppress(Exception):  # a store that is gone ends the job by itself
                 self._store.set(self._key(iteration), str(delay_ns))
@@ -152,35 +144,19 @@ class StoreRanks:
                     self._store.delete_key(self._key(iteration - KEPT))
 
     def _read(self) -> None:
-        self._store.set_timeout(PATIENCE)
         following = 1
-        while not self._closed:
-            self._awaited = following = max(following, self._wanted)
-            if self._closed:  # closing rings for what it saw awaited: looked at in the opposite order, neither misses
-                return
-            try:
-                decision = self._store.get(self._key(following))
-            except Exception:
-                # A very long pause; or the store is gone for good.
-                if not self._store_lives():
-                    return
-                continue
-            if decision:
-                self._due[following] = int(decision)
-            following += 1
-
-    def _store_lives(self) -> bool:
-        try:
-            self._store.check([self._key(0)])
-        except Exception:
-            return False
-        return True
+        with suppress(Exception):  # the store is gone, and with it the job
+            while not self._ending.is_set():
+                following = max(following, self._wanted)
+                if self._store.check([self._key(following)]):
+                    self._due[following] = int(self._store.get(self._key(following)))
+                    following += 1
+                else:
+                    self._ending.wait(self._pause_s)
 
 
 def own_client(store: Any) -> Any:
-    """A second client of a store.
-
-    A store's client serves one call at a time, and a call that waits for a key would keep the job's own calls waiting.
+    """A second client of a store, for another thread: a store's client serves one call at a time.
 
     Raises
     ------
