@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from cassini_agent.control.controller import Controller
-
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
 from cassini_agent.loop.decider import Decider
