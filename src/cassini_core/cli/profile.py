@@ -168,7 +168,7 @@ def _counter_report(profiled: CounterProfile, output: str) -> Iterator[Renderabl
         f"{one_line(', '.join(profiled.devices))}."
     )
     yield Text(
-        f"The typical iteration explains {profiled.regularity:.0%} of the traffic. Time 0 is where a burst ends."
+        f"The typical iteration explains {profiled.regularity:.0%} of the traffic."
     )
     for warning in profiled.warnings:
         yield Text(f"Warning: {one_line(warning)}")
