@@ -36,7 +36,7 @@ def main(path: str) -> None:
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     fast, slow = open_device("lo")
-    watch = CounterWatch(fast, slow)
+    watch = CounterWatch(fast, slow, most_cpu=None)
     recorder = Recorder(watch.sampler, path)
     watch.start()
     recorder.start()

@@ -10,8 +10,8 @@ from pathlib import Path
 class FakePort:
     """``/sys/class/infiniband/NAME/ports/1`` below a root of the test's.
 
-    Files here stay readable after they are removed, while sysfs answers ENODEV; so readers get :meth:`pread`, which does
-    as sysfs does.
+    Files here stay readable after they are removed, while sysfs answers ENODEV; so readers get :meth:`pread`, which
+    does as sysfs does.
     """
 
     def __init__(self, root: Path, device: str = "mlx5_0", rate: str = "100 Gb/sec (4X EDR)") -> None:

@@ -29,7 +29,9 @@ def bursts_of(rows: Sequence[tuple[int, int]]) -> tuple[list[Burst], BurstDetect
     return [burst for burst in found if burst is not None], detector
 
 
-def bytes_of(job: Job, iterations: int, disturbance: Disturbance, seed: int = 0) -> tuple[list[tuple[int, int]], list[int]]:
+def bytes_of(
+    job: Job, iterations: int, disturbance: Disturbance, seed: int = 0
+) -> tuple[list[tuple[int, int]], list[int]]:
     """Rows of (ns, bytes), and the starts of communication."""
     readings = read_job(job, iterations, disturbance, seed)
     first = min(phase.start_ms for phase in job.phases)
@@ -64,7 +66,9 @@ def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
     assert abs(compared.offset_ns - late_ms * MS) <= 1.5 * MS
     assert compared.agrees == (late_ms == 0)
     if late_ms:
-        words = f"counters show the burst {abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
+        words = (
+            f"counters show the burst {abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
+        )
         assert compared.text.startswith(words + " than the job reports; over ")
 
 
@@ -120,7 +124,7 @@ def test_gaps_and_breaks_make_no_bursts(seed: int, kind: int) -> None:
     for burst in bursts_of(rows)[0]:
         nearest = min(abs(burst.start_ns - start) for start in starts)
         # After a break in the middle of a burst its rest is one; a start in a gap is known as well as the gap is short.
-        assert nearest <= max(3 * MS, burst.blur_ns) or kind == BREAK and nearest < 60 * MS
+        assert nearest <= max(3 * MS, burst.blur_ns) or (kind == BREAK and nearest < 60 * MS)
 
 
 reports = st.lists(st.integers(0, 10**12), max_size=40)

@@ -14,9 +14,11 @@ from cassini_agent.counters.sources import CounterSource, TableSource
 from cassini_agent.counters.unwrap import BREAK, MISSING
 
 MS = 1_000_000
-HEAD = """Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-"""
+HEAD = (
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|"
+    "bytes    packets errs drop fifo colls carrier compressed\n"
+)
 
 
 class FakeHost:
@@ -42,8 +44,12 @@ class FakeHost:
         folder = self.sys / name / "statistics"
         folder.mkdir(parents=True, exist_ok=True)
         for file, value in (
-            ("rx_bytes", rx), ("tx_bytes", tx), ("rx_packets", rx // 1000), ("tx_packets", tx // 1000), ("tx_dropped", 3)
-        ):  # fmt: skip
+            ("rx_bytes", rx),
+            ("tx_bytes", tx),
+            ("rx_packets", rx // 1000),
+            ("tx_packets", tx // 1000),
+            ("tx_dropped", 3),
+        ):
             (folder / file).write_text(f"{value}\n")
         (self.sys / name / "speed").write_text("25000\n")
 
@@ -134,7 +140,7 @@ def test_which_devices_a_job_uses(host: FakeHost) -> None:
 def test_nothing_is_there(tmp_path: Path) -> None:
     assert find_devices("default", root=str(tmp_path)) == []
     assert find_devices("all", root=str(tmp_path)) == []
-    (fast,), slow = open_device("eth0", root=str(tmp_path))
+    (fast,), _ = open_device("eth0", root=str(tmp_path))
     assert list(fast.sample(0)) == [MISSING, MISSING]
     assert "No such file" in (fast.problem or "")
     assert [list(source.sample(0)) for source in open_tcp(root=str(tmp_path))] == [[MISSING], [MISSING]]
@@ -227,8 +233,6 @@ def test_a_real_device_that_goes_and_comes_back() -> None:
 def test_lo_of_a_new_namespace_is_not_that_of_the_old_sysfs() -> None:
     if subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode:
         pytest.skip("no namespaces here")
-    code = (
-        "from cassini_agent.counters.netdev import open_device; print(type(open_device('lo')[0][0]).__name__)"
-    )
+    code = "from cassini_agent.counters.netdev import open_device; print(type(open_device('lo')[0][0]).__name__)"
     done = subprocess.run(["unshare", "--net", sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "TableSource", done.stderr

@@ -80,7 +80,8 @@ disturbances = st.builds(
 
 
 @given(job=jobs(), disturbance=disturbances, seed=st.integers(0, 100))
-@settings(max_examples=15,
+@settings(
+    max_examples=15,
     deadline=None,
     phases=[Step.reuse, Step.generate],  # A job's rhythm does not shrink: five minutes for nothing.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -248,5 +249,3 @@ def test_the_command_writes_a_job_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["id"] == "v"
     assert main(["profile", "counters", str(out), "-o", str(tmp_path / "y.json")]) == 2
     assert "expected a recording of counters" in capsys.readouterr().err
-
-

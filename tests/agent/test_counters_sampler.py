@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_agent.counters.ring import Ring
@@ -58,7 +58,7 @@ class Slowed:
 def times_of(busy: Sequence[int], oversleep: Sequence[int]) -> tuple[list[int], Sampler]:
     clock = Clock(busy, oversleep)
     source = Slowed(clock)
-    sampler = Sampler([source], clock=clock, sleep=clock.sleep)
+    sampler = Sampler([source], clock=clock, sleep=clock.sleep, most_cpu=None)
     source.sampler = sampler
     sampler._run()
     rows, _, _ = sampler.fast_ring.read(0)
@@ -86,6 +86,34 @@ def test_without_delays_there_is_no_drift() -> None:
     assert sampler.stats().missed == 0
 
 
+@given(cost=st.floats(0.0, 0.2), most=st.floats(0.005, 0.05))
+@settings(max_examples=30, deadline=None)
+def test_sampling_takes_no_more_of_a_core_than_it_may(cost: float, most: float) -> None:
+    """With a price per tick that is given, as a share of a core at 1 kHz."""
+    clock = Clock([0] * 8_000, [])
+    source = Slowed(clock)
+    ticks = 0
+
+    def counted(now_ns: int) -> Sequence[int]:
+        nonlocal ticks
+        ticks += 1
+        return Slowed.sample(source, now_ns)
+
+    source.sample = counted  # type: ignore[method-assign]
+    sampler = Sampler(
+        [source], clock=clock, sleep=clock.sleep, most_cpu=most, cpu=lambda: round(ticks * cost * MS), interval_ns=MS
+    )
+    source.sampler = sampler
+    sampler._run()
+    stats = sampler.stats()
+    times = stats.interval_ns // MS
+    assert times in (1, 2, 4, 8, 16)
+    assert stats.missed == 0
+    assert cost / times <= most * 1.01 or times == 16
+    # And no less than that either, but for what keeps it from going to and fro.
+    assert times == 1 or cost / times >= 0.4 * most * 0.99
+
+
 def test_a_source_that_raises_ends_nothing() -> None:
     class Bad(Slowed):
         def sample(self, now_ns: int) -> Sequence[int]:
@@ -109,7 +137,7 @@ def test_the_thread_starts_samples_and_stops() -> None:
     with pytest.raises(RuntimeError, match="started before"):
         sampler.start()
     deadline = time.monotonic() + 10
-    while sampler.stats().samples < 200 and time.monotonic() < deadline:
+    while (sampler.stats().samples < 200 or not sampler.stats().cpu_share) and time.monotonic() < deadline:
         time.sleep(0.01)
     sampler.stop()
     sampler.stop()
@@ -124,9 +152,7 @@ def test_the_thread_starts_samples_and_stops() -> None:
     capacity=st.integers(2, 12),
     reads=st.lists(st.tuples(st.integers(0, 30), st.none() | st.integers(1, 15)), max_size=20),
 )
-def test_a_ring_gives_each_row_once_or_counts_it_as_lost(
-    capacity: int, reads: list[tuple[int, int | None]]
-) -> None:
+def test_a_ring_gives_each_row_once_or_counts_it_as_lost(capacity: int, reads: list[tuple[int, int | None]]) -> None:
     ring = Ring(capacity, 2)
     written = following = lost = 0
     seen: list[int] = []

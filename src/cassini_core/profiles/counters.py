@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..model import Job
-from .counters_period import FEWEST_ITERATIONS, Rhythm, find_rhythm
 from .counters_align import align, bytes_per_bin
+from .counters_period import FEWEST_ITERATIONS, Rhythm, find_rhythm
 from .counters_phases import phases_of, segment
 from .counters_traffic import Traffic, read_traffic
 from .phases import Spread, round_phases, simplify, volume_mbit

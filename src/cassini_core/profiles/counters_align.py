@@ -1,8 +1,8 @@
 """Where each iteration begins, to a fraction of a sample, cut in the middle of the longest pause.
 
 Iterations were followed in whole samples. An edge that falls between two samples, at another place in each iteration,
-would blur the typical iteration, so each is shifted until it fits best, by least absolute deviation: traffic of others in
-one iteration does not move it.
+would blur the typical iteration, so each is shifted until it fits best, by least absolute deviation: traffic of others
+in one iteration does not move it.
 """
 
 from __future__ import annotations

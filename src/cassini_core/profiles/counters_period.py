@@ -160,8 +160,8 @@ def _follow(series: FloatArray, lag: int) -> Rhythm | None:
 def _explained(series: FloatArray, starts: FloatArray, template: FloatArray) -> float:
     """Share of the variance that a typical iteration from each start on explains.
 
-    What lies between two iterations is explained by nothing, and counts twice: else whoever takes a part of an iteration
-    for the whole would be forgiven for passing over the rest.
+    What lies between two iterations is explained by nothing, and counts twice: else whoever takes a part of an
+    iteration for the whole would be forgiven for passing over the rest.
     """
     size = len(template)
     deviation = (series - np.nanmean(series)) ** 2

@@ -71,7 +71,7 @@ def _share_edges(pieces: Levels) -> Levels:
 
 
 def _edge(before: tuple[float, float, float], pieces: Levels, first: int) -> int:
-    """The piece up to which those from ``first`` on are only the way from ``before`` to it; ``first`` if there is none."""
+    """The piece to which those from ``first`` on are only the way from ``before``; ``first`` if there is none."""
     for last in range(len(pieces) - 1, first, -1):
         if pieces[last][0] - pieces[first][0] > _EDGE_BINS:
             continue

@@ -112,7 +112,8 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
     times_ms = np.asarray((times - times[0]) / 1e6, dtype=np.float64)
     if np.any(np.diff(times_ms) < 0):
         raise InputError(f"{recording.path}: expected times that grow, but samples go back in time")
-    step_ms = samples.group.interval_ns / 1e6
+    # A sampler that had to slow down says so only by the times of its samples.
+    step_ms = max(samples.group.interval_ns / 1e6, round(float(np.median(np.diff(times_ms))), 1))
     steps = int(times_ms[-1] / step_ms)
     if not 8 <= steps <= _MOST_STEPS:
         raise InputError(f"{recording.path}: expected from 8 to {_MOST_STEPS} steps of {step_ms:g} ms, got {steps}")
