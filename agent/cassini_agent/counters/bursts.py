@@ -135,7 +135,8 @@ class BurstDetector:
         if height < _RISE:
             self._rise = None
             return
-        if self._rise is None or begin - self._rise[0] > _RISE_NS:
+        # Counted from the reading that showed it: that one may have been long.
+        if self._rise is None or begin - self._rise[0] - self._rise[2] > _RISE_NS:
             # It began within this reading, as late as its bytes allow at the peak.
             late = int((1 - min(1.0, height)) * (now_ns - begin))
             self._rise = (begin + late, 0, now_ns - begin)
