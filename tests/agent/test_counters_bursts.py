@@ -87,6 +87,24 @@ def test_bytes_of_a_burst_are_counted() -> None:
         assert burst.end_ns - burst.start_ns == pytest.approx(60 * MS, abs=1.5 * MS)
 
 
+def test_short_bursts_of_others_are_none_of_the_job() -> None:
+    rows, starts = bytes_of(JOB, 40, Disturbance(spikes=1.0), seed=3)
+    found = [burst.start_ns for burst in bursts_of(rows)[0]][3:]
+    assert len(found) > 30
+    # A spike right before a burst is one with it; otherwise spikes of 3 ms beside bursts of 60 are left out.
+    assert sum(min(abs(one - start) for start in starts) > 10 * MS for one in found) <= 2
+
+
+def test_a_burst_across_a_break_is_not_reported() -> None:
+    rows, starts = bytes_of(JOB, 20, Disturbance())
+    at = next(n for n, (now, _) in enumerate(rows) if now > starts[15] + 30 * MS)
+    # Reset in the middle of a burst, and not read until it is over.
+    broken = [*rows[:at], (rows[at + 60][0], BREAK), *rows[at + 61 :]]
+    whole, cut = bursts_of(rows)[0], bursts_of(broken)[0]
+    assert len(cut) == len(whole) - 1
+    assert all(abs(burst.start_ns - starts[15]) > 50 * MS for burst in cut)
+
+
 def test_a_steady_stream_has_no_bursts() -> None:
     rng = random.Random(1)
     total, rows = 0, []
@@ -154,6 +172,15 @@ def test_bursts_that_lie_anywhere_are_said_to() -> None:
     compared = compare_starts(bursts, starts)
     assert (compared.agrees, compared.offset_ns) == (False, None)
     assert "no burst at a steady distance" in compared.text
+
+
+def test_bursts_that_scatter_about_the_tolerance_are_no_contradiction() -> None:
+    starts = [10**9 + 200 * MS * n for n in range(16)]
+    bursts = [start + 1 * MS + n * MS // 2 for n, start in enumerate(starts)]
+    compared = compare_starts(bursts, starts)
+    assert compared.offset_ns is not None
+    assert abs(compared.offset_ns) <= 5 * MS
+    assert compared.agrees is True
 
 
 def test_few_iterations_are_not_judged() -> None:
@@ -227,6 +254,22 @@ def test_a_device_that_went_away_is_said_to(tmp_path: Path) -> None:
     assert said is not None
     assert "no counters" in said
     assert "No such" in said
+
+
+def test_a_port_that_comes_back_brings_no_burst(tmp_path: Path) -> None:
+    played = Played(tmp_path)
+    rows = read_job(JOB, 12, Disturbance()).rows
+    played.play(rows)
+    before = played.watch.latest()["bursts"]
+    played.port.unplug()
+    played.play([(rows[-1][0] + MS, 0)])
+    played.port.plug()
+    played.port.data(0)
+    played.play([(rows[-1][0] + (300 + n) * MS, 0) for n in range(100)])
+    latest = played.watch.latest()
+    assert before - 1 <= latest["bursts"] <= before + 1
+    assert played.watch._starts[-1] < rows[-1][0]
+    assert latest["note"] is None
 
 
 def test_counters_too_coarse_for_bursts_are_said_to_be(tmp_path: Path) -> None:

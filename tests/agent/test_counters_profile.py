@@ -110,6 +110,13 @@ def test_undisturbed_it_is_exact(tmp_path: Path, iteration_ms: float) -> None:
     assert found.direction == "tx"
 
 
+def test_edges_are_found_between_samples(tmp_path: Path) -> None:
+    job = Job("two", 90.3, (Phase(50.0, 7.6, 90.0), Phase(62.0, 5.3, 40.0)))
+    found = profiled(read_job(job, 60, Disturbance()), tmp_path / "x")
+    assert found.job.iteration_ms == pytest.approx(90.3, abs=0.1)
+    assert_same_up_to_rotation(found.job, job, length_ms=0.15, rate=0.02)
+
+
 def test_equal_bursts_in_a_row_are_one_iteration(tmp_path: Path) -> None:
     job = Job("ten", 330.0, tuple(Phase(100.0 + 20 * n, 15.0, 60.0) for n in range(10)))
     found = profiled(read_job(job, 30, Disturbance(jitter=0.02)), tmp_path / "x")

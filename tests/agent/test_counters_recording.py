@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import time
+import tracemalloc
 import zlib
 from array import array
 from collections.abc import Sequence
@@ -163,6 +164,16 @@ def test_blocks_that_lie_are_not_believed(tmp_path: Path, block: bytes, said: st
     assert len(recording.samples[0].times_ns) == 1
     with pytest.raises(AssertionError, match=said):
         raise AssertionError(recording.problem)
+
+
+def test_a_block_that_would_fill_the_memory_does_not(tmp_path: Path) -> None:
+    bomb = _block(b"S", 0, 60000, zlib.compress(bytes(1 << 27)))
+    (tmp_path / "x").write_bytes(header_block(GROUPS, {}) + bomb)
+    tracemalloc.start()
+    assert read_recording(tmp_path / "x").problem is not None
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 25
 
 
 def test_blocks_of_later_versions_are_passed_over(tmp_path: Path) -> None:

@@ -194,6 +194,31 @@ def test_a_reader_beside_the_writer_sees_whole_rows_only() -> None:
     assert seen > 0
 
 
+def test_rows_overwritten_while_they_are_copied_are_not_given() -> None:
+    class Overtaken(bytearray):
+        """Memory into which the writer writes three more rows as the reader begins to copy."""
+
+        ring: Ring | None = None
+
+        def __getitem__(self, place):  # type: ignore[no-untyped-def]
+            ring, self.ring = self.ring, None
+            for number in range(8, 11) if ring else ():
+                ring.append(number, (number,))
+            return bytes(bytearray.__getitem__(self, place))
+
+    ring = Ring(8, 1)
+    memory = Overtaken(ring._data)
+    ring._data = memory
+    for number in range(8):
+        ring.append(number, (number,))
+    memory.ring = ring
+    rows, following, lost = ring.read(0)
+    # Rows 0 to 2 are gone, and a fourth may be half written by now.
+    assert rows == [(number, number) for number in range(4, 8)]
+    assert (following, lost) == (8, 4)
+    assert ring.read(following) == ([(number, number) for number in range(8, 11)], 11, 0)
+
+
 @pytest.mark.parametrize(("capacity", "width"), [(1, 1), (4, -1)])
 def test_a_ring_without_room_is_refused(capacity: int, width: int) -> None:
     with pytest.raises(ValueError, match="expected at least 2 rows"):

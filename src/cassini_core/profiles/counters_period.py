@@ -28,7 +28,7 @@ _UNKNOWN = 0.2
 _QUIET = 0.05
 _INTERRUPTION = 2.5
 _ASTRAY = 0.05
-_LOST = 0.6  # of the template's squares: what misses it by more is another place, or traffic of others
+_FOUND = 0.75  # of the template, at least, or an iteration is looked for further on
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,11 @@ def _walk(series: FloatArray, template: FloatArray, length: float) -> FloatArray
         places = np.arange(first, first + len(product))
         return np.asarray(squares[places + size] - squares[places] - 2 * product)
 
+    def found(first: int, curve: FloatArray) -> float:
+        """How much of the template is where it fits best, whatever else is there besides."""
+        place = first + int(np.argmin(curve))
+        return float(template @ filled[place : place + size]) / power if power > 0 else 1.0
+
     first = float(_best(misfit(0, min(round(length) + reach, len(series) - size))))
     starts = [first]
     while (due := starts[-1] + length) + size <= len(series):
@@ -233,10 +238,10 @@ def _walk(series: FloatArray, template: FloatArray, length: float) -> FloatArray
             starts.append(due)  # It cannot be seen: taken as being on time.
             continue
         curve = misfit(low, high)
-        if np.min(curve) > (_LOST - 1) * power and due + length + size <= len(series):
-            # Little like it is there: an iteration was late by more than usual. Where does the next one begin?
+        if found(low, curve) < _FOUND and due + length + size <= len(series):
+            # Little of it is there: an iteration was late by more than usual. Where does the next one begin?
             later = misfit(low, min(round(due + length), len(series) - size))
-            curve = later if np.min(later) < np.min(curve) - _LOST * power else curve
+            curve = later if found(low, later) > found(low, curve) + 1 - _FOUND else curve
         starts.append(low + _best(curve))
     return np.array(starts)
 
