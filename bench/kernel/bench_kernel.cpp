@@ -69,7 +69,7 @@ void solve(const Input& in, int64_t* slack) {
   int64_t shift[8];
   uint8_t is_free[8];
   cassini_options options;
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.node_limit = kNone;
   cassini_solve_link(static_cast<int64_t>(in.period.size()), in.period.data(), in.offset.data(), in.start.data(),
                      in.length.data(), in.rate.data(), in.capacity, &options, shift, slack, is_free, &result);

@@ -53,9 +53,9 @@ _solve_link = types.ExternalFunction(
 def options_bytes(node_limit: int) -> npt.NDArray[np.uint8]:
     """The kernel's default options with a node limit."""
     options = np.zeros(1, dtype=OPTIONS)
-    fill = ctypes.CDLL(LIBRARY).cassini_default_options
-    fill.argtypes = [ctypes.c_void_p]
-    if fill(options.ctypes.data) != 0 or options["size"][0] != OPTIONS.itemsize:
+    fill = ctypes.CDLL(LIBRARY).cassini_init_options
+    fill.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    if fill(options.ctypes.data, OPTIONS.itemsize) != 0 or options["angles"][0] != 72:
         raise RuntimeError("cassini_options: the header and this file disagree on its layout")
     options["node_limit"] = node_limit
     return options.view(np.uint8)

@@ -9,6 +9,7 @@
 #include "bounds.hpp"
 #include "budget.hpp"
 #include "c_input.hpp"
+#include "c_sized.hpp"
 #include "cassini/cassini.h"
 #include "link.hpp"
 #include "marginal.hpp"
@@ -106,7 +107,7 @@ int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
 void solve(const Input& in, const cassini_options& options, int64_t* shift, int64_t* slack, uint8_t* is_free,
            cassini_result* result) {
   require(shift != nullptr && is_free != nullptr && result != nullptr);
-  require(result->size == static_cast<int64_t>(sizeof(cassini_result)));
+  require_size<cassini_result>(result->size);
   Budget budget(options.node_limit, options.deadline_ns, options.cancel);
   const Link link = prepare(in, options).link;
   const bool exact = options.method == CASSINI_METHOD_EXACT;
@@ -123,7 +124,6 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   if (slack != nullptr) hold = hold_of(link, movable, excess, answer.slack, options.slack_tolerance, budget);
 
   cassini_result r{};
-  r.size = sizeof(cassini_result);
   r.score_lower = 1.0 - excess.upper / link.capacity;
   r.score_upper = 1.0 - excess.lower / link.capacity;
   const double lower = link.size() < 2 ? excess.lower : std::min(answer.lower, excess.upper);
@@ -137,7 +137,7 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   std::copy(out.begin(), out.end(), shift);
   if (slack != nullptr) std::copy(hold.slack.begin(), hold.slack.end(), slack);
   std::copy(link.is_free.begin(), link.is_free.end(), is_free);
-  *result = r;
+  write_sized(result, result->size, r);
 }
 
 }  // namespace
@@ -166,10 +166,12 @@ const char* cassini_strerror(int32_t status) {
   }
 }
 
-int32_t cassini_default_options(cassini_options* options) {
-  if (options == nullptr) return CASSINI_EINVAL;
-  *options = defaults();
-  return CASSINI_OK;
+int32_t cassini_init_options(cassini_options* options, int64_t size) {
+  return guarded([&] {
+    require(options != nullptr);
+    require_size<cassini_options>(size);
+    write_sized(options, size, defaults());
+  });
 }
 
 int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
@@ -251,6 +253,8 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
     require(phase_offset != nullptr && job_offset[0] >= 0);
     for (int64_t i = 0; i < n_links; ++i) require(job_offset[i + 1] >= job_offset[i]);
     const cassini_options given = checked(options);
+    const int64_t stride = result->size;
+    require_size<cassini_result>(stride);
     const auto entry = Budget::Clock::now();
     for (int64_t i = 0; i < n_links; ++i) {
       cassini_options o = given;
@@ -261,9 +265,11 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
       const int64_t j = job_offset[i];
       const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
                      phase_length,          phase_rate, capacity[i]};
-      status[i] = guarded([&] {
+      auto* own_result = reinterpret_cast<cassini_result*>(reinterpret_cast<unsigned char*>(result) + i * stride);
+      status[i] = status_of([&] {
+        require(own_result->size == stride);
         Budget(1, std::numeric_limits<int64_t>::max(), o.cancel).in_time();  // easy links never look at the flag
-        solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, result + i);
+        solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, own_result);
       });
       if (status[i] == CASSINI_ECANCELED) {
         stopped = CASSINI_ECANCELED;

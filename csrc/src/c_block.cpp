@@ -95,7 +95,7 @@ int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const 
       const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
                      phase_length,          phase_rate, capacity[i]};
       out->link.emplace_back();
-      outcome.push_back(guarded([&] { out->link.back() = prepare_link(prepare(in, o).link); }));
+      outcome.push_back(status_of([&] { out->link.back() = prepare_link(prepare(in, o).link); }));
     }
     std::copy(outcome.begin(), outcome.end(), status);
     *links = out.release();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "c_sized.hpp"
+
 namespace cassini {
 namespace {
 
@@ -77,7 +79,7 @@ Interval stance_excess(const BlockLink& at, std::span<const int64_t> shift, int6
 void check(const BlockOutput& out, int64_t n_links) {
   require(out.shift != nullptr && out.result != nullptr);
   require(n_links == 0 || (out.score_lower != nullptr && out.score_upper != nullptr));
-  require(out.result->size == static_cast<int64_t>(sizeof(cassini_block_result)));
+  require_size<cassini_block_result>(out.result->size);
 }
 
 void report(const Block& block, const FoundBlock& found, std::span<const Interval> excess,
@@ -93,7 +95,6 @@ void report(const Block& block, const FoundBlock& found, std::span<const Interva
   }
   const double weight = block.links.empty() ? 1.0 : block.weight;
   cassini_block_result r{};
-  r.size = sizeof(cassini_block_result);
   r.score = 1.0 - achieved / weight;
   r.upper_bound = std::max(r.score, 1.0 - lower / weight);
   r.optimal = r.score >= r.upper_bound - kProofTolerance * std::max(1.0, std::abs(r.score)) ? 1 : 0;
@@ -105,7 +106,7 @@ void report(const Block& block, const FoundBlock& found, std::span<const Interva
     out.score_lower[i] = 1.0 - excess[origin[i]].upper / capacity;
     out.score_upper[i] = 1.0 - excess[origin[i]].lower / capacity;
   }
-  *out.result = r;
+  write_sized(out.result, out.result->size, r);
 }
 
 }  // namespace cassini

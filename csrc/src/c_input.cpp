@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "c_sized.hpp"
+
 namespace cassini {
 namespace {
 
@@ -53,8 +55,7 @@ cassini_options defaults() {
 
 cassini_options checked(const cassini_options* given) {
   if (given == nullptr) return defaults();
-  require(given->size == static_cast<int64_t>(sizeof(cassini_options)));
-  const cassini_options options = *given;
+  const cassini_options options = read_sized(given, defaults());
   require(options.method == CASSINI_METHOD_EXACT || options.method == CASSINI_METHOD_ANGLES);
   require(options.reserved == 0);
   require(options.angles >= 1 && options.angles <= CASSINI_MAX_ANGLES);

@@ -10,16 +10,18 @@
 #include "bounds.hpp"
 #include "budget.hpp"
 #include "cassini/cassini.h"
+#include "host_state.hpp"
 #include "link.hpp"
 #include "plateau.hpp"
+#include "ready_to_throw.hpp"
 
 namespace cassini {
 
 inline constexpr double kProofTolerance = 1e-9;
 
-// No exception leaves a C function: each becomes a status.
+// What becomes of a body's exceptions: a status each.
 template <class Body>
-int32_t guarded(Body&& body) noexcept {
+int32_t status_of(Body&& body) noexcept {
   try {
     body();
     return CASSINI_OK;
@@ -34,6 +36,14 @@ int32_t guarded(Body&& body) noexcept {
   } catch (...) {
     return CASSINI_EINTERNAL;
   }
+}
+
+// The body of a C function: no exception leaves it, and the host's state is as it was.
+template <class Body>
+int32_t guarded(Body&& body) noexcept {
+  const HostState host;
+  if (!ready_to_throw()) return CASSINI_ENOMEM;
+  return status_of(body);
 }
 
 // Throws what becomes EINVAL.

@@ -9,6 +9,7 @@
 
 #include "block.hpp"
 #include "check.hpp"
+#include "random_problem.hpp"
 
 namespace cassini::test {
 

@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "link.hpp"
 #include "marginal.hpp"
+#include "random_problem.hpp"
 
 using namespace cassini;
 using namespace cassini::test;

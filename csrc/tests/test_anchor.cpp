@@ -10,6 +10,7 @@
 #include "c_block_input.hpp"
 #include "cassini/cassini.h"
 #include "check.hpp"
+#include "random_problem.hpp"
 
 using namespace cassini;
 using namespace cassini::test;

@@ -13,6 +13,7 @@
 #include "block_solve.hpp"
 #include "block_state.hpp"
 #include "check.hpp"
+#include "random_problem.hpp"
 #include "search.hpp"
 
 using namespace cassini;

@@ -56,7 +56,7 @@ static void test_optional_outputs_and_long_deadlines(void) {
   cassini_result result;
   cassini_options options;
   result.size = (int64_t)sizeof result;
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.deadline_ns = INT64_MAX - 1; /* must not overflow when added to the clock */
   CHECK(cassini_solve_link(2, period, offset, start, length, rate, 50 * GBPS, &options, shift, NULL, is_free,
                            &result) == CASSINI_OK);
@@ -113,7 +113,7 @@ static void test_batch_without_slack_and_canceled(void) {
   }
 
   /* Links of two jobs are solved without a search: the flag is seen all the same, and nothing is written. */
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.cancel = &cancel;
   shift[0] = shift[3] = -7;
   CHECK(cassini_solve_links(2, job_offset, periods, offsets, starts, lengths, rates, capacity, &options, shift, NULL,
@@ -177,26 +177,26 @@ static void test_bad_calls(void) {
   CHECK(SOLVE(2, period, offset, start, length, bad, 50 * GBPS, NULL) == CASSINI_EINVAL);
   bad[0] = 0, bad[1] = 2, bad[2] = 1;
   CHECK(SOLVE(2, period, bad, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
-  CHECK(cassini_default_options(&options) == CASSINI_OK);
+  CHECK(cassini_init_options(&options, sizeof options) == CASSINI_OK);
   options.size = 8;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.slack_tolerance = NAN;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.node_limit = 0;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.method = 7;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.reserved = 1;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, &options) == CASSINI_EINVAL);
   result.size = 0;
   CHECK(SOLVE(2, period, offset, start, length, rate, 50 * GBPS, NULL) == CASSINI_EINVAL);
   CHECK(cassini_solve_link(2, period, offset, start, length, rate, 1, NULL, NULL, slack, is_free, &result) ==
         CASSINI_EINVAL);
-  CHECK(cassini_default_options(NULL) == CASSINI_EINVAL);
+  CHECK(cassini_init_options(NULL, sizeof options) == CASSINI_EINVAL);
   CHECK(shift[0] == -7 && slack[1] == -7 && is_free[0] == 9 && result.nodes == 0);
 }
 
@@ -253,7 +253,7 @@ static void test_block(void) {
                             NULL, &result) == CASSINI_OK);
   CHECK(result.score == 1.0 && result.optimal == 1 && shift[2] == 0);
 
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   i = 1;
   options.cancel = (const int32_t*)&i;
   CHECK(cassini_solve_block(links, 3, job_period, 3, block_link, block_member, block_weight, NULL, NULL, NULL, NULL, 0,
@@ -269,7 +269,7 @@ static void test_block_beyond_limits(void) {
   double lower[3], upper[3];
   cassini_options options;
   cassini_block_result result;
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   options.max_events = 1;
   result.size = (int64_t)sizeof result;
   CHECK(cassini_prepare_links(2, block_job_offset, block_periods, block_offsets, block_starts, block_lengths,
@@ -416,7 +416,7 @@ static void test_bad_anchor_calls(void) {
   cassini_block_result result;
   memset(&result, 0, sizeof result);
   result.size = (int64_t)sizeof result;
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
 #define ANCHOR(k, n, p, m, l, b, w, u, s, o, a) cassini_prepare_anchor(k, n, p, m, l, b, w, u, s, o, a)
   CHECK(ANCHOR(NULL, 3, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);
   CHECK(ANCHOR(links, 0, job_period, 3, block_link, block_member, NULL, NULL, at, NULL, &none) == CASSINI_EINVAL);

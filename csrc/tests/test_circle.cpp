@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 #include "circle.hpp"
+#include "random_problem.hpp"
 
 using namespace cassini;
 using namespace cassini::test;

@@ -6,6 +6,7 @@
 #include "demand.hpp"
 #include "link.hpp"
 #include "marginal.hpp"
+#include "random_problem.hpp"
 
 using namespace cassini;
 using namespace cassini::test;

@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "plateau.hpp"
+#include "random_problem.hpp"
 #include "search.hpp"
 
 using namespace cassini;

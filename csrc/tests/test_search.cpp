@@ -6,6 +6,7 @@
 #include "angles.hpp"
 #include "bounds.hpp"
 #include "check.hpp"
+#include "random_problem.hpp"
 #include "search.hpp"
 
 using namespace cassini;

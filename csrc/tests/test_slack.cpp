@@ -9,6 +9,7 @@
 #include "marginal.hpp"
 #include "placed.hpp"
 #include "plateau.hpp"
+#include "random_problem.hpp"
 #include "search.hpp"
 #include "slack.hpp"
 

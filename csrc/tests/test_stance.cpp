@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "check.hpp"
+#include "random_problem.hpp"
 #include "stance.hpp"
 
 using namespace cassini;

@@ -99,7 +99,7 @@ struct Ring {
   // Without one link, and with one of the last four.
   std::vector<int64_t> beside(int64_t dropped, int64_t added) const {
     cassini_options options;
-    cassini_default_options(&options);
+    cassini_init_options(&options, sizeof options);
     options.node_limit = 2000;
     std::vector<int64_t> shift(kJobs);
     std::vector<double> lower(kJobs), upper(kJobs);
@@ -162,7 +162,7 @@ int main() {
   hard.capacity = 0;
   for (std::size_t i = 0; i < hard.length.size(); ++i) hard.capacity += hard.length[i] * hard.rate[i] / (255 * kMs);
   cassini_options options;
-  cassini_default_options(&options);
+  cassini_init_options(&options, sizeof options);
   int32_t cancel = 0;
   options.cancel = &cancel;
   options.node_limit = std::numeric_limits<int64_t>::max();

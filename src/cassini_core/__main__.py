@@ -1,8 +1,12 @@
-"""``python -m cassini_core`` is ``cassini-core``."""
+"""``python -m cassini_core`` is ``cassini-core``; with ``--library`` and its like it says where the C library lies."""
 
 from __future__ import annotations
 
-from .cli import entry_point
+import sys
 
-if __name__ == "__main__":
+from .native import print_places
+
+if __name__ == "__main__" and not print_places(sys.argv[1:]):
+    from .cli import entry_point
+
     entry_point()

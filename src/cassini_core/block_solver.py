@@ -81,7 +81,7 @@ class BlockSolver:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         jobs = sorted({job for link in links for job in link.jobs})
         place = {job: k for k, job in enumerate(jobs)}

@@ -52,7 +52,7 @@ def answer_candidates(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread.
     """

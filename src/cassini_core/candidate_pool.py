@@ -88,7 +88,7 @@ def answer_places(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread: searches under way are canceled first.
     """

@@ -70,7 +70,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         found = self.evaluate(links, shift)
         at = found.places.at
@@ -96,7 +96,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----

@@ -149,7 +149,7 @@ def solve_chunk(
     InputError
         A link or an option is out of range.
     KernelError
-        Canceled, out of memory, or a defect.
+        Canceled, or a defect.
 
     Notes
     -----

@@ -137,7 +137,7 @@ def solve_problems(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread: searches under way are canceled first, and what an executor has not begun.
     """

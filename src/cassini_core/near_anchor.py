@@ -69,7 +69,7 @@ class NearAnchor:
     DeadlinePassed
         No time is left to answer a candidate.
     KernelError
-        Memory, or a defect.
+        A defect.
     """
 
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
@@ -103,7 +103,7 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----
@@ -134,7 +134,7 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         context, placement = self._context, answer.placement
         nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)

@@ -178,7 +178,7 @@ class PreparedLink(_kernel.Link):
         InputError
             An option is out of range.
         KernelError
-            Cancelled, out of memory, or a defect.
+            Cancelled, or a defect.
         """
         options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s, max_events)
         _check_node_limit(node_limit)

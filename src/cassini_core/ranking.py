@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_answers import answer_candidates
+from .collector_rest import collector_rests
 from .deadline import Deadline, DeadlinePassed
 from .errors import InputError
 from .flat_links import FlatLinks
@@ -127,7 +127,9 @@ def rank(
     InputError
         An argument is wrong, or a link is beyond what the kernel can hold.
     KernelError
-        Memory, or a defect.
+        A defect.
+    MemoryError
+        There is not enough memory; the process is as it was.
 
     Notes
     -----
@@ -158,16 +160,12 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
     if deadline.remaining_s() is None:
         return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
-    collects = gc.isenabled()
-    try:
-        gc.disable()
-        in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
-        return _rank_in_time(problem, options, in_time, store)
-    except DeadlinePassed:
-        return _unread(problem)
-    finally:
-        if collects:
-            gc.enable()
+    with collector_rests():
+        try:
+            in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
+            return _rank_in_time(problem, options, in_time, store)
+        except DeadlinePassed:
+            return _unread(problem)
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:

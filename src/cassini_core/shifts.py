@@ -224,7 +224,7 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
 
     Notes
     -----
@@ -272,7 +272,7 @@ def verified(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     """
     flat, bounds = context.flat, context.bound[placement.links]
     seen = context.evaluator.evaluate(placement.links, shift)

@@ -10,7 +10,14 @@
  *
  * Conventions. Every function returns a status and writes its outputs only when it returns CASSINI_OK. The caller owns
  * all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or signal out; each may be
- * called from any number of threads at once. Array lengths stand in brackets.
+ * called from any number of threads at once. errno, signals, the locale and the floating-point environment are the host's:
+ * rounding, flushing to zero, traps and exception flags may stand as they like, make no difference to an answer, and are
+ * left as they were. Array lengths stand in brackets.
+ *
+ * Growing. Functions and status codes are only added, structs only grow at their end, under one CASSINI_ABI_VERSION; a
+ * host compares it with cassini_abi_version() once, before any other call. Every struct begins with its size at the
+ * caller, sizeof(...): a field that the caller's header does not have keeps its default, a field that the library does
+ * not have must be 0 (options) or comes back as 0 (results). So a host and a library of different ages work together.
  *
  * A link problem is always passed as the same seven arguments:
  *
@@ -19,7 +26,8 @@
  *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing
  *   phase_start   [n_phases]       ticks, 0 <= start < period of its job
  *   phase_length  [n_phases]       ticks, 0 <= length <= period of its job; may wrap past the end of the iteration
- *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE; overlapping phases of one job add up
+ *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE, at most 2^53 for all phases of the link together;
+ *                                  overlapping phases of one job add up
  *   capacity                       kbit/s, 1 .. CASSINI_MAX_RATE
  */
 #ifndef CASSINI_CASSINI_H
@@ -41,7 +49,7 @@
 extern "C" {
 #endif
 
-#define CASSINI_ABI_VERSION 1
+#define CASSINI_ABI_VERSION 2
 
 #define CASSINI_MAX_TICKS ((int64_t)1 << 40)
 #define CASSINI_MAX_RATE ((int64_t)1 << 40)
@@ -67,10 +75,9 @@ extern "C" {
 #define CASSINI_METHOD_EXACT 0  /* continuous time, exact optimum */
 #define CASSINI_METHOD_ANGLES 1 /* the paper's formulation on a grid of angles */
 
-/* Options of every call. Fill with cassini_default_options, then change what you need: the size field lets the struct
- * grow without breaking callers that were compiled before. */
+/* Options of every call. Fill with cassini_init_options, then change what you need. */
 typedef struct cassini_options {
-  int64_t size;           /* sizeof(cassini_options) at the caller; set by cassini_default_options */
+  int64_t size;           /* sizeof(cassini_options) at the caller; set by cassini_init_options */
   int32_t method;         /* CASSINI_METHOD_*; default EXACT */
   int32_t reserved;       /* 0 */
   int64_t angles;         /* |A| of METHOD_ANGLES, 1 .. CASSINI_MAX_ANGLES; default 72 (5 degrees) */
@@ -80,8 +87,8 @@ typedef struct cassini_options {
                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
                              bounds time whatever the periods. */
   int64_t deadline_ns;    /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
-  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link; default 262144 */
-  int64_t max_levels;     /* limit on distinct partial sums of demand at one instant; default 65536 */
+  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link, 1 .. 2^22; default 262144 */
+  int64_t max_levels;     /* limit on distinct partial sums of demand at one instant, 1 .. 2^22; default 65536 */
   const int32_t* cancel;  /* read now and then while searching, may be null; non-zero stops with ECANCELED */
 } cassini_options;
 
@@ -109,8 +116,12 @@ CASSINI_API const char* cassini_version(void);
 /* One line for a status; static storage; never null. */
 CASSINI_API const char* cassini_strerror(int32_t status);
 
-/* Fills *options with the defaults. EINVAL: null. */
-CASSINI_API int32_t cassini_default_options(cassini_options* options);
+/* Fills *options with the defaults.
+ *
+ *   size                           sizeof(cassini_options) at the caller: no byte beyond it is written
+ *
+ * EINVAL: null, or a size that no header of this ABI ever had. */
+CASSINI_API int32_t cassini_init_options(cassini_options* options, int64_t size);
 
 /* Best shifts for one link: minimises mean (sum_j b_j(t - s_j) - C)+ over the LCM circle.
  *
@@ -173,7 +184,7 @@ CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, con
  *   capacity     [n_links]
  *   shift, is_free  [n_total_jobs] out
  *   slack        [n_total_jobs] out may be null: then shifts are not centred, and hold is 0
- *   result       [n_links] in, out result[i].size must be set
+ *   result       [n_links] in, out result[i].size must be set, to the same in all
  *   status       [n_links] out     CASSINI_OK, or why this link was not solved; the others are solved all the same
  *
  * Each answer is that of cassini_solve_link. deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL

@@ -1,0 +1,82 @@
+"""Hugging Face Trainer: a callback that marks iterations, and keeps the agent quiet while the loop pauses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.nn.parallel import DistributedDataParallel
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ..loop import Agent, connect
+from .ddp import attach
+
+__all__ = ["CassiniCallback"]
+
+
+class CassiniCallback(TrainerCallback):
+    """``Trainer(callbacks=[CassiniCallback()])``.
+
+    An iteration is one optimizer step, gradient accumulation included. Evaluations and checkpoints count as pauses.
+
+    The trainer shows its callbacks the bare model alone. To have the all-reduces of its DDP model marked too, tell the
+    callback: ``callback.trainer = trainer``. Iterations are held without that.
+
+    Parameters
+    ----------
+    agent : Agent, optional
+        Default: connects, from the environment, when training begins.
+
+    Attributes
+    ----------
+    summary : dict
+        What the agent did, once training has ended.
+    """
+
+    def __init__(self, agent: Agent | None = None) -> None:
+        self._given = agent
+        self._attached: Any = None
+        self.agent: Agent | None = agent
+        self.summary: dict[str, Any] = {}
+        self.trainer: Any = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Connect."""
+        if self.agent is None:
+            self.agent = connect(rank=args.process_index, world_size=args.world_size)
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begin an iteration; first see whether the model has been wrapped meanwhile."""
+        if self.agent is None:
+            return
+        model = getattr(self.trainer, "model_wrapped", None)
+        if isinstance(model, DistributedDataParallel) and self._attached is not model:
+            attach(self.agent, model)
+            self._attached = model
+        self.agent.iteration()
+
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """The loop paused."""
+        self._interrupted()
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """The loop paused."""
+        self._interrupted()
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Keep the summary; close an agent that was made here."""
+        if self.agent is None:
+            return
+        self.summary = self.agent.summary()
+        if self._given is None:
+            self.agent.close()
+            self.agent = None
+
+    def _interrupted(self) -> None:
+        if self.agent is not None:
+            self.agent.interrupted()

@@ -1,0 +1,131 @@
+"""Marks on a CUDA stream, by events: recorded asynchronously, read when complete, never synchronised with.
+
+An event says when the GPU came to it, against another event and with some 0.5 us resolution, but not on which clock. An
+*anchor* is an event recorded on an idle stream of its own between two readings of the host's clock: it tells the host's
+time of one event, as closely as the two readings lie together. Times of other events are counted from it. GPU and host
+clocks drift apart by some parts per million, so the anchor is renewed; where the new one comes out worse than the drift
+can be (the host was interrupted between the readings), the old one stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from .timeline import Name
+
+__all__ = ["CudaTimeline"]
+
+RENEW_NS = 5_000_000_000
+"""Age at which an anchor is renewed."""
+
+DRIFT_PPM = 50
+"""By how much GPU and host clocks may differ in rate: what an old anchor is worth."""
+
+MOST_PENDING = 1024
+"""Marks waiting for their GPU; more means that the stream stands still, and the oldest are dropped."""
+
+
+class CudaTimeline:
+    """Marks on the current stream of a CUDA device.
+
+    Parameters
+    ----------
+    device : torch.device or int, optional
+        Default: the current device when the first mark is made.
+    now_ns : callable, optional
+        Monotonic clock; for tests.
+    cuda : module, optional
+        Default ``torch.cuda``; for tests.
+
+    Attributes
+    ----------
+    uncertainty_ns : int or None
+        Half the distance of the two readings around the anchor in use: how well GPU times are known on the host's
+        clock. None before there is an anchor.
+    dropped : int
+        Marks that were given up.
+    """
+
+    def __init__(self, device: Any = None, now_ns: Callable[[], int] = time.monotonic_ns, cuda: Any = None) -> None:
+        if cuda is None:
+            import torch  # only where the job already uses it
+
+            cuda = torch.cuda
+        self._cuda = cuda
+        self._device = device
+        self._now_ns = now_ns
+        self._pending: deque[tuple[Name, Any]] = deque()
+        self._spare: list[Any] = []  # events whose times are read: creating one costs more than recording it
+        self._anchor: tuple[Any, int] | None = None  # event, host ns
+        self._anchor_stream: Any = None
+        self._candidate: tuple[Any, int, int] | None = None  # event, host ns before, after
+        self.uncertainty_ns: int | None = None
+        self.dropped = 0
+
+    def mark(self, name: Name) -> None:
+        """Record an event on the current stream. Some 5 us; the GPU is not waited for."""
+        self._renew_anchor()
+        event = self._event()
+        event.record(self._cuda.current_stream(self._device))
+        self._pending.append((name, event))
+        if len(self._pending) > MOST_PENDING:
+            self._pending.popleft()
+            self.dropped += 1
+
+    def known(self) -> list[tuple[Name, int]]:
+        """Marks that the GPU has passed since the last call. Some us each; asks, does not wait."""
+        self._settle_anchor()
+        marks: list[tuple[Name, int]] = []
+        if self._anchor is None:
+            return marks
+        anchor, anchor_ns = self._anchor
+        while self._pending and self._pending[0][1].query():
+            name, event = self._pending.popleft()
+            # Negative where the mark was made before the anchor.
+            marks.append((name, anchor_ns + round(anchor.elapsed_time(event) * 1e6)))
+            self._spare.append(event)
+        return marks
+
+    def forget(self) -> None:
+        """Drop what is not known yet."""
+        self._pending.clear()
+
+    def _event(self) -> Any:
+        return self._spare.pop() if self._spare else self._cuda.Event(enable_timing=True)
+
+    def _renew_anchor(self) -> None:
+        now_ns = self._now_ns()
+        if self._candidate is not None or (self._anchor is not None and now_ns - self._anchor[1] < RENEW_NS):
+            return
+        if self._anchor_stream is None:
+            # Of its own and of high priority: nothing else stands before the anchor in it.
+            self._anchor_stream = self._cuda.Stream(self._device, priority=-1)
+        event = self._cuda.Event(enable_timing=True)
+        before_ns = self._now_ns()
+        event.record(self._anchor_stream)
+        self._candidate = (event, before_ns, self._now_ns())
+
+    def _settle_anchor(self) -> None:
+        if self._candidate is None or not self._candidate[0].query():
+            return
+        event, before_ns, after_ns = self._candidate
+        self._candidate = None
+        uncertainty_ns = (after_ns - before_ns + 1) // 2
+        if self._anchor is not None and self.uncertainty_ns is not None:
+            old_is_worth_ns = self.uncertainty_ns + (after_ns - self._anchor[1]) * DRIFT_PPM // 1_000_000
+            if uncertainty_ns > old_is_worth_ns:
+                # Tried again after another while; events of years ago would lose resolution, so not for ever.
+                self._anchor = self._carried(event)
+                self.uncertainty_ns = old_is_worth_ns
+                return
+        self._anchor = (event, (before_ns + after_ns) // 2)
+        self.uncertainty_ns = uncertainty_ns
+
+    def _carried(self, event: Any) -> tuple[Any, int]:
+        """The new event at the time that the old anchor gives it: elapsed times stay short, so float32 ms is enough."""
+        assert self._anchor is not None
+        anchor, anchor_ns = self._anchor
+        return event, anchor_ns + round(anchor.elapsed_time(event) * 1e6)

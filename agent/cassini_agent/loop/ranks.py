@@ -1,0 +1,177 @@
+"""One decision per job: rank 0 decides what every rank waits, and at which iteration.
+
+Rank 0 decides at the start of iteration ``k`` what all ranks wait at the start of ``k + 1``, and writes it into the
+job's own store (``torch.distributed``). The others read it during iteration ``k``, each in a thread of its own, over a
+connection of its own: the training loop only looks whether it has come. A collective ends every iteration, so no rank
+can be at ``k + 1`` before rank 0 was at ``k``. A decision that has not come in time is no wait for that rank, and
+counted: that the others wait delays the job all the same.
+"""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Protocol
+
+__all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
+
+LOOKS = 8
+"""How often a rank looks for the next decision during an iteration. It never waits inside the store: only that could
+wake it then, and torch logs each wait that ends in vain."""
+
+LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
+"""Between two looks, each some 100 us of another thread."""
+
+ENDING_S = 1.0
+"""How long the end of the job waits for the thread. A thread that is inside torch when the interpreter ends would end
+the process with an abort."""
+
+KEPT = 8
+"""Decisions kept in the store; older ones are deleted."""
+
+
+class Ranks(Protocol):
+    """How decisions get from rank 0 to the others."""
+
+    lag: int
+    """Iterations from a decision to the wait: 0 where nobody has to be told."""
+    missed: int
+    """Decisions that had not come when they were due."""
+
+    def publish(self, iteration: int, delay_ns: int) -> None:
+        """On rank 0: what all ranks wait at the start of ``iteration``. Does not block."""
+
+    def due(self, iteration: int) -> int:
+        """The wait at the start of ``iteration``, ns; each is given once. Does not block."""
+
+    def close(self) -> None:
+        """End the thread, if there is one."""
+
+
+class Alone:
+    """A job of one rank."""
+
+    lag = 0
+
+    def __init__(self) -> None:
+        self.missed = 0
+        self._due: tuple[int, int] = (-1, 0)
+
+    def publish(self, iteration: int, delay_ns: int) -> None:
+        """Keep it."""
+        self._due = (iteration, delay_ns)
+
+    def due(self, iteration: int) -> int:
+        """What was published for this iteration; once."""
+        at, delay_ns = self._due
+        self._due = (-1, 0)
+        return delay_ns if at == iteration else 0
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class StoreRanks:
+    """Ranks that share a ``torch.distributed`` store.
+
+    Parameters
+    ----------
+    store : torch.distributed.Store
+        Used by one thread alone: see :func:`own_client`.
+    rank : int
+        Of this process.
+    prefix : str
+        Of the keys; the same on all ranks, another for each agent of a job.
+    """
+
+    lag = 1
+
+    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent") -> None:
+        self.missed = 0
+        self._store = store
+        self._prefix = prefix
+        self._due: dict[int, int] = {}
+        self._decisions: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
+        self._wanted = 1  # the first iteration that a decision can be for
+        self._pause_s = LEAST_PAUSE_S
+        self._last_due_s = time.monotonic()
+        self._ending = threading.Event()
+        work = self._write if rank == 0 else self._read
+        self._thread = threading.Thread(target=work, name="cassini-agent-ranks", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    def publish(self, iteration: int, delay_ns: int) -> None:
+        """Hand it to the writing thread."""
+        self._due[iteration] = delay_ns
+        self._decisions.put((iteration, delay_ns))
+
+    def due(self, iteration: int) -> int:
+        """What has come for this iteration; once."""
+        delay_ns = self._due.pop(iteration, None)
+        for old in [key for key in list(self._due) if key < iteration]:
+            self._due.pop(old, None)
+        self._wanted = max(self._wanted, iteration + 1)
+        now_s = time.monotonic()
+        self._pause_s = min(max((now_s - self._last_due_s) / LOOKS, LEAST_PAUSE_S), LONGEST_PAUSE_S)
+        self._last_due_s = now_s
+        if delay_ns is None:
+            self.missed += iteration > 0
+            return 0
+        return delay_ns
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._ending.is_set():
+            return
+        self._ending.set()
+        atexit.unregister(self.close)
+        self._decisions.put(None)
+        self._thread.join(ENDING_S)
+
+    def _key(self, iteration: int) -> str:
+        return f"{self._prefix}/{iteration}"
+
+    def _write(self) -> None:
+        while (decision := self._decisions.get()) is not None and not self._ending.is_set():
+            iteration, delay_ns = decision
+            with suppress(Exception):  # a store that is gone ends the job by itself
+                self._store.set(self._key(iteration), str(delay_ns))
+                if iteration > KEPT:
+                    self._store.delete_key(self._key(iteration - KEPT))
+
+    def _read(self) -> None:
+        following = 1
+        with suppress(Exception):  # the store is gone, and with it the job
+            while not self._ending.is_set():
+                following = max(following, self._wanted)
+                if self._store.check([self._key(following)]):
+                    self._due[following] = int(self._store.get(self._key(following)))
+                    following += 1
+                else:
+                    self._ending.wait(self._pause_s)
+
+
+def own_client(store: Any) -> Any:
+    """A second client of a store, for another thread: a store's client serves one call at a time.
+
+    Raises
+    ------
+    RuntimeError
+        The store cannot be shared so.
+    """
+    clone = getattr(store, "clone", None)
+    if clone is not None:
+        with suppress(Exception):
+            return clone()
+    import torch.distributed as dist
+
+    base = store
+    while hasattr(base, "underlying_store"):
+        base = base.underlying_store
+    if isinstance(base, dist.TCPStore):
+        return dist.TCPStore(base.host, base.port, is_master=False, wait_for_workers=False)
+    raise RuntimeError(f"store: expected a TCPStore or one that can be cloned, got {type(base).__name__}")

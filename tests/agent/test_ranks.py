@@ -1,0 +1,202 @@
+"""Decisions of rank 0 reach every rank, for the same iteration, once."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassini_agent.loop.ranks import Alone, StoreRanks, own_client
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10**9)), max_size=30))
+def test_alone_gives_each_decision_once_and_for_its_iteration(decisions: list[tuple[int, int]]) -> None:
+    ranks = Alone()
+    for iteration, delay_ns in decisions:
+        ranks.publish(iteration, delay_ns)
+        assert ranks.due(iteration + 1) == 0
+        ranks.publish(iteration, delay_ns)
+        assert ranks.due(iteration) == delay_ns
+        assert ranks.due(iteration) == 0
+
+
+class DictStore:
+    """A store in memory."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.gone = False
+
+    def set(self, key: str, value: str) -> None:
+        self.values[key] = value
+
+    def get(self, key: str) -> bytes:
+        assert key in self.values, "a real store would wait here"
+        return self.values[key].encode()
+
+    def check(self, keys: list[str]) -> bool:
+        if self.gone:
+            raise RuntimeError("connection reset")
+        return all(key in self.values for key in keys)
+
+    def delete_key(self, key: str) -> bool:
+        return self.values.pop(key, None) is not None
+
+
+def wait_until(condition: object, seconds: float = 5.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def test_every_rank_waits_the_same_at_the_same_iteration() -> None:
+    store = DictStore()
+    ranks = [StoreRanks(store, rank) for rank in range(4)]
+    waited: list[list[int]] = [[] for _ in ranks]
+    for k in range(50):
+        for one, delays in zip(ranks, waited, strict=True):
+            delays.append(one.due(k))
+        ranks[0].publish(k + 1, 1000 + k)
+        assert wait_until(lambda k=k: all(k + 1 in one._due for one in ranks))
+    assert all(delays == [0] + [1000 + k for k in range(49)] for delays in waited)
+    assert [one.missed for one in ranks] == [0, 0, 0, 0]
+    assert len(store.values) <= 10  # old decisions do not pile up
+    for one in ranks:
+        one.close()
+
+
+def test_a_decision_that_comes_late_is_no_wait_and_never_a_later_one() -> None:
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    assert [rank.due(0), rank.due(1), rank.due(2)] == [0, 0, 0]
+    assert rank.missed == 2
+    store.set("cassini-agent/1", "5000")
+    store.set("cassini-agent/2", "6000")
+    store.set("cassini-agent/3", "7000")
+    assert wait_until(lambda: 3 in rank._due)
+    assert rank.due(3) == 7000
+    assert rank.due(3) == 0
+    rank.close()
+
+
+def test_looking_for_a_decision_does_not_wait_for_the_store() -> None:
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    before_ns = time.monotonic_ns()
+    for k in range(1000):
+        rank.due(k)
+    assert time.monotonic_ns() - before_ns < 1_000_000_000
+    rank.close()
+
+
+def test_a_store_that_is_gone_ends_the_thread_and_nothing_else() -> None:
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    writer = StoreRanks(store, 0)
+    store.gone = True
+    store.set("cassini-agent/1", "1")
+    assert wait_until(lambda: not rank._thread.is_alive())
+    assert rank.due(1) in (0, 1)
+    writer.publish(2, 5)
+    writer.close()
+    assert wait_until(lambda: not writer._thread.is_alive())
+
+
+def test_over_a_tcp_store_of_torch_the_job_can_go_on_using_it() -> None:
+    dist = pytest.importorskip("torch.distributed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    jobs_own = dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False)
+    others_own = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+    wrapped = dist.PrefixStore("default_pg", others_own)
+    zero = StoreRanks(own_client(dist.PrefixStore("default_pg", jobs_own)), 0)
+    one = StoreRanks(own_client(wrapped), 1)
+    one.due(0)
+    others_own.set("the job's own", "x")  # while the reading thread waits for a decision
+    assert others_own.get("the job's own") == b"x"
+    for k in range(20):
+        zero.publish(k + 1, k * 1000)
+        assert wait_until(lambda k=k: k + 1 in one._due)
+        assert one.due(k + 1) == k * 1000
+    zero.close()
+    one.close()
+    assert wait_until(lambda: not zero._thread.is_alive() and not one._thread.is_alive())
+
+
+def test_a_rank_that_was_left_behind_catches_up() -> None:
+    """What it looked for was deleted long ago."""
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    for k in range(100):
+        rank.due(k)
+    store.set("cassini-agent/100", "1")
+    store.set("cassini-agent/101", "2")
+    assert wait_until(lambda: 101 in rank._due)
+    assert (rank.due(100), rank.due(101)) == (1, 2)
+    rank.close()
+
+
+def test_closing_ends_the_thread_at_once() -> None:
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    assert rank._thread.is_alive()
+    before_ns = time.monotonic_ns()
+    rank.close()
+    assert not rank._thread.is_alive()
+    assert time.monotonic_ns() - before_ns < 900_000_000
+    rank.close()
+
+
+JOB = """
+import os, sys, time
+import torch.distributed as dist
+import cassini_agent
+dist.init_process_group("gloo")
+agent = cassini_agent.connect()
+for _ in range(10):
+    agent.iteration()
+    dist.barrier()
+print(agent.summary()["iterations"], flush=True)
+# Neither closed nor destroyed: jobs end like this.
+"""
+
+
+def test_a_job_that_just_ends_ends_well(tmp_path: Path) -> None:
+    """A thread inside torch while the interpreter ends would abort the process: exit status -6."""
+    pytest.importorskip("torch.distributed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    environment = {**os.environ, **place, "CASSINI_AGENT_SOCKET": str(tmp_path / "none")}
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", JOB],
+            env={**environment, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for job in jobs:
+        out, err = job.communicate(timeout=120)
+        assert (job.returncode, out) == (0, "10\n"), err
+        assert "Traceback" not in err
+
+
+def test_a_store_that_cannot_be_shared_is_named() -> None:
+    pytest.importorskip("torch.distributed")
+    with pytest.raises(RuntimeError, match="expected a TCPStore or one that can be cloned, got object"):
+        own_client(object())
