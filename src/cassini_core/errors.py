@@ -12,7 +12,7 @@ import reprlib
 from functools import partial
 from typing import Any
 
-__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown"]
+__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown", "worded"]
 
 SHOWN_LENGTH = 80
 """Longest text a message gives to one value, characters."""
@@ -84,3 +84,8 @@ def shown(value: object) -> str:
         # The repr of some objects (arrays) has line ends of its own.
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 3] + "..."
+
+
+def worded(text: str) -> str:
+    """A name out of a file, for a message: as it is, unless it is too long or would break the line."""
+    return text if len(text) <= SHOWN_LENGTH and text.isprintable() else shown(text)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .errors import InputError
 from .model import Candidate
 
 __all__ = ["READ_TOGETHER", "Difference", "Load", "Members", "Route", "RouteTable"]
@@ -24,6 +25,9 @@ Members = tuple[tuple[str, float], ...]
 """What a link carries: job ids and multipliers, sorted by id."""
 
 _ABSENT = 0  # the number of "not placed" in every row
+
+MAX_CELLS = 2**26
+"""Candidates times the jobs that any of them places: the table takes 4 bytes for each pair."""
 
 READ_TOGETHER = 32
 """Candidates that are read before it is asked whether to go on."""
@@ -91,6 +95,11 @@ class RouteTable:
     placed : list of tuple of str
         The jobs of each candidate, sorted; equal ones are one object.
 
+    Raises
+    ------
+    InputError
+        More than ``MAX_CELLS`` pairs of a candidate and a job.
+
     Notes
     -----
     O(placed jobs) dictionary look-ups per candidate; a table of 4 bytes per candidate and job.
@@ -98,6 +107,11 @@ class RouteTable:
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
         self._jobs = sorted({job for candidate in candidates for job in candidate.routes})
+        if len(candidates) * len(self._jobs) > MAX_CELLS:
+            raise InputError(
+                f"candidates: expected at most {MAX_CELLS} pairs of a candidate and a job that some candidate places, "
+                f"got {len(candidates)} candidates and {len(self._jobs)} jobs"
+            )
         self.candidate_ids = [candidate.id for candidate in candidates]
         self.placed: list[tuple[str, ...]] = []
         self._table, self._routes = self._read(candidates, go_on)

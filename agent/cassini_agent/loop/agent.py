@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..control.controller import Controller
-from ..local_link import LocalLink
-from ..schedule import Schedule, ScheduleError
+from .decider import Decider
 from .pause import wait_until
 from .ranks import Ranks
-from .records import COMMUNICATION_END, COMMUNICATION_START, END, START, Iteration, Records
-from .reporter import Reporter
+from .records import COMMUNICATION_END, COMMUNICATION_START, END, START, Records
 from .timeline import Timeline
 
 __all__ = ["Agent"]
@@ -34,43 +31,35 @@ class Agent:
 
     Parameters
     ----------
-    link : LocalLink or None
-        To the daemon; on rank 0 only.
     ranks : Ranks
         How decisions get to all ranks.
     timeline : Timeline
         Clock of the marks.
-    controller : Controller or None
-        Decides; on rank 0 only.
+    decider : Decider or None
+        Decides and reports; on rank 0 only.
     now_ns, wait : callable
         The monotonic clock, and how to wait for a point of it; for tests.
     """
 
     def __init__(
         self,
-        link: LocalLink | None,
         ranks: Ranks,
         timeline: Timeline,
-        controller: Controller | None,
+        decider: Decider | None,
         now_ns: Callable[[], int] = time.monotonic_ns,
         wait: Callable[[int], None] = wait_until,
     ) -> None:
-        self._link = link
-        self._reporter = Reporter(link) if link is not None else None
         self._ranks = ranks
         self._timeline = timeline
-        self._controller = controller
+        self._decider = decider
         self._now_ns = now_ns
         self._wait = wait
         self._records = Records()
         self._number = -1
         self._communicating = False
-        self._said_alone = False
         self._failed = False
         self._pid = os.getpid()
-        self._asked_total_ns = 0
         self._delay_total_ns = 0
-        self._refused = ""
 
     # --- what the training loop calls ---------------------------------------------------------------------------------
 
@@ -91,7 +80,7 @@ class Agent:
         """Communication of this iteration begins; what :meth:`communication` calls. Later calls change nothing."""
         if not self._communicating:
             self._communicating = True
-            self._safely(lambda: self._timeline.mark((COMMUNICATION_START, self._number)))
+            self._safely(self._communication_started)
 
     def communication_ended(self) -> None:
         """Communication of this iteration ends; the last call counts."""
@@ -121,23 +110,26 @@ class Agent:
         dict
             ``iterations``; ``state`` and ``note`` (docs/agent.md); ``adjustments``; ``delay_total_ns``, what waiting
             has cost; ``missed``, decisions of rank 0 that came too late; ``dropped``, messages that the daemon did not
-            take.
+            take; ``profile``, what is natural for the job as far as it is known: ``iteration_ns`` and where its
+            communication begins and ends in it (``communication_start_ns``, ``communication_end_ns``), medians of the
+            last iterations, and those iterations' ``natural_ns``.
         """
-        controller = self._controller
+        decider = self._decider
         return {
             "iterations": self._number + 1,
-            "state": controller.state if controller is not None else "follows rank 0",
-            "note": "stopped after a failure" if self._failed else (controller.note if controller is not None else ""),
-            "adjustments": controller.adjustments if controller is not None else 0,
+            "state": decider.state if decider is not None else "follows rank 0",
+            "note": "stopped after a failure" if self._failed else (decider.note if decider is not None else ""),
+            "adjustments": decider.adjustments if decider is not None else 0,
             "delay_total_ns": self._delay_total_ns,
             "missed": self._ranks.missed,
-            "dropped": self._link.dropped if self._link is not None else 0,
+            "dropped": decider.dropped if decider is not None else 0,
+            "profile": decider.profile() if decider is not None else None,
         }
 
     def close(self) -> None:
         """Report what is left, and let go of the daemon and the other ranks. The agent does nothing afterwards."""
         self._safely(self._close)
-        self._failed = True
+        self._pid = -1
 
     # --- what happens in an iteration ---------------------------------------------------------------------------------
 
@@ -146,96 +138,56 @@ class Agent:
             self._timeline.mark((END, self._number))
         self._number += 1
         self._communicating = False
-        for ended in self._records.take(self._timeline.known()):
-            self._learn(ended)
-        self._listen()
+        self._learn()
         asked_ns = self._decide()
-        before_ns = self._now_ns()
         if asked_ns > 0:
-            self._wait(before_ns + asked_ns)
-        self._asked_total_ns += asked_ns
+            self._wait(self._now_ns() + asked_ns)
         self._records.open(self._number, asked_ns)
         self._timeline.mark((START, self._number))
+        self._learn()
 
-    def _learn(self, ended: Iteration) -> None:
-        self._delay_total_ns += ended.delay_ns
-        if self._controller is None or ended.start_ns is None:
+    def _communication_started(self) -> None:
+        self._timeline.mark((COMMUNICATION_START, self._number))
+        self._learn()  # on a GPU the start of this iteration is known by now, and what follows from it
+
+    def _learn(self) -> None:
+        """Take in what has become known, and let rank 0 decide for the iteration after the latest known start."""
+        for ended in self._records.take(self._timeline.known()):
+            self._delay_total_ns += ended.delay_ns
+            if self._decider is not None:
+                self._decider.ended(ended)
+        if self._decider is None or self._ranks.lag == 0:
             return
-        error_ns = self._controller.learn(ended)
-        if self._reporter is not None:
-            self._reporter.add(ended, error_ns)
-
-    def _listen(self) -> None:
-        if self._link is None or self._controller is None or self._reporter is None:
-            return
-        for message in self._link.receive():
-            self._obey(message)
-        now_ns = self._now_ns()
-        changed = self._controller.take_change()
-        if changed is not None:
-            self._reporter.changed(*changed)
-        self._reporter.flush(now_ns, self._totals())
-        self._say_alone()
-
-    def _obey(self, message: dict[str, Any]) -> None:
-        assert self._controller is not None
-        kind = message.pop("type", None)
-        if kind == "schedule":
-            try:
-                self._controller.take(Schedule.from_mapping(message))
-            except ScheduleError as error:
-                self._refused = str(error)
-                log.warning("a schedule was refused: %s", error)
-        elif kind == "clear":
-            self._controller.take(None)
-        elif kind == "refused":
-            log.warning("the daemon refuses this job: %s", message.get("reason"))
+        latest = self._records.under_way()
+        if latest is not None:
+            delay_ns = self._decider.started(latest)
+            if delay_ns is not None:
+                self._ranks.publish(latest.number + 1, delay_ns)
 
     def _decide(self) -> int:
-        if self._controller is not None:
-            at = self._number + self._ranks.lag
-            self._ranks.publish(at, self._controller.delay(at, self._now_ns()))
+        """The wait before this iteration."""
+        if self._decider is not None:
+            self._decider.listen(self._now_ns(), self._delay_total_ns)
+            if self._ranks.lag == 0:
+                self._ranks.publish(self._number, self._decider.starting(self._number, self._now_ns()))
         return self._ranks.due(self._number)
 
     def _interrupted(self) -> None:
         self._records.interrupted()
-        if self._controller is not None:
-            self._controller.interrupted(self._number)
-
-    def _totals(self) -> dict[str, Any]:
-        assert self._controller is not None
-        assert self._link is not None
-        return {
-            "adjustments": self._controller.adjustments,
-            "delay_total_ns": self._delay_total_ns,
-            "dropped": self._link.dropped,
-            "state": self._controller.state,
-            "note": self._controller.note or self._refused,
-        }
-
-    def _say_alone(self) -> None:
-        if not self._said_alone and self._link is not None and not self._link.connected:
-            log.warning("no agent daemon at %s: training goes on without time-shifts", self._link.path)
-        self._said_alone = True
+        if self._decider is not None:
+            self._decider.interrupted()
 
     def _close(self) -> None:
         if self._number >= 0:
             self._timeline.mark((END, self._number))
-        for ended in self._records.take(self._timeline.known()):
-            self._learn(ended)
-        if self._reporter is not None and self._controller is not None:
-            self._reporter.flush(self._now_ns(), self._totals(), at_once=True)
+        self._learn()
         self._ranks.close()
-        if self._link is not None:
-            self._link.close()
+        if self._decider is not None:
+            self._decider.close(self._now_ns(), self._delay_total_ns)
 
     def _safely(self, work: Callable[[], None]) -> None:
-        if self._failed:
-            return
-        if os.getpid() != self._pid:  # a forked child, such as a data loader's worker, is not the job
-            self._failed = True
-            if self._link is not None:
-                self._link.forget()
+        if self._failed or os.getpid() != self._pid:
+            # After a failure; after close; in a forked child, such as a data loader's worker, which is not the job.
             return
         try:
             work()

@@ -12,6 +12,7 @@ from typing import Any
 from ..control.controller import Controller
 from ..local_link import LocalLink, socket_path
 from .agent import Agent
+from .decider import Decider
 from .ranks import Alone, Ranks, StoreRanks, own_client
 from .timeline import HostTimeline, Timeline
 
@@ -57,21 +58,22 @@ def connect(
         return _connect(job, rank, world_size, socket, device, store)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
-        return Agent(None, Alone(), HostTimeline(), None)
+        return Agent(Alone(), HostTimeline(), None)
 
 
 def _connect(
     job: str | None, rank: int | None, world_size: int | None, socket: str | None, device: Any, store: Any
 ) -> Agent:
     if os.environ.get("CASSINI_AGENT") == "0":
-        return Agent(None, Alone(), HostTimeline(), None)
+        return Agent(Alone(), HostTimeline(), None)
     own_rank, size = _place(rank, world_size, os.environ)
     ranks = _ranks(own_rank, size, store)
     if own_rank != 0:
-        return Agent(None, ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
+        return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
-    return Agent(LocalLink(socket or socket_path(), hello), ranks, _timeline(device), Controller(ranks.lag))
+    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag))
+    return Agent(ranks, _timeline(device), decider)
 
 
 def _job_name(environment: Mapping[str, str]) -> str:
