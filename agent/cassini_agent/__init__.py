@@ -1,5 +1,18 @@
 """The agent: applies the time-shifts of a ranking to training jobs, keeps them, and measures whether they stay.
 
-Importing this package costs nothing: what runs inside a training process takes its modules one by one, and they need
-the standard library only. ``docs/agent.md`` has the formats between the parts.
+In the training loop::
+
+    agent = cassini_agent.connect()
+    for batch in data:
+        agent.iteration()
+        ...
+        with agent.communication():
+            ...
+
+Importing this package costs a training process nothing but a few modules that need the standard library alone.
+``docs/agent.md`` has the parts and the formats between them.
 """
+
+from .loop import Agent, connect
+
+__all__ = ["Agent", "connect"]

@@ -1,1 +1,1 @@
-"""Measurements of the agent."""
+"""What the agent costs."""

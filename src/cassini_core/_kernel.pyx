@@ -1,12 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True
 """Bindings of cassini.h: check shapes, release the GIL, call, map the status. Compiled."""
 
+cimport cython
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 
 from .cassini cimport (
     CASSINI_ABI_VERSION,
     CASSINI_ECANCELED,
     CASSINI_EINVAL,
+    CASSINI_ENOMEM,
     CASSINI_METHOD_ANGLES,
     CASSINI_OK,
     cassini_abi_version,
@@ -75,6 +77,8 @@ cdef raise_for(int32_t status, str function):
     text = (<bytes>cassini_strerror(status)).decode("ascii")
     if status == CASSINI_EINVAL:
         raise InputError(f"{function}: {text}")
+    if status == CASSINI_ENOMEM:
+        raise MemoryError(f"{function}: {text}")
     raise KernelError(f"{function}: {text}")
 
 
@@ -87,7 +91,7 @@ cdef class Options:
 
     cdef cassini_options c
 
-    def __init__(self, *, bint angles_method=False, int64_t angles=72, int64_t resolution=500_000,
+    def __cinit__(self, *, bint angles_method=False, int64_t angles=72, int64_t resolution=500_000,
                  double slack_tolerance=0.01, node_limit=None, deadline_ns=None, int64_t max_events=262_144,
                  int64_t max_levels=65_536):
         cassini_init_options(&self.c, sizeof(cassini_options))
@@ -192,11 +196,18 @@ cdef class Link:
     cdef readonly int64_t capacity
     cdef const int64_t[::1] period_view, offset_view, start_view, length_view, rate_view
     cdef int64_t n_jobs
+    cdef bint begun
 
     def __init__(self, const int64_t[::1] period not None, const int64_t[::1] phase_offset not None,
                  const int64_t[::1] phase_start not None, const int64_t[::1] phase_length not None,
                  const int64_t[::1] phase_rate not None, int64_t capacity):
         cdef int64_t n = period.shape[0]
+        # Another call may be reading the arrays. The other classes are made in __cinit__, which Python calls once; here
+        # a subclass takes other arguments.
+        with cython.critical_section(self):
+            if self.begun:
+                raise InputError("Link: expected to be initialised once")
+            self.begun = True
         if n < 1:
             raise InputError("period: expected at least one job, got an empty array")
         if phase_offset.shape[0] != n + 1:
@@ -462,17 +473,12 @@ cdef class Links:
     cdef readonly object job_offset
     cdef const int64_t[::1] offset_view
 
-    def __cinit__(self):
-        self.handle = NULL
-
-    def __init__(self, const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
+    def __cinit__(self, const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
                  const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
                  const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
                  const int64_t[::1] capacity not None, Options options not None):
         cdef int64_t n_links = capacity.shape[0]
         check_links(job_offset, period, phase_offset, phase_start, phase_length, phase_rate, capacity)
-        if self.handle != NULL:
-            raise InputError("Links: already prepared")
         self.status = np.zeros(n_links, dtype=np.int32)
         cdef int32_t[::1] status = self.status
         cdef const int64_t* offsets = data(job_offset)
@@ -488,6 +494,10 @@ cdef class Links:
             outcome = cassini_prepare_links(n_links, offsets, periods, phases, starts, lengths, rates, capacities,
                                             &options.c, &self.handle, statuses)
         raise_for(outcome, "prepare_links")
+        cdef int64_t i
+        for i in range(n_links):
+            if status[i] != CASSINI_EINVAL:  # a link that is refused may be left unused
+                raise_for(status[i], "prepare_links")
         self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
         self.offset_view = self.job_offset
 
@@ -596,16 +606,11 @@ cdef class BlockAnchor:
     cdef int64_t n_jobs
     cdef int64_t n_links
 
-    def __cinit__(self):
-        self.handle = NULL
-
-    def __init__(self, Links links not None, *, const int64_t[::1] period not None, const int64_t[::1] link not None,
+    def __cinit__(self, Links links not None, *, const int64_t[::1] period not None, const int64_t[::1] link not None,
                  const int64_t[::1] member not None, const double[::1] upper_bound,
                  const int64_t[::1] shift not None, Options options not None, const double[::1] weight=None):
         cdef int64_t n_jobs = period.shape[0]
         cdef int64_t n_links = link.shape[0]
-        if self.handle != NULL:
-            raise InputError("BlockAnchor: already prepared")
         expect("period", n_jobs, max(n_jobs, 1))
         expect("member", member.shape[0], links.count_members(link))
         expect("shift", shift.shape[0], n_jobs)
@@ -634,8 +639,6 @@ cdef class BlockAnchor:
         """
         cdef int64_t n_dropped = dropped.shape[0]
         cdef int64_t n_added = link.shape[0]
-        if self.handle == NULL:
-            raise InputError("BlockAnchor: not prepared")
         if n_dropped > self.n_links:
             raise InputError(f"dropped: expected at most {self.n_links} indices, got {n_dropped}")
         expect("member", member.shape[0], self.links.count_members(link))

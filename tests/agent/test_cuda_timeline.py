@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cassini_agent.loop.cuda_timeline import DRIFT_PPM, MOST_PENDING, RENEW_NS, CudaTimeline
 from hypothesis import given
 from hypothesis import strategies as st
+
+from cassini_agent.loop.cuda_timeline import DRIFT_PPM, MOST_PENDING, RENEW_NS, CudaTimeline
 
 
 class Host:
@@ -82,11 +83,11 @@ def test_times_are_those_of_the_gpu_on_the_clock_of_the_host(steps: list[tuple[i
     for k, (passes_ns, behind_ns) in enumerate(steps):
         host.now_ns += passes_ns
         gpu.behind_ns = max(behind_ns, last_ns - host.now_ns)  # a stream keeps its order
-        marks.mark(k)
+        marks.mark(("x", k))
         last_ns = truth[k] = marks._pending[-1][1].at_ns
-        got.update(marks.known())
+        got.update((k, at_ns) for (_, k), at_ns in marks.known())
     host.now_ns += 10**10
-    got.update(marks.known())
+    got.update((k, at_ns) for (_, k), at_ns in marks.known())
     assert got.keys() == truth.keys()
     for k, at_ns in got.items():
         # What the readings lie apart, and what the clocks drift in an anchor's life and while a mark waits.
@@ -99,10 +100,10 @@ def test_what_the_gpu_has_not_come_to_is_not_known() -> None:
     gpu = Gpu(host)
     marks = timeline(host, gpu)
     gpu.behind_ns = 10**8
-    marks.mark("a")
+    marks.mark(("a", 0))
     assert marks.known() == []
     host.now_ns += 10**8
-    assert [name for name, _ in marks.known()] == ["a"]
+    assert [name for name, _ in marks.known()] == [("a", 0)]
     assert marks.known() == []
 
 
@@ -111,9 +112,9 @@ def test_order_is_kept_where_an_early_mark_waits() -> None:
     gpu = Gpu(host)
     marks = timeline(host, gpu)
     gpu.behind_ns = 10**8
-    marks.mark("late")
+    marks.mark(("late", 0))
     gpu.behind_ns = 0
-    marks.mark("soon")
+    marks.mark(("soon", 0))
     host.now_ns += 10**6
     assert marks.known() == []
 
@@ -124,7 +125,7 @@ def test_events_are_used_again() -> None:
     marks = timeline(host, gpu)
     for _ in range(1000):
         host.now_ns += 10**6
-        marks.mark("x")
+        marks.mark(("x", 0))
         marks.known()
     assert gpu.made < 10
 
@@ -135,7 +136,7 @@ def test_a_gpu_that_stands_still_costs_bounded_memory() -> None:
     gpu.behind_ns = 10**18
     marks = timeline(host, gpu)
     for k in range(3 * MOST_PENDING):
-        marks.mark(k)
+        marks.mark(("x", k))
     assert len(marks._pending) == MOST_PENDING
     assert marks.dropped == 2 * MOST_PENDING
     marks.forget()
@@ -146,12 +147,12 @@ def test_an_anchor_taken_while_the_host_was_interrupted_is_not_believed() -> Non
     host = Host()
     gpu = Gpu(host)
     marks = timeline(host, gpu)
-    marks.mark("first")
+    marks.mark(("first", 0))
     marks.known()
     good = marks.uncertainty_ns
     host.now_ns += RENEW_NS
     host.reading_ns = 40_000_000  # the host loses the processor between the two readings
-    marks.mark("second")
+    marks.mark(("second", 0))
     host.reading_ns = 1_000
     truth = marks._pending[-1][1].at_ns
     ((_, at_ns),) = marks.known()

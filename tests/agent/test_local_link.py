@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassini_agent.local_link import LARGEST_MESSAGE, MOST_AT_ONCE, RETRY_NS, LocalLink, socket_path
 from hypothesis import given
 from hypothesis import strategies as st
+
+from cassini_agent.local_link import LARGEST_MESSAGE, MOST_AT_ONCE, RETRY_NS, LocalLink, socket_path
 
 HELLO = {"type": "hello", "protocol": 1}
 
@@ -121,7 +122,11 @@ def test_a_full_backlog_does_not_wait(path: str, daemon: Daemon) -> None:
         link.close()
 
 
-@given(data=st.one_of(st.binary(min_size=1, max_size=200), st.sampled_from([b"[" * 20_000, b"1e999", b'{"a":1']), st.none()))
+@given(
+    data=st.one_of(
+        st.binary(min_size=1, max_size=200), st.sampled_from([b"[" * 20_000, b"1e999", b'{"a":1']), st.none()
+    )
+)
 def test_what_is_no_object_is_left_out(data: bytes | None, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = str(tmp_path_factory.mktemp("link") / "s")
     daemon = Daemon(path)

@@ -34,7 +34,7 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook = default_ho
 
 
 def communication_hook(agent: Agent, hook: Hook = default_hooks.allreduce_hook) -> Hook:
-    """A communication hook that does what ``hook`` does and marks where the communication of an iteration begins and ends.
+    """Wrap a communication hook so that where the communication of an iteration begins and ends is marked.
 
     Gradient accumulation needs no care: DDP calls no hook inside ``no_sync``. The end is marked where the last bucket's
     future completes, on the stream of its callback.

@@ -16,7 +16,7 @@ from .ddp import attach
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(Callback):  # type: ignore[misc]  # untyped where lightning is not installed
+class CassiniCallback(Callback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step: ``accumulate_grad_batches`` batches. Validation and checkpoints count as pauses.
@@ -25,11 +25,17 @@ class CassiniCallback(Callback):  # type: ignore[misc]  # untyped where lightnin
     ----------
     agent : Agent, optional
         Default: connects, from the environment, when training starts.
+
+    Attributes
+    ----------
+    summary : dict
+        What the agent did, once training has ended.
     """
 
     def __init__(self, agent: Agent | None = None) -> None:
         self._given = agent
         self.agent: Agent | None = agent
+        self.summary: dict[str, Any] = {}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Connect, and mark the all-reduces of a DDP model."""
@@ -53,8 +59,11 @@ class CassiniCallback(Callback):  # type: ignore[misc]  # untyped where lightnin
         self._interrupted()
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Close an agent that was made here."""
-        if self.agent is not None and self._given is None:
+        """Keep the summary; close an agent that was made here."""
+        if self.agent is None:
+            return
+        self.summary = self.agent.summary()
+        if self._given is None:
             self.agent.close()
             self.agent = None
 

@@ -13,7 +13,7 @@ from .ddp import attach
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where transformers is not installed
+class CassiniCallback(TrainerCallback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step, gradient accumulation included. Evaluations and checkpoints count as pauses.
@@ -25,12 +25,18 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
     ----------
     agent : Agent, optional
         Default: connects, from the environment, when training begins.
+
+    Attributes
+    ----------
+    summary : dict
+        What the agent did, once training has ended.
     """
 
     def __init__(self, agent: Agent | None = None) -> None:
         self._given = agent
         self._attached: Any = None
         self.agent: Agent | None = agent
+        self.summary: dict[str, Any] = {}
         self.trainer: Any = None
 
     def on_train_begin(
@@ -52,9 +58,7 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
             self._attached = model
         self.agent.iteration()
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """The loop paused."""
         self._interrupted()
 
@@ -65,8 +69,11 @@ class CassiniCallback(TrainerCallback):  # type: ignore[misc]  # untyped where t
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Close an agent that was made here."""
-        if self.agent is not None and self._given is None:
+        """Keep the summary; close an agent that was made here."""
+        if self.agent is None:
+            return
+        self.summary = self.agent.summary()
+        if self._given is None:
             self.agent.close()
             self.agent = None
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["HostTimeline", "Timeline"]
+__all__ = ["HostTimeline", "Name", "Timeline"]
+
+Name = tuple[str, int]
+"""Of a mark: what happened, and in which iteration."""
 
 
 class Timeline(Protocol):
     """Marks and their times. No call waits for anything."""
 
-    def mark(self, name: Hashable) -> None:
-        """Remember this moment."""
+    def mark(self, *names: Name) -> None:
+        """Remember this moment, under one name or several."""
 
-    def known(self) -> list[tuple[Hashable, int]]:
+    def known(self) -> list[tuple[Name, int]]:
         """Marks whose times became known since the last call, in the order they were made, with monotonic ns."""
 
     def forget(self) -> None:
@@ -32,13 +35,14 @@ class HostTimeline:
 
     def __init__(self, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._now_ns = now_ns
-        self._marks: deque[tuple[Hashable, int]] = deque(maxlen=1024)
+        self._marks: deque[tuple[Name, int]] = deque(maxlen=1024)
 
-    def mark(self, name: Hashable) -> None:
+    def mark(self, *names: Name) -> None:
         """Remember this moment."""
-        self._marks.append((name, self._now_ns()))
+        now_ns = self._now_ns()
+        self._marks.extend((name, now_ns) for name in names)
 
-    def known(self) -> list[tuple[Hashable, int]]:
+    def known(self) -> list[tuple[Name, int]]:
         """All marks since the last call."""
         marks = list(self._marks)
         self._marks.clear()

@@ -1,0 +1,81 @@
+"""Requests to daemons over HTTP, with aiohttp (extra ``agent``)."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+
+from ..schedule import Schedule
+from .send import Endpoint, Reply
+
+__all__ = ["HttpTransport"]
+
+LARGEST_ANSWER = 1 << 20
+
+
+class HttpTransport:
+    """Keeps connections open; use as ``async with HttpTransport() as transport``.
+
+    Parameters
+    ----------
+    timeout_s : float
+        Of one request, all in all.
+    """
+
+    def __init__(self, timeout_s: float = 5.0) -> None:
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> HttpTransport:
+        self._session = aiohttp.ClientSession(timeout=self._timeout)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
+        """``PUT /v1/jobs/{job}/schedule``."""
+        return await self.request(
+            "PUT", endpoint, f"/v1/jobs/{quote(schedule.job, safe='')}/schedule", schedule.to_mapping()
+        )
+
+    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
+        """``DELETE /v1/jobs/{job}/schedule``."""
+        return await self.request("DELETE", endpoint, f"/v1/jobs/{quote(job, safe='')}/schedule?version={version}")
+
+    async def request(self, method: str, endpoint: Endpoint, path: str, body: Any = None) -> Reply:
+        """One request; an answer that is no JSON object comes back as an empty one.
+
+        Raises
+        ------
+        OSError, TimeoutError
+            No answer.
+        """
+        if self._session is None:
+            raise RuntimeError("HttpTransport: expected to be used with async with")
+        headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token is not None else {}
+        url = endpoint.url.rstrip("/") + path
+        tls = endpoint.tls if endpoint.tls is not None else True
+        try:
+            async with self._session.request(method, url, json=body, headers=headers, ssl=tls) as answer:
+                data = await answer.content.read(LARGEST_ANSWER)
+                return Reply(answer.status, _object(data))
+        except (OSError, TimeoutError):
+            raise
+        except aiohttp.ClientError as error:
+            raise ConnectionError(str(error) or type(error).__name__) from error
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,137 @@
+"""How a job gets its agent: from the environment, and from what torch knows."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from ..control.controller import Controller
+from ..local_link import LocalLink, socket_path
+from .agent import Agent
+from .decider import Decider
+from .ranks import Alone, Ranks, StoreRanks, own_client
+from .timeline import HostTimeline, Timeline
+
+__all__ = ["connect"]
+
+log = logging.getLogger("cassini_agent")
+
+JOB_VARIABLES = ("CASSINI_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "JOB_NAME")
+"""Where a job's name is looked for, in this order."""
+
+
+def connect(
+    job: str | None = None,
+    *,
+    rank: int | None = None,
+    world_size: int | None = None,
+    socket: str | None = None,
+    device: Any = None,
+    store: Any = None,
+) -> Agent:
+    """The agent of this rank. Never fails and never waits: without a daemon it does nothing, and says so once.
+
+    Parameters
+    ----------
+    job : str, optional
+        Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm or torchrun.
+    rank, world_size : int, optional
+        Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
+    socket : str, optional
+        The daemon's socket; default ``CASSINI_AGENT_SOCKET`` or ``/run/cassini-agent/agent.sock``.
+    device : torch.device, int or str, optional
+        Where the loop runs: on a CUDA device times are those of its current stream. Default: the current CUDA device if
+        the process already uses CUDA, else the host's clock.
+    store : torch.distributed.Store, optional
+        Through which rank 0 tells the others; default: the job's own. Only needed where there are several ranks.
+
+    Returns
+    -------
+    Agent
+        ``CASSINI_AGENT=0`` gives one that only counts iterations.
+    """
+    try:
+        return _connect(job, rank, world_size, socket, device, store)
+    except Exception:
+        log.exception("the agent could not be set up; training goes on without time-shifts")
+        return Agent(Alone(), HostTimeline(), None)
+
+
+def _connect(
+    job: str | None, rank: int | None, world_size: int | None, socket: str | None, device: Any, store: Any
+) -> Agent:
+    if os.environ.get("CASSINI_AGENT") == "0":
+        return Agent(Alone(), HostTimeline(), None)
+    own_rank, size = _place(rank, world_size, os.environ)
+    ranks = _ranks(own_rank, size, store)
+    if own_rank != 0:
+        return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
+    name = job if job is not None else _job_name(os.environ)
+    hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
+    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag))
+    return Agent(ranks, _timeline(device), decider)
+
+
+def _job_name(environment: Mapping[str, str]) -> str:
+    for variable in JOB_VARIABLES:
+        if name := environment.get(variable):
+            return name
+    return f"pid-{os.getpid()}"
+
+
+def _place(rank: int | None, world_size: int | None, environment: Mapping[str, str]) -> tuple[int, int]:
+    dist = _distributed()
+    if rank is None:
+        rank = dist.get_rank() if dist is not None else int(environment.get("RANK", "0"))
+    if world_size is None:
+        world_size = dist.get_world_size() if dist is not None else int(environment.get("WORLD_SIZE", "1"))
+    return rank, world_size
+
+
+def _distributed() -> Any:
+    """torch.distributed, if the job has initialised it."""
+    dist = sys.modules.get("torch.distributed")
+    return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
+
+
+def _ranks(rank: int, world_size: int, store: Any) -> Ranks:
+    if world_size <= 1:
+        return Alone()
+    if store is None and _distributed() is not None:
+        from torch.distributed import distributed_c10d
+
+        store = distributed_c10d._get_default_store()
+    if store is None:
+        # Rank 0 alone then delays the job: the others wait for it in the next collective.
+        log.warning("torch.distributed is not initialised: rank 0 alone waits, and the other ranks for it")
+        return Alone()
+    return StoreRanks(own_client(store), rank, f"cassini-agent/{_next_generation()}")
+
+
+_generation = 0
+
+
+def _next_generation() -> int:
+    """The same number on every rank, as each connects as often as the others."""
+    global _generation
+    _generation += 1
+    return _generation
+
+
+def _timeline(device: Any) -> Timeline:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return HostTimeline()
+    if device is None:
+        with suppress(Exception):
+            if torch.cuda.is_available() and torch.cuda.is_initialized():
+                device = torch.cuda.current_device()
+    if device is None or torch.device(device).type != "cuda":
+        return HostTimeline()
+    from .cuda_timeline import CudaTimeline
+
+    return CudaTimeline(device)

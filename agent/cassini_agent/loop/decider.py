@@ -1,0 +1,175 @@
+"""Rank 0: takes schedules from the daemon, has the controller decide, and reports."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from statistics import median
+from typing import Any
+
+from ..control.controller import Controller, Decision
+from ..local_link import LocalLink
+from ..schedule import Schedule, ScheduleError
+from .records import Iteration
+from .reporter import Reporter
+
+__all__ = ["Decider"]
+
+log = logging.getLogger("cassini_agent")
+
+PROFILE = 512
+"""Iterations that a profile is of."""
+
+AHEAD = 0.95
+"""The host runs ahead of the GPU where an iteration would take less than this share of the usual time."""
+
+
+class Decider:
+    """The controller of one job, between its daemon and its loop.
+
+    Parameters
+    ----------
+    link : LocalLink
+        To the daemon.
+    controller : Controller
+        Decides.
+    """
+
+    def __init__(self, link: LocalLink, controller: Controller) -> None:
+        self._link = link
+        self._controller = controller
+        self._reporter = Reporter(link)
+        self._last = Decision(0, "waiting")
+        self._decided = -1  # the latest iteration whose start the controller knows
+        self._errors: dict[int, int | None] = {}
+        self._profile: deque[Iteration] = deque(maxlen=PROFILE)
+        self._start: tuple[int, int] | None = None  # number and time of the latest start that is known or expected
+        self._measured_delay_ns = 0
+        self._refused = ""
+        self._said_alone = False
+
+    @property
+    def state(self) -> str:
+        """Of docs/agent.md."""
+        return self._last.state
+
+    @property
+    def note(self) -> str:
+        """Why the job runs free, or what was refused."""
+        return self._last.note or self._refused
+
+    @property
+    def adjustments(self) -> int:
+        """So far."""
+        return self._controller.adjustments
+
+    @property
+    def dropped(self) -> int:
+        """Messages that the daemon did not take."""
+        return self._link.dropped
+
+    def listen(self, now_ns: int, delay_total_ns: int) -> None:
+        """Take what the daemon sends, and report if it is time."""
+        for message in self._link.receive():
+            self._obey(message, now_ns)
+        self._reporter.flush(now_ns, self._totals(delay_total_ns))
+        if not self._said_alone and not self._link.connected:
+            log.warning("no agent daemon at %s: training goes on without time-shifts", self._link.path)
+        self._said_alone = True
+
+    def starting(self, number: int, now_ns: int) -> int:
+        """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0)."""
+        begin_ns = self._begin(number, now_ns)
+        delay_ns = self._step(number, begin_ns, self._measured_delay_ns)
+        self._start = (number, begin_ns + delay_ns)
+        self._measured_delay_ns = delay_ns  # as far as is known now
+        # Where the stream is behind, waiting on the host to this point holds the stream no longer than wanted.
+        return max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
+
+    def started(self, iteration: Iteration) -> int | None:
+        """What all ranks wait before the next iteration, ns; None if that is decided already. For lag 1."""
+        if iteration.number <= self._decided or iteration.start_ns is None:
+            return None
+        return self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
+
+    def ended(self, iteration: Iteration) -> None:
+        """An iteration is over."""
+        if iteration.number == self._decided:
+            self._measured_delay_ns = iteration.delay_ns
+        if iteration.start_ns is not None:
+            if self._start is None or self._start[0] <= iteration.number:
+                self._start = (iteration.number, iteration.start_ns)
+            if iteration.natural_ns is not None:
+                self._profile.append(iteration)
+        self._reporter.add(iteration, self._errors.pop(iteration.number, None))
+
+    def interrupted(self) -> None:
+        """The loop pauses: nothing is learned from this iteration, and the next is not delayed."""
+        self._controller.pause()
+        self._controller.resume()
+
+    def profile(self) -> dict[str, Any] | None:
+        """What is natural for the job; None before three iterations are known."""
+        if len(self._profile) < 3:
+            return None
+        known: dict[str, Any] = {"iteration_ns": round(median(one.natural_ns or 0 for one in self._profile))}
+        for key in ("communication_start_ns", "communication_end_ns"):
+            offsets = [
+                at_ns - one.start_ns
+                for one in self._profile
+                if (at_ns := getattr(one, key)) is not None and one.start_ns is not None
+            ]
+            known[key] = round(median(offsets)) if offsets else None
+        known["natural_ns"] = [one.natural_ns for one in self._profile]
+        return known
+
+    def close(self, now_ns: int, delay_total_ns: int) -> None:
+        """Report what is left and leave the daemon."""
+        self._reporter.flush(now_ns, self._totals(delay_total_ns), at_once=True)
+        self._link.close()
+
+    def _begin(self, number: int, now_ns: int) -> int:
+        """When iteration ``number`` can begin: now, or where a GPU that is behind its host will be done."""
+        if self._start is None or len(self._profile) < 3:
+            return now_ns
+        at, start_ns = self._start
+        usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-8:])
+        expected_ns = round(start_ns + (number - at) * usual_ns)
+        return expected_ns if now_ns - start_ns < AHEAD * (number - at) * usual_ns else now_ns
+
+    def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
+        self._last = decision = self._controller.step(at_ns, waited_ns)
+        self._decided = number
+        self._errors[number] = decision.error_ns
+        while len(self._errors) > 2 * PROFILE:
+            self._errors.pop(next(iter(self._errors)))
+        if decision.changed is not None:
+            self._reporter.changed(decision.changed.iteration_ns, decision.changed.was_ns)
+        return decision.delay_ns
+
+    def _obey(self, message: dict[str, Any], now_ns: int) -> None:
+        kind = message.pop("type", None)
+        if kind == "schedule":
+            try:
+                schedule = Schedule.from_mapping({"format": "cassini-schedule/1", **message})
+                schedule.check_near(now_ns)
+            except ScheduleError as error:
+                self._refused = str(error)
+                log.warning("a schedule was refused: %s", error)
+            else:
+                self._refused = ""
+                self._controller.set_schedule(schedule, now_ns)
+        elif kind == "clear":
+            self._controller.clear()
+        elif kind == "refused":
+            self._refused = str(message.get("reason"))[:200]
+            log.warning("the daemon refuses this job: %s", self._refused)
+
+    def _totals(self, delay_total_ns: int) -> dict[str, Any]:
+        return {
+            "adjustments": self.adjustments,
+            "delay_total_ns": delay_total_ns,
+            "dropped": self.dropped,
+            "state": self.state,
+            "note": self.note,
+        }

@@ -1,0 +1,1 @@
+"""The wheel itself: what the limited API costs, and what the library brings along."""

@@ -1,0 +1,63 @@
+"""Python's collector of cycles, off for a while: a full collection takes as long as the process has objects."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["collector_rests"]
+
+
+class _Rest:
+    """Who wants the collector off; the last to leave turns it on again if the first found it on."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.guests = 0
+        self.was_on = False
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.guests == 0:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.guests += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.guests -= 1
+            if self.guests == 0 and self.was_on:
+                gc.enable()
+
+
+_rest = _Rest()
+
+
+@contextmanager
+def collector_rests() -> Iterator[None]:
+    """The collector is off inside, in all threads; afterwards, and in a child forked meanwhile, as it was before.
+
+    Overlapping uses in several threads count as one.
+    """
+    rest = _rest
+    rest.enter()
+    try:
+        yield
+    finally:
+        rest.leave()
+
+
+def _end_rest() -> None:
+    """In a forked child: threads that wanted rest are gone, and one of them may have held the lock."""
+    global _rest
+    old, _rest = _rest, _Rest()
+    old.lock = threading.Lock()  # the thread that forked may itself be inside
+    if old.guests and old.was_on:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_rest)

@@ -1,0 +1,375 @@
+"""The agent in a training loop that the test plays: it holds the grid, tells every rank the same, and harms nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassini_agent.control.controller import Controller
+from cassini_agent.control.phase import wrap
+from cassini_agent.loop import Agent, connect
+from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.ranks import Alone
+from cassini_agent.loop.timeline import HostTimeline
+
+MS = 1_000_000
+NATURAL = 100 * MS
+
+
+class Clock:
+    """A monotonic clock that moves when the loop works or waits."""
+
+    def __init__(self) -> None:
+        self.now_ns = 5 * 10**12
+        self.waited_ns: list[int] = []
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def wait(self, until_ns: int) -> None:
+        self.waited_ns.append(until_ns - self.now_ns)
+        self.now_ns = max(self.now_ns, until_ns)
+
+
+class Link:
+    """A daemon that says what the test wants it to say."""
+
+    path = "/nowhere"
+    dropped = 0
+
+    def __init__(self, connected: bool = True) -> None:
+        self.connected = connected
+        self.incoming: list[dict[str, Any]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.closed = False
+
+    def send(self, message: dict[str, Any]) -> bool:
+        self.sent.append(message)
+        return True
+
+    def receive(self) -> list[dict[str, Any]]:
+        incoming, self.incoming = self.incoming, []
+        return incoming
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def schedule(clock: Clock, **changes: Any) -> dict[str, Any]:
+    return {
+        "type": "schedule",
+        "job": "a",
+        "component": "a",
+        "version": 1,
+        "epoch_ns": clock.now_ns + 37 * MS,
+        "pace_ns": 101 * MS,
+        "shift_ns": 20 * MS,
+        "iteration_ns": NATURAL,
+        "hold_ns": 8 * MS,
+        "slack_ns": 12 * MS,
+        "gain_ns": 0,
+        "expires_ns": clock.now_ns + 3600 * 10**9,
+        **changes,
+    }
+
+
+class Loop:
+    """A training loop of one rank, with 60 ms of computation and 40 ms of communication."""
+
+    def __init__(self, link: Link | None = None) -> None:
+        self.clock = Clock()
+        self.link = link if link is not None else Link()
+        decider = Decider(self.link, Controller(0))
+        self.agent = Agent(Alone(), HostTimeline(self.clock), decider, self.clock, self.clock.wait)
+        self.starts_ns: list[int] = []
+
+    def run(self, iterations: int, natural_ns: Callable[[int], int] = lambda _: NATURAL) -> None:
+        for k in range(iterations):
+            self.agent.iteration()
+            self.starts_ns.append(self.clock.now_ns)
+            took_ns = natural_ns(k)
+            self.clock.now_ns += took_ns * 6 // 10
+            with self.agent.communication():
+                self.clock.now_ns += took_ns - took_ns * 6 // 10
+
+
+def error_ns(start_ns: int, told: dict[str, Any]) -> int:
+    return wrap(start_ns - told["epoch_ns"] - told["shift_ns"], told["pace_ns"])
+
+
+def test_a_schedule_is_held_to_the_nanosecond_where_nothing_jitters() -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(50)
+    assert [error_ns(start, told) for start in loop.starts_ns[10:]] == [0] * 45
+    assert loop.agent.summary()["state"] == "held"
+    # One wait to get there, then the difference of pace and natural time.
+    assert max(loop.clock.waited_ns) < told["pace_ns"]
+    assert loop.clock.waited_ns[1:] == [MS] * (len(loop.clock.waited_ns) - 1)
+
+
+@given(st.lists(st.integers(-6, 6), min_size=40, max_size=40))
+def test_with_jitter_starts_stay_within_the_hold_and_never_come_early(jitter_ms: list[int]) -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock, hold_ns=40 * MS, slack_ns=40 * MS, pace_ns=107 * MS)
+    loop.link.incoming.append(told)
+    loop.run(20)  # lateness that the pace makes good is not waited for
+    loop.run(40, lambda k: NATURAL + jitter_ms[k] * MS)
+    errors = [error_ns(start, told) for start in loop.starts_ns[25:]]
+    assert all(0 <= error <= 6 * MS for error in errors)
+    assert all(0 <= wait < told["pace_ns"] for wait in loop.clock.waited_ns)
+
+
+def test_the_profile_is_what_the_job_does() -> None:
+    loop = Loop()
+    loop.run(20)
+    profile = loop.agent.summary()["profile"]
+    assert profile["iteration_ns"] == NATURAL
+    assert (profile["communication_start_ns"], profile["communication_end_ns"]) == (60 * MS, 100 * MS)
+    loop.link.incoming.append(schedule(loop.clock))
+    loop.run(30)
+    assert loop.agent.summary()["profile"]["iteration_ns"] == NATURAL  # waits are not the job's
+
+
+def test_reports_say_what_happened() -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(60)
+    loop.agent.close()
+    reports = [message for message in loop.link.sent if message["type"] == "iterations"]
+    starts = [at for report in reports for at in report["start_ns"]]
+    assert starts == loop.starts_ns
+    numbers = [report["first"] + i for report in reports for i in range(len(report["start_ns"]))]
+    assert numbers == list(range(65))
+    assert {at for report in reports for at in report["natural_ns"]} == {NATURAL}
+    assert sum(at for report in reports for at in report["delay_ns"]) == sum(loop.clock.waited_ns)
+    assert reports[-1]["delay_total_ns"] == sum(loop.clock.waited_ns)
+    assert reports[-1]["state"] == "held"
+    offsets = [
+        at - start
+        for report in reports
+        for at, start in zip(report["communication_start_ns"], report["start_ns"], strict=True)
+    ]
+    assert set(offsets) == {60 * MS}
+    assert loop.link.closed
+
+
+def test_a_pause_is_not_learned_from_and_nothing_is_waited_after_it() -> None:
+    loop = Loop()
+    loop.run(5)
+    loop.link.incoming.append(schedule(loop.clock))
+    loop.run(30)
+    waits = len(loop.clock.waited_ns)
+    with loop.agent.paused():
+        loop.clock.now_ns += 17_345 * MS
+    loop.run(1)
+    assert len(loop.clock.waited_ns) == waits
+    loop.run(20)
+    assert loop.agent.summary()["profile"]["iteration_ns"] == NATURAL
+    natural = [at for message in loop.link.sent if message["type"] == "iterations" for at in message["natural_ns"]]
+    assert set(natural) == {NATURAL, None}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "schedule"},
+        {"type": "schedule", "pace_ns": "x" * 10_000},
+        {"type": 3},
+        {},
+        {"type": "refused"},
+        {"type": "refused", "reason": {"a": [1] * 1000}},
+        {"type": "schedule", "job": None, "version": True},
+    ],
+)
+def test_garbage_changes_nothing(message: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(10)
+    loop.link.incoming.append(message)
+    loop.run(20)
+    assert loop.agent.summary()["state"] == "held"
+    assert [error_ns(start, told) for start in loop.starts_ns[12:]] == [0] * 23
+
+
+@pytest.mark.parametrize("key", ["epoch_ns", "expires_ns"])
+def test_a_schedule_of_another_day_is_refused(key: str, caplog: pytest.LogCaptureFixture) -> None:
+    loop = Loop()
+    loop.run(5)
+    loop.link.incoming.append(schedule(loop.clock, **{key: loop.clock.now_ns + 2 * 86_400 * 10**9}))
+    loop.run(20)
+    assert loop.clock.waited_ns == []
+    assert key in loop.agent.summary()["note"]
+
+
+def test_a_failure_of_the_agent_is_said_once_and_training_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Link):
+        def receive(self) -> list[dict[str, Any]]:
+            raise RuntimeError("as the test wants it")
+
+    loop = Loop(Broken())
+    loop.run(20)
+    assert len(loop.starts_ns) == 20
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert loop.agent.summary()["note"] == "stopped after a failure"
+    loop.agent.close()
+
+
+def test_without_a_daemon_it_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    loop = Loop(Link(connected=False))
+    with caplog.at_level(logging.WARNING):
+        loop.run(20)
+    assert [record.getMessage() for record in caplog.records] == [
+        "no agent daemon at /nowhere: training goes on without time-shifts"
+    ]
+    assert loop.clock.waited_ns == []
+
+
+def test_an_exception_of_the_training_loop_is_its_own() -> None:
+    loop = Loop()
+    loop.agent.iteration()
+    with pytest.raises(KeyError), loop.agent.communication():
+        raise KeyError("the job's")
+    with pytest.raises(KeyError), loop.agent.paused():
+        raise KeyError("the job's")
+
+
+def test_a_forked_child_is_not_the_job() -> None:
+    loop = Loop()
+    loop.run(3)
+    sent = len(loop.link.sent)
+    child = os.fork()
+    if child == 0:
+        loop.run(40)
+        os._exit(0 if len(loop.link.sent) == sent and loop.agent.summary()["iterations"] == 3 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_after_close_nothing_happens() -> None:
+    loop = Loop()
+    loop.run(3)
+    loop.agent.close()
+    sent = len(loop.link.sent)
+    loop.run(40)
+    loop.agent.close()
+    assert len(loop.link.sent) == sent
+
+
+# --- several ranks ----------------------------------------------------------------------------------------------------
+
+
+class Shared:
+    """Decisions that reach the other ranks at once."""
+
+    lag = 1
+
+    def __init__(self) -> None:
+        self.missed = 0
+        self.published: dict[int, int] = {}
+        self.given: list[tuple[int, int]] = []
+
+    def publish(self, iteration: int, delay_ns: int) -> None:
+        assert iteration not in self.published, "decided twice"
+        self.published[iteration] = delay_ns
+
+    def due(self, iteration: int) -> int:
+        return self.published.get(iteration, 0)
+
+    def close(self) -> None:
+        pass
+
+
+@given(st.lists(st.integers(0, 5), min_size=60, max_size=60))
+def test_every_rank_waits_the_same_at_the_same_iteration(jitter_ms: list[int]) -> None:
+    clock, link, shared = Clock(), Link(), Shared()
+    decider = Decider(link, Controller(1))
+    ranks = [Agent(shared, HostTimeline(clock), decider if rank == 0 else None, clock, clock.wait) for rank in range(3)]
+    told = schedule(clock, hold_ns=30 * MS, slack_ns=30 * MS, pace_ns=106 * MS)
+    waits: list[list[int]] = [[] for _ in ranks]
+    errors = []
+    for k, jitter in enumerate(jitter_ms):
+        if k == 5:
+            link.incoming.append(told)
+        begin_ns, ends_ns = clock.now_ns, []
+        for rank, waited in zip(ranks, waits, strict=True):  # each from the same moment
+            clock.now_ns, before = begin_ns, len(clock.waited_ns)
+            rank.iteration()
+            waited.append(sum(clock.waited_ns[before:]))
+            ends_ns.append(clock.now_ns)
+        clock.now_ns = max(ends_ns)
+        if k > 25:
+            errors.append(error_ns(clock.now_ns, told))
+        clock.now_ns += NATURAL + jitter * MS
+    assert waits[0] == waits[1] == waits[2]
+    assert all(0 <= wait < told["pace_ns"] for wait in waits[0])
+    assert all(-6 * MS <= error <= 8 * MS for error in errors)
+    assert sorted(shared.published) == list(range(1, 61))
+
+
+# --- connecting -------------------------------------------------------------------------------------------------------
+
+
+def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("CASSINI_AGENT_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setenv("CASSINI_JOB_ID", "vgg16")
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    agent = connect()
+    assert agent._decider._link._hello["job"] == "vgg16"
+    assert agent._decider._link.path == str(tmp_path / "s")
+    agent.iteration()
+    agent.close()
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASSINI_AGENT", "0")
+    agent = connect()
+    for _ in range(3):
+        agent.iteration()
+    assert agent.summary()["iterations"] == 3
+    assert agent._decider is None
+
+
+def test_a_wrong_environment_costs_the_agent_and_not_the_job(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RANK", "first")
+    agent = connect()
+    agent.iteration()
+    assert "could not be set up" in caplog.text
+    assert agent.summary()["iterations"] == 1
+
+
+def test_in_a_training_process_only_the_standard_library_is_imported() -> None:
+    probe = (
+        "import sys; before = set(sys.modules); import cassini_agent; agent = cassini_agent.connect(); "
+        "agent.iteration(); "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(n for n in new if n not in sys.stdlib_module_names and n != 'cassini_agent'))"
+    )
+    out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_threads_are_ended_by_close() -> None:
+    before = threading.active_count()
+    agent = connect(rank=0, world_size=1)
+    agent.iteration()
+    agent.close()
+    assert threading.active_count() == before
