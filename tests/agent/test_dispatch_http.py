@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,23 +17,30 @@ from cassini_agent.dispatch.http import LARGEST_ANSWER, HttpTransport
 async def asked(parts: list[bytes], length: int | None = None, timeout_s: float = 5.0) -> Any:
     """What a request gives whose answer comes in these parts, one after the other."""
 
+    connections: list[asyncio.StreamWriter] = []
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
         await reader.readuntil(b"\r\n\r\n")
         size = sum(map(len, parts)) if length is None else length
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode())
-        try:
+        with suppress(ConnectionError):
             for part in parts:
                 writer.write(part)
                 await writer.drain()
                 await asyncio.sleep(0.005)
-        except ConnectionError:
-            pass
-        writer.close()
+        writer.transport.abort() if length is not None else writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, HttpTransport(timeout_s) as http:
-        return (await http.request("GET", Endpoint(f"http://127.0.0.1:{port}"), "/v1/jobs")).body
+    try:
+        async with HttpTransport(timeout_s) as http:
+            return (await http.request("GET", Endpoint(f"http://127.0.0.1:{port}"), "/v1/jobs")).body
+    finally:
+        server.close()
+        for writer in connections:
+            writer.transport.abort()
+        await asyncio.sleep(0.02)  # the loop closes what was given up
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 7, 50])
