@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
+# The build of PyTorch that test-frameworks installs.
+TORCH  ?= torch==2.13.0
 # Of each fuzz target.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
@@ -32,7 +34,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
   PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
+.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-frameworks lint bench bench-quick \
         bench-ranking bench-prediction bench-control wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
@@ -91,6 +93,10 @@ test-python: $(VENV)/.installed ## the fast Python tests, against the installed 
 
 test-slow: $(VENV)/.dask ## the Python tests that take longer
 	@$(PY) -m pytest -q -m slow $(TESTS)
+
+test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, Lightning and Hugging Face (large downloads)
+	@$(PY) -m pytest -q -m slow $(TESTS)/agent/test_integrations.py
+	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py
 
 lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .
@@ -192,6 +198,14 @@ $(VENV)/.dask: $(VENV)/.installed
 	@echo "Installing Dask, whose executor is tested, into $(VENV) ..."
 	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*d["project"]["optional-dependencies"]["dask"])')
+	@touch $@
+
+# A torch that is there already is kept, whatever build it is.
+$(VENV)/.frameworks: $(VENV)/.installed
+	@echo "Installing PyTorch, Lightning and Transformers into $(VENV) ..."
+	@$(PIP) install $(TORCH)
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["frameworks"])')
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.installed

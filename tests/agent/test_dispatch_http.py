@@ -16,7 +16,6 @@ from cassini_agent.dispatch.http import LARGEST_ANSWER, HttpTransport
 
 async def asked(parts: list[bytes], length: int | None = None, timeout_s: float = 5.0) -> Any:
     """What a request gives whose answer comes in these parts, one after the other."""
-
     connections: list[asyncio.StreamWriter] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
