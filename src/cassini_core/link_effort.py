@@ -21,7 +21,7 @@ from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 
 __all__ = ["LinkEffort", "link_effort"]
 
-LEAST_EVENTS, LEAST_LEVELS = 64, 1024
+LEAST_EVENTS, LEAST_LEVELS = 16, 128
 """Rather too much work than no exact score at all."""
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
