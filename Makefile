@@ -33,7 +33,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
-        bench-ranking bench-prediction wheel check-wheel check-hosts clean distclean check-free-threaded \
+        bench-ranking bench-prediction bench-control wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
 
@@ -113,6 +113,9 @@ bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed ro
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)
 	@$(PY) -m bench.ranking.prediction --out bench/results
+
+bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
+	@$(PY) -m bench.control.study --out bench/results
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
 	@mkdir -p build

@@ -219,11 +219,11 @@ def _sum(limits: Iterable[int | None]) -> float:
 
 
 def _cost(problem: LinkProblem, solved: SolvedLink) -> int:
-    """Nodes, which take twice the time where there are many edges, and what is done before the first one."""
+    """Nodes, which take longer where there are many jobs or edges, and what is done before the first one."""
     assert solved.answer is not None  # there is no deadline
     phases = [len(demand.phases) for demand in problem.demands]
-    weight = 1 if sum(phases) * max(phases) < MANY_EDGES else 2
-    return weight * (solved.answer.nodes + 2) + sum(phases) // PHASES_OF_A_NODE
+    weight = max(3, len(phases)) * (1 if sum(phases) * max(phases) < MANY_EDGES else 2)
+    return weight * solved.answer.nodes // 3 + 2 + sum(phases) // PHASES_OF_A_NODE
 
 
 def _questions(

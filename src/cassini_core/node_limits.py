@@ -37,7 +37,7 @@ ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE = 2**19, 4
 """What all candidates of a round may take together, counted in the same way. Those that are left then have their bounds
 only."""
 
-CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE = 150, 6, 16
+CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE = 200, 10, 16
 """In the time of so many nodes a candidate is answered, whose blocks take none. More for each place of a job on a
 shared link where a graph is built, and one for so many places where none is."""
 

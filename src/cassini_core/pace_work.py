@@ -50,7 +50,8 @@ def search_work(link: PreparedLink, answer: LinkAnswer) -> int:
     """What a search took, and what came before it."""
     n_jobs, n_phases = len(link), len(link.phase_start)
     most = int(np.diff(link.phase_offset).max())
-    # Before its first node a search reads all phases, looks for what the iteration times of any two jobs have in
-    # common, and reads the kinks of every job's marginal excess. An interval adds every job to bins of levels.
+    # At a node every job that is left is looked at. Before the first one a search reads all phases,
+    # looks for what the iteration times of any two jobs have in common, and reads the kinks of every job's marginal
+    # excess. An interval adds every job to bins of levels.
     bins = 8 * n_jobs * n_phases if answer.stopped_by == "limits" else 0
-    return answer.nodes + 8 + n_phases // 2 + n_jobs**2 // 16 + n_jobs * n_phases * most // 20 + bins
+    return answer.nodes * max(3, n_jobs) // 3 + 8 + n_phases // 2 + n_jobs**2 // 16 + n_jobs * n_phases * most // 20 + bins

@@ -26,8 +26,9 @@ Members = tuple[tuple[str, float], ...]
 
 _ABSENT = 0  # the number of "not placed" in every row
 
-MAX_CELLS = 2**26
-"""Candidates times the jobs that any of them places: the table takes 4 bytes for each pair."""
+MAX_CELLS, CELLS_OF_A_ROUTE = 2**26, 8
+"""Candidates times the jobs that any of them places: the table takes 4 bytes for each pair. More where most candidates
+place most jobs: so many for each job that a candidate does place."""
 
 READ_TOGETHER = 32
 """Candidates that are read before it is asked whether to go on."""
@@ -98,7 +99,7 @@ class RouteTable:
     Raises
     ------
     InputError
-        More than ``MAX_CELLS`` pairs of a candidate and a job.
+        Too many pairs of a candidate and a job (``MAX_CELLS``).
 
     Notes
     -----
@@ -107,11 +108,7 @@ class RouteTable:
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
         self._jobs = sorted({job for candidate in candidates for job in candidate.routes})
-        if len(candidates) * len(self._jobs) > MAX_CELLS:
-            raise InputError(
-                f"candidates: expected at most {MAX_CELLS} pairs of a candidate and a job that some candidate places, "
-                f"got {len(candidates)} candidates and {len(self._jobs)} jobs"
-            )
+        _check_cells(candidates, len(self._jobs))
         self.candidate_ids = [candidate.id for candidate in candidates]
         self.placed: list[tuple[str, ...]] = []
         self._table, self._routes = self._read(candidates, go_on)
@@ -217,3 +214,12 @@ class RouteTable:
             if after is not None:
                 added.append(after)
         return Difference(dropped, added)
+
+
+def _check_cells(candidates: Sequence[Candidate], n_jobs: int) -> None:
+    most = max(MAX_CELLS, CELLS_OF_A_ROUTE * sum(len(candidate.routes) for candidate in candidates))
+    if len(candidates) * n_jobs > most:
+        raise InputError(
+            f"candidates: expected at most {most} pairs of a candidate and a job that some candidate places, "
+            f"got {len(candidates)} candidates and {n_jobs} jobs"
+        )

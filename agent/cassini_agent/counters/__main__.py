@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sampler.stop()
     print(
         f"{recorder.rows} rows in {recorder.bytes} bytes; {stats.samples} ticks, {stats.missed} missed; "
-        f"{100 * stats.cpu_share:.2f} % of a core; longest reading {stats.worst_ns / 1e6:.2f} ms"
+        f"{100 * stats.cpu_share:.2f} % of a core, a tick every {stats.interval_ns / 1e6:g} ms; "
+        f"longest reading {stats.worst_ns / 1e6:.2f} ms"
     )
     for problem in [*problems, *([recorder.problem] if recorder.problem else [])]:
         print(problem, file=sys.stderr)
