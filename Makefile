@@ -4,6 +4,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
+# Of each fuzz target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
+# libFuzzer comes with clang; Debian's packages are clang-14 and libclang-rt-14-dev.
+FUZZ_CXX     ?= $(firstword $(foreach name,clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14,\
+                  $(shell command -v $(name))))
 
 BIN     := $(VENV)/bin
 PY      := $(BIN)/python
@@ -13,9 +19,22 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -name '.*' 2>/dev/null) \
            CMakeLists.txt pyproject.toml README.md LICENSE
 
+comma := ,
+
+# Lines in what is reported, and half the time of compiling that -O2 -g takes with all the checks.
+SANITIZER_FLAGS := -O1 -g1
+# Leaks are looked for, and the first finding ends the program.
+SANITIZER_OPTIONS := ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1
+
+# The runtimes must be there before Python is: an extension cannot bring them along.
+SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so.6)" \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+  PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize count test-python test-slow lint bench bench-quick bench-ranking \
-        bench-prediction wheel check-wheel check-free-threaded clean distclean
+.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
+        bench-ranking bench-prediction bench-control wheel check-wheel check-hosts clean distclean check-free-threaded \
+        sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -37,12 +56,35 @@ test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as er
 	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
 
-sanitize: $(VENV)/.tools ## the C++ tests again under the address and undefined-behaviour sanitizers
-	@mkdir -p build
-	@$(ON_PATH) cmake -S . -B build/sanitize -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DCASSINI_SANITIZE=address,undefined > build/sanitize.log || { cat build/sanitize.log; exit 1; }
-	@$(ON_PATH) cmake --build build/sanitize --parallel $(JOBS)
-	@$(ON_PATH) ctest --test-dir build/sanitize --output-on-failure --parallel $(JOBS)
+# All of the kernel's tests under other sanitizers: folder, sanitizers, what runs ctest.
+define sanitized
+@mkdir -p build
+@$(ON_PATH) cmake -S . -B build/$(1) -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$(SANITIZER_FLAGS)" -DCASSINI_SANITIZE=$(2) > build/$(1).log || { cat build/$(1).log; exit 1; }
+@$(ON_PATH) cmake --build build/$(1) --parallel $(JOBS)
+@$(ON_PATH) $(3) ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
+endef
+
+sanitize: $(VENV)/.tools ## the C++ tests again under the address, leak and undefined-behaviour sanitizers
+	$(call sanitized,sanitize,address$(comma)undefined,$(SANITIZER_OPTIONS))
+
+# The addresses of GCC 12's thread sanitizer leave no room for much randomness, which some machines let nobody turn off.
+sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitizer
+	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
+
+# The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
+# What a sanitizer multiplies by too much is marked in the tests.
+sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
+	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" $(TESTS)
+
+fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
+	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
+	@mkdir -p build/fuzz
+	@$(ON_PATH) cmake -S . -B build/fuzz -DCASSINI_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_CXX_COMPILER="$(FUZZ_CXX)" > build/fuzz/configure.log || { cat build/fuzz/configure.log; exit 1; }
+	@$(ON_PATH) cmake --build build/fuzz --parallel $(JOBS) > build/fuzz/build.log || { cat build/fuzz/build.log; exit 1; }
+	@$(PY) tests/fuzz/run_all.py $(FUZZ_SECONDS) build/fuzz $(FUZZ_TARGETS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
 	@$(PY) -m pytest -q -m "not slow" $(TESTS)
@@ -54,7 +96,7 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@find csrc -type f \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
+	@find csrc examples -type f -not -path '*/build/*' \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
 	  -exec $(BIN)/clang-format --dry-run -Werror {} +
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
@@ -71,6 +113,9 @@ bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed ro
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)
 	@$(PY) -m bench.ranking.prediction --out bench/results
+
+bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
+	@$(PY) -m bench.control.study --out bench/results
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
 	@mkdir -p build
@@ -94,8 +139,13 @@ check-wheel: $(VENV)/.tools ## use the wheel outside the tree with every Python 
 check-free-threaded: $(VENV)/.tools ## build for a Python without the global lock and share objects between threads there
 	@$(PY) .ci/check_free_threaded.py . $(FREE_THREADED)
 
+check-hosts: $(VENV)/.tools ## build and run examples/hosts against the wheel (needs Go, Rust, pkg-config, valgrind; or HOSTS=--skip-missing)
+	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
+	@$(ON_PATH) $(PY) examples/hosts/check.py $(HOSTS)
+
 clean: ## remove what was built
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	@rm -rf examples/hosts/*/rank examples/hosts/cpp/build examples/hosts/rust/target
 	@rm -f $(VENV)/.installed
 	@find src agent tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -123,6 +173,19 @@ $(VENV)/.tools: $(VENV)/.python pyproject.toml
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@echo "Building and installing cassini-core into $(VENV) ..."
 	@$(ON_PATH) $(PIP) install --no-build-isolation ".[test]"
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.installed
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["fuzz"])')
+	@touch $@
+
+build/sanitized/.installed: $(VENV)/.installed
+	@echo "Building cassini-core with sanitizers into build/sanitized ..."
+	@rm -rf build/sanitized
+	@$(ON_PATH) $(PIP) install --no-build-isolation --no-deps --target build/sanitized -Cbuild-dir=build/sanitized-wheel \
+	  -Ccmake.build-type=RelWithDebInfo -Ccmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO="$(SANITIZER_FLAGS)" \
+	  -Cinstall.strip=false -Ccmake.define.CASSINI_SANITIZE=address,undefined .
 	@touch $@
 
 $(VENV)/.dask: $(VENV)/.installed

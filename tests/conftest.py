@@ -1,7 +1,9 @@
 """Hypothesis profiles and the path to the test data.
 
 ``HYPOTHESIS_PROFILE`` picks the profile. ``ci`` tries the same examples every time, so that a change is judged by what
-it changes; ``thorough`` explores and is for the night.
+it changes; ``thorough`` explores and is for the night; ``sanitized`` tries few, as each takes several times as long.
+
+``CASSINI_SANITIZED`` says that the package was built with sanitizers: tests marked ``unsanitized`` are skipped.
 """
 
 from __future__ import annotations
@@ -22,8 +24,20 @@ settings.register_profile("default", max_examples=50, deadline=None, suppress_he
 settings.register_profile(
     "ci", max_examples=50, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_DRAWS
 )
+settings.register_profile(
+    "sanitized", max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_DRAWS
+)
 settings.register_profile("thorough", max_examples=2000, deadline=None, suppress_health_check=_SLOW_DRAWS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not os.environ.get("CASSINI_SANITIZED"):
+        return
+    for item in items:
+        mark = item.get_closest_marker("unsanitized")
+        if mark is not None:
+            item.add_marker(pytest.mark.skip(reason=f"under sanitizers: {mark.kwargs['reason']}"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
 from typing import Any, NoReturn
 
 __all__ = ["MAX_BYTES", "load_object", "shown"]
@@ -35,7 +35,7 @@ def load_object(text: str | bytes, where: str, *, max_bytes: int = MAX_BYTES) ->
         raise ValueError(f"{where}: expected at most {max_bytes} bytes, got {size}")
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(decoded, **_hooks(where))
+        value = _decoder(where).decode(decoded)
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: expected UTF-8, got byte {text[error.start]!r} at {error.start}") from None
     except json.JSONDecodeError as error:
@@ -54,8 +54,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _hooks(where: str) -> dict[str, Callable[[Any], Any]]:
-    """What ``json`` calls for objects, whole numbers and NaN."""
+def _decoder(where: str) -> json.JSONDecoder:
+    """Refuses what ``json`` alone lets pass."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         built = dict(pairs)
@@ -70,7 +70,12 @@ def _hooks(where: str) -> dict[str, Callable[[Any], Any]]:
             raise ValueError(f"{where}: expected whole numbers of at most {MAX_DIGITS} digits, got {len(digits)}")
         return int(digits)
 
+    def finite(digits: str) -> float:
+        if not math.isfinite(number := float(digits)):
+            raise ValueError(f"{where}: expected finite numbers, got {shown(digits)}")
+        return number
+
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{where}: expected finite numbers, got {constant}")
 
-    return {"object_pairs_hook": unique, "parse_int": whole, "parse_constant": refuse}
+    return json.JSONDecoder(object_pairs_hook=unique, parse_int=whole, parse_float=finite, parse_constant=refuse)

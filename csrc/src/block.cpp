@@ -9,9 +9,6 @@
 namespace cassini {
 namespace {
 
-// Kinks of one marginal at most, for a link to guide a search: more cost more than the link is worth.
-constexpr double kGuidingKinks = 131072.0;
-
 void tabulate_pair(PreparedLink& out) {
   const Link& link = out.link;
   ProfileScratch scratch;
@@ -33,7 +30,7 @@ bool few_kinks(const Link& link) {
     edges.push_back(link.circle(m).edges.size());
     most = std::max(most, edges.back());
   }
-  return folded_events(link.turn, edges) * static_cast<double>(most) <= kGuidingKinks;
+  return folded_events(link.turn, edges) * static_cast<double>(most) <= link.limits.max_guiding_kinks();
 }
 
 // Beyond the limits of folding nothing is known but the jobs themselves.

@@ -63,7 +63,7 @@ class Centring {
 
   void run() {
     const std::size_t n = state_.block().n_jobs();
-    const int64_t most_work = budget_.work + kMostWork;
+    const int64_t most_work = budget_.work + budget_.work_beside(kMostWork);
     const double limit = state_.objective() + state_.block().noise;
     std::vector<std::size_t> order(n);
     std::vector<int64_t> slack(n);

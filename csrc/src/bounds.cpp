@@ -12,8 +12,8 @@ namespace cassini {
 namespace {
 
 constexpr std::size_t kPairs = 64;
+constexpr std::size_t kTries = 64;  // groups that a job is tried in
 constexpr std::size_t kGroup = 16;  // jobs of one group at most: finding groups costs its square per job
-constexpr double kBins = 4096.0;    // of demand levels in an interval computation
 
 double least_marginal(const Marginal& marginal, Kinks& kinks, Values& values) {
   marginal.valleys(kinks);
@@ -71,12 +71,12 @@ std::vector<Atom> comonotone(const std::vector<Atom>& a, const std::vector<Atom>
 // Bins of demand levels such that all sums of an interval computation together stay affordable: each touches, at every
 // interval, all bins with all levels of one job.
 double affordable_bins(const Link& link, const Link& group, double intervals) {
-  constexpr double kMostWork = 268435456.0;  // levels touched, over all jobs of the link
   std::size_t levels = 1;
   for (const Circle& job : group.jobs) levels = std::max(levels, job.levels.size() + 1);
-  const double share = kMostWork / static_cast<double>(link.jobs.size()) / intervals;
+  const double share = link.limits.max_interval_work() / static_cast<double>(link.jobs.size()) / intervals;
   const double bins = std::max(share / static_cast<double>(levels), std::min(std::sqrt(share), share));
-  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0, kBins);
+  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0,
+                    link.limits.max_bins());
 }
 
 // All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.
@@ -332,8 +332,10 @@ std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
   };
   for (std::size_t m = 0; m < link.size(); ++m) {
     bool placed = false;
-    for (std::size_t g = 0; g < groups.size() && !placed; ++g) {
+    std::size_t tried = 0;
+    for (std::size_t g = 0; g < groups.size() && !placed && tried < kTries; ++g) {
       if (groups[g].size() >= kGroup) continue;
+      ++tried;
       groups[g].push_back(m);
       periods[g].push_back(link.circle(m).period);
       placed = fits(groups[g], periods[g]);

@@ -54,6 +54,9 @@ class Budget {
     return true;
   }
 
+  // Levels that may be touched beside the search: less for who allows few nodes.
+  int64_t work_beside(int64_t most) const { return node_limit_ < most / 32768 ? 32768 * node_limit_ : most; }
+
   bool out_of_nodes() const { return out_of_nodes_; }
   bool out_of_time() const { return out_of_time_; }
 

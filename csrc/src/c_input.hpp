@@ -13,6 +13,7 @@
 #include "host_state.hpp"
 #include "link.hpp"
 #include "plateau.hpp"
+#include "ready_to_throw.hpp"
 
 namespace cassini {
 
@@ -41,6 +42,7 @@ int32_t status_of(Body&& body) noexcept {
 template <class Body>
 int32_t guarded(Body&& body) noexcept {
   const HostState host;
+  if (!ready_to_throw()) return CASSINI_ENOMEM;
   return status_of(body);
 }
 

@@ -26,7 +26,7 @@ class Centring {
     limit_ = now_->excess + link_.noise;
     // Tried at most this often: enough for convergence with a few jobs, bounded with many.
     tries_ = std::max<int64_t>(12, 600 / static_cast<int64_t>(n));
-    most_work_ = budget_.work + kMostWork;
+    most_work_ = budget_.work + link_.limits.max_sum_work();
     // Until every job has been asked in vain since the last move.
     for (std::size_t m = 0, vain = 0; vain < n && tries_ > 0; m = m + 1 < n ? m + 1 : 0) {
       vain = improve(m) ? 0 : vain + 1;
@@ -35,8 +35,6 @@ class Centring {
   }
 
  private:
-  static constexpr int64_t kMostWork = int64_t{1} << 24;
-
   // Tries to move one job so that the least slack of all grows.
   bool improve(std::size_t m) {
     const Reach flat = now_->reach[m].near;

@@ -243,7 +243,7 @@ void add_any(const Demand& a, const Demand& b, int64_t shift, double drop, const
       if (out.atoms.size() > Limits::max_atoms) throw LimitExceeded{};
     }
     if (pairs > 1) *work += static_cast<int64_t>(pairs);
-    if (*work - before > Limits::max_sum_work) throw LimitExceeded{};
+    if (*work - before > limits.max_sum_work()) throw LimitExceeded{};
     close_interval(out, at, first);
     if (out.begin.size() > 2 * static_cast<std::size_t>(limits.max_events) + 2) throw LimitExceeded{};
     at = std::min(of_a.next(), of_b.next());

@@ -1,6 +1,7 @@
 // Demand as a distribution at every residue of a circle (F1): the sum of several jobs at given shifts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <vector>
@@ -48,8 +49,26 @@ struct Limits {
   int64_t max_levels = 65536;
   static constexpr std::size_t max_atoms = std::size_t{1} << 22;  // of one Demand; 64 MiB
   static constexpr std::size_t max_kinks = std::size_t{1} << 22;  // of one marginal
+
+  // What follows is as large as it gets at the defaults of these two. Less of them is less of all: whoever has thousands
+  // of links bounds by them what one look at each may cost.
+
   // Levels touched to add up all jobs once: one score must cost less than a whole search does by default.
-  static constexpr int64_t max_sum_work = int64_t{1} << 24;
+  int64_t max_sum_work() const { return std::min(int64_t{1} << 24, 64 * max_events); }
+  // Atoms of all jobs of a link, folded; 16 bytes each are kept.
+  std::size_t max_folded_atoms() const { return std::min(max_atoms, 16 * static_cast<std::size_t>(max_events)); }
+  // Levels touched to bound a score that is out of reach.
+  double max_interval_work() const { return std::min(268435456.0, 1024.0 * static_cast<double>(max_events)); }
+  // Bins of demand levels in an interval computation.
+  double max_bins() const { return std::clamp(static_cast<double>(max_levels) / 16.0, 8.0, 4096.0); }
+  // Kinks of one marginal at most, for a link to guide the search of a block: more cost more than the link is worth.
+  double max_guiding_kinks() const { return std::min(131072.0, 0.5 * static_cast<double>(max_events)); }
+  // Whether a job of so many levels or phases can be moved against so many events: a marginal has a cell, or a kink, for
+  // each of both. By default the marginal itself says so.
+  bool allows_cells(double events, double most) const {
+    constexpr int64_t kDefault = 262144;
+    return max_events >= kDefault || events * most <= 16.0 * static_cast<double>(max_events);
+  }
 };
 
 // Job on its folded circle. `probability`: weights sum to 1 instead of the number of samples T/turn; for use where the

@@ -73,7 +73,7 @@ double Envelope::excess(int64_t radius, int64_t* work) {
   for (std::size_t m = 0; m < link_.size(); ++m) {
     left -= link_.circle(m).peak;
     sum = together(sum, part_[m], link_.capacity - left, link_.limits, room_[m % 2], work);
-    if (*work - before > Limits::max_sum_work) throw LimitExceeded{};
+    if (*work - before > link_.limits.max_sum_work()) throw LimitExceeded{};
   }
   return mean_excess(*sum.demand, link_.capacity);
 }
@@ -113,10 +113,10 @@ class Bracket {
 // A radius with over(.) <= 0, as large as can be found, at most `most`. over() grows, from at_zero < 0 at 0. Where it is
 // convex a chord ends inside, and the chord before, drawn on, ends outside or exactly there.
 template <class Over>
-int64_t last_within(int64_t most, double at_zero, const Over& over, Budget& budget) {
+int64_t last_within(int64_t most, double at_zero, const Over& over, int64_t work, Budget& budget) {
   Bracket<Over> at(most, at_zero, over);
   if (at.above() <= 0.0) return most;
-  const int64_t most_work = budget.work + Limits::max_sum_work;
+  const int64_t most_work = budget.work + work;
   while (at.width() > std::max<int64_t>(1, at.high() >> 10) && budget.work < most_work && budget.in_time()) {
     const int64_t width = at.width();
     const int64_t from = at.low();
@@ -150,7 +150,7 @@ int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double 
   const double spare = tolerance + link.noise;
   Envelope envelope(link, shift);
   const auto over = [&](int64_t radius) { return envelope.excess(radius, &budget.work) - excess - spare; };
-  return most == 0 ? 0 : last_within(most, -spare, over, budget);
+  return most == 0 ? 0 : last_within(most, -spare, over, link.limits.max_sum_work(), budget);
 }
 
 }  // namespace cassini

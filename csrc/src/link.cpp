@@ -21,8 +21,14 @@ void fold_jobs(Link& link) {
   const bool probability = samples > 9007199254740992.0;
 
   std::vector<std::size_t> edges(n);
-  for (std::size_t m = 0; m < n; ++m) edges[m] = link.circle(m).edges.size();
-  link.within_limits = folded_events(link.turn, edges) <= static_cast<double>(link.limits.max_events);
+  std::size_t most = 0;
+  for (std::size_t m = 0; m < n; ++m) {
+    edges[m] = link.circle(m).edges.size();
+    most = std::max({most, link.circle(m).levels.size(), edges[m] / 2});
+  }
+  const double events = folded_events(link.turn, edges);
+  link.within_limits = events <= static_cast<double>(link.limits.max_events) &&
+                       link.limits.allows_cells(events, static_cast<double>(most));
   link.folded.clear();
   link.folded.reserve(n);
   try {
@@ -30,7 +36,7 @@ void fold_jobs(Link& link) {
     for (std::size_t m = 0; m < n && link.within_limits; ++m) {
       link.folded.push_back(fold(link.circle(m), link.turn[m], probability));
       atoms += link.folded.back().atoms.size();
-      if (atoms > Limits::max_atoms) throw LimitExceeded{};
+      if (atoms > link.limits.max_folded_atoms()) throw LimitExceeded{};
     }
   } catch (const LimitExceeded&) {
     link.within_limits = false;
@@ -50,7 +56,7 @@ void fold_jobs(Link& link) {
       Demand sum;
       const Demand one = job.constant() ? always(job.peak) : spread(job, probability);
       add(link.base, one, 0, link.capacity - left, link.limits, sum, &work);
-      if (work > Limits::max_sum_work) throw LimitExceeded{};
+      if (work > link.limits.max_sum_work()) throw LimitExceeded{};
       link.base = std::move(sum);
     }
   } catch (const LimitExceeded&) {
@@ -141,7 +147,7 @@ void Link::total(std::span<const int64_t> shift, std::size_t without, Demand& ou
     left -= circle(m).peak;
     Demand& next = (sums - ++done) % 2 == 0 ? out : other;
     add(*sum, folded[m], shift[m], capacity - left, limits, next, work);
-    if (*work - before > Limits::max_sum_work) throw LimitExceeded{};
+    if (*work - before > limits.max_sum_work()) throw LimitExceeded{};
     sum = &next;
   }
   if (sums == 0) out = base;

@@ -61,7 +61,7 @@ void LocalSearch::greedy(std::span<const std::size_t> order, std::vector<int64_t
     add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, demand_, &work);
     budget_.work += work;
     sum_work += work;
-    if (sum_work > Limits::max_sum_work) throw LimitExceeded{};
+    if (sum_work > link_.limits.max_sum_work()) throw LimitExceeded{};
     std::swap(sum, demand_);
   }
 }

@@ -29,7 +29,7 @@ void Marginal::build(const Demand& demand, const Circle& job, double capacity, i
   *work += static_cast<int64_t>(demand.atoms.size() * n_levels + demand.size());
   // A table of every level at every interval: thousands of each would not fit into memory.
   if (n_levels * demand.size() > Limits::max_kinks) throw LimitExceeded{};
-  if (n_levels * demand.atoms.size() > static_cast<std::size_t>(Limits::max_sum_work)) throw LimitExceeded{};
+  if (n_levels * demand.atoms.size() > std::size_t{1} << 24) throw LimitExceeded{};
   at_.clear();
   if (turn_ != demand.turn) {
     fold_events(demand, capacity);

@@ -47,7 +47,7 @@ void SlackTable::sum_suffixes(std::span<const int64_t> shift, std::size_t moved)
     suffix_[m] = together({&link_.folded[m], shift[m]}, suffix_[m + 1], link_.capacity - left, link_.limits,
                           room_[std::min(m, n - 2) - 1], &budget_.work);
     atoms += suffix_[m].demand->atoms.size();
-    if (budget_.work - before > Limits::max_sum_work || atoms > 2 * Limits::max_atoms) throw LimitExceeded{};
+    if (budget_.work - before > link_.limits.max_sum_work() || atoms > 2 * Limits::max_atoms) throw LimitExceeded{};
   }
 }
 

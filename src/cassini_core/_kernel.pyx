@@ -8,6 +8,7 @@ from .cassini cimport (
     CASSINI_ABI_VERSION,
     CASSINI_ECANCELED,
     CASSINI_EINVAL,
+    CASSINI_ENOMEM,
     CASSINI_METHOD_ANGLES,
     CASSINI_OK,
     cassini_abi_version,
@@ -76,6 +77,8 @@ cdef raise_for(int32_t status, str function):
     text = (<bytes>cassini_strerror(status)).decode("ascii")
     if status == CASSINI_EINVAL:
         raise InputError(f"{function}: {text}")
+    if status == CASSINI_ENOMEM:
+        raise MemoryError(f"{function}: {text}")
     raise KernelError(f"{function}: {text}")
 
 
@@ -491,6 +494,10 @@ cdef class Links:
             outcome = cassini_prepare_links(n_links, offsets, periods, phases, starts, lengths, rates, capacities,
                                             &options.c, &self.handle, statuses)
         raise_for(outcome, "prepare_links")
+        cdef int64_t i
+        for i in range(n_links):
+            if status[i] != CASSINI_EINVAL:  # a link that is refused may be left unused
+                raise_for(status[i], "prepare_links")
         self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
         self.offset_view = self.job_offset
 

@@ -217,9 +217,13 @@ def bfs_time_shifts(graph: AffinityGraph, iteration_time: Mapping[str, int]) -> 
         root = component.jobs[0]
         shifts[root] = 0
         queue = deque([root])  # only jobs are queued: time-shifts belong to jobs
+        seen: set[Node] = set()  # links all of whose jobs have a shift
         while queue:
             job = queue.popleft()
             for link in sorted(graph[job_node(job)]):
+                if link in seen:
+                    continue
+                seen.add(link)
                 to_link = -_weight(graph, job_node(job), link)  # minus from a job to a link
                 for neighbour in sorted(graph[link]):
                     other = neighbour[1]

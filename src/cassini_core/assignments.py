@@ -21,6 +21,7 @@ __all__ = ["FEW_JOBS", "MAX_ASSIGNMENTS", "Assignment", "Times", "choose"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Meeting = BoolArray | tuple[IntArray, IntArray]
 
 MAX_Q = 16
 """An anchor's iteration time is divided by 1 to this many (F6)."""
@@ -33,6 +34,13 @@ MAX_ASSIGNMENTS = FEW_JOBS * MAX_Q * (1 + FEW_JOBS) + 1
 
 MAX_ANCHORS = 256
 """Most anchors tried among hundreds of jobs: those whose iteration time most others can reach."""
+
+MAX_CELLS = 2**22
+"""Paces in all assignments together: of more than a thousand jobs there are fewer anchors, of four thousand fewer
+assignments."""
+
+MAX_PAIR_CHECKS = 2**28
+"""Pairs of jobs that meet, looked at in all assignments together: where more meet there are fewer anchors."""
 
 _TIE = 1e-9
 
@@ -56,17 +64,18 @@ class Assignment:
 class Times:
     """Iteration times of n jobs ordered by id, ticks: natural ones, those held now, and the longest allowed.
 
-    Only ``active`` jobs may change. ``meet``, shape (n, n), says which pairs share a link; None: all.
+    Only ``active`` jobs may change. ``meet`` says which pairs share a link: a matrix of shape (n, n), or the numbers of
+    the one and of the other job of each pair, each pair once; None: all.
     """
 
     natural: IntArray
     current: IntArray
     longest: IntArray
     active: BoolArray
-    meet: BoolArray | None = None
+    meet: Meeting | None = None
 
     @classmethod
-    def of(cls, natural: Sequence[int], tolerance: float, meet: BoolArray | None = None) -> Times:
+    def of(cls, natural: Sequence[int], tolerance: float, meet: Meeting | None = None) -> Times:
         """Nothing changed yet; each may grow to ``(1 + tolerance) T_j``."""
         # Exact for the float that was given: no product is rounded.
         longest = [min(int((1 + Fraction(tolerance)) * period), MAX_TICKS) for period in natural]
@@ -76,6 +85,12 @@ class Times:
     def lengthening(self, paces: IntArray) -> float:
         """``mean_j(T'_j / T_j - 1)``."""
         return float(np.mean((paces - self.natural) / self.natural)) if len(paces) else 0.0
+
+    def most_lengthened(self, paces: IntArray) -> Fraction:
+        """``max_j(T'_j / T_j)``, exactly."""
+        ratios = paces / self.natural
+        near = np.flatnonzero(ratios >= ratios.max(initial=1.0) * (1 - 1e-14))  # off by less than two roundings
+        return max((Fraction(int(paces[k]), int(self.natural[k])) for k in near.tolist()), default=Fraction(1))
 
 
 def choose(
@@ -103,9 +118,7 @@ def choose(
         best = max(best, worth - cost)
 
     def preference(item: tuple[float, float, Assignment]) -> tuple[int, Fraction, tuple[int, int, int]]:
-        paces = item[2].paces
-        ratios = (Fraction(a, b) for a, b in zip(paces.tolist(), times.natural.tolist(), strict=True))
-        return int((paces != times.natural).sum()), max(ratios, default=Fraction(1)), item[2].source()
+        return int((item[2].paces != times.natural).sum()), times.most_lengthened(item[2].paces), item[2].source()
 
     _, worth, chosen = min((item for item in seen if item[0] >= best - _TIE), key=preference)
     nothing = seen[0][2]
@@ -132,11 +145,12 @@ def _assignments(times: Times) -> list[Assignment]:
             on_base = times.active & (targets <= times.longest)
             paces = np.where(on_base, targets, current)
             found.setdefault(paces.tobytes(), Assignment(paces, on_base, q, anchor))
-    whole = _most_pairs_first(list(found.values())[1:], times)[: MAX_ASSIGNMENTS - 1]
+    most = min(MAX_ASSIGNMENTS, max(16, MAX_CELLS // max(1, len(current))))
+    whole = _most_pairs_first(list(found.values())[1:], times)[: most - 1]
     kept = {item.paces.tobytes(): item for item in (nothing, *whole)}
     for item in whole:
         for job in np.flatnonzero(item.paces != current).tolist():
-            if len(kept) >= MAX_ASSIGNMENTS:
+            if len(kept) >= most:
                 return list(kept.values())
             paces, on_base = item.paces.copy(), item.on_base.copy()
             paces[job], on_base[job] = current[job], False
@@ -148,25 +162,33 @@ def _assignments(times: Times) -> list[Assignment]:
 def _anchors(times: Times) -> list[int]:
     """All active jobs; of too many, the first of each distinct iteration time, and of those the ones of most reach."""
     active = np.flatnonzero(times.active).tolist()
-    if len(active) <= MAX_ANCHORS:
+    n_pairs = len(times.meet[0]) if isinstance(times.meet, tuple) else 0
+    most = min(
+        MAX_ANCHORS, MAX_CELLS // MAX_Q // max(1, len(times.current)), MAX_PAIR_CHECKS // MAX_Q // max(1, n_pairs)
+    )
+    if len(active) <= most:
         return active
     first: dict[int, int] = {}
     for job in active:
         first.setdefault(int(times.current[job]), job)
     near = {t: int((times.active & (times.current <= t) & (t <= times.longest)).sum()) for t in first}
-    return sorted(first[t] for t in sorted(first, key=lambda t: (-near[t], first[t]))[:MAX_ANCHORS])
+    return sorted(first[t] for t in sorted(first, key=lambda t: (-near[t], first[t]))[: max(1, most)])
 
 
 def _most_pairs_first(items: list[Assignment], times: Times) -> list[Assignment]:
     """Sorted by the pairs of jobs that meet and are newly on a common base, then by least lengthening."""
     if not items:
         return items
-    n = len(times.current)
-    meet = np.ones((n, n), dtype=np.float32) - np.eye(n, dtype=np.float32) if times.meet is None else times.meet
 
     def pairs(members: BoolArray) -> IntArray:
+        if times.meet is None:
+            count = members.sum(axis=1, dtype=np.int64)
+            return np.asarray(count * (count - 1))
+        if isinstance(times.meet, tuple):
+            one, other = times.meet
+            return np.array([2 * np.count_nonzero(row[one] & row[other]) for row in members], dtype=np.int64)
         some = members.astype(np.float32)  # whole numbers far below 2**24: exact
-        return np.asarray(np.rint(((some @ meet.astype(np.float32)) * some).sum(axis=1)), dtype=np.int64)
+        return np.asarray(np.rint(((some @ times.meet.astype(np.float32)) * some).sum(axis=1)), dtype=np.int64)
 
     on_base = np.stack([item.on_base for item in items])
     same = np.stack([item.paces == times.current for item in items])

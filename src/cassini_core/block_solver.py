@@ -22,11 +22,12 @@ _Int64 = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class SolvedBlock:
     """One shift for every job of a block, ticks; no shifts have a higher weighted mean of scores than ``upper_bound``,
-    proven.
+    proven. ``nodes`` is what the search took.
     """
 
     shift: Mapping[str, int]
     upper_bound: float
+    nodes: int
 
 
 class BlockSolver:
@@ -80,7 +81,7 @@ class BlockSolver:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         jobs = sorted({job for link in links for job in link.jobs})
         place = {job: k for k, job in enumerate(jobs)}
@@ -101,7 +102,7 @@ class BlockSolver:
         )
         if found is None:
             raise KernelError("solve_block: canceled")
-        return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.upper_bound)
+        return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.upper_bound, found.nodes)
 
 
 def _own_shifts(answers: Sequence[SolvedLink]) -> _Int64 | None:

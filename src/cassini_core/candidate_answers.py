@@ -12,6 +12,7 @@ from .joint import solve_jointly
 from .link_catalog import Placement, SharedLink
 from .link_pool import canceling_pool
 from .near_anchor import NearAnchor
+from .node_limits import CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE
 from .rank_options import RankOptions
 from .ranked_entries import Entry, bucket, entry_of, unread_entry
 from .route_table import READ_TOGETHER
@@ -30,6 +31,7 @@ def answer_candidates(
     context: Round,
     options: RankOptions,
     deadline: Deadline,
+    nodes: int | None = None,
 ) -> list[Entry]:
     """The entry of each placement, in their order.
 
@@ -44,11 +46,13 @@ def answer_candidates(
     options : RankOptions
     deadline : Deadline
         What was not begun by then has its bound only.
+    nodes : int or None
+        What all may take together, searches and all else; None for no limit.
 
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread.
     """
@@ -72,6 +76,21 @@ def answer_candidates(
         why = f"not searched: it cannot beat the first {options.top}"
         return entry(place, bounds_only(placements[place], context, why=why, outbid=True))
 
+    def beyond(place: int) -> Entry:
+        why = "not searched: the candidates before it took all search nodes of the ranking"
+        return entry(place, bounds_only(placements[place], context, why=why))
+
+    def allow(nodes: int | None) -> None:
+        context.nodes_of_candidate = nodes
+
+    def cost(some: Sequence[Entry]) -> int:
+        return context.evaluator.new_nodes() + sum(map(own_cost, some))
+
+    def own_cost(one: Entry) -> int:
+        places = context.flat.count_places(one.answer.placement.links)
+        graph = places // PLACES_OF_A_NODE if large[one.place] else PLACE_NODES * places
+        return one.answer.nodes + CANDIDATE_NODES + len(context.flat.jobs) // PLACES_OF_A_NODE + graph
+
     def bound(place: int) -> int:
         if deadline.remaining_s() is not None:
             return bucket(late(place).candidate.upper_bound)  # made already
@@ -80,7 +99,7 @@ def answer_candidates(
         return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement)))
 
     run = partial(answer_places, threads=options.threads, deadline=deadline, cancel=context.kernel_links.cancel)
-    answering = Answering(answer, late, outbid, bound)
+    answering = Answering(answer, late, outbid, beyond, bound, allow, cost)
     done, total = len(context.solved), len(context.solved) + len(placements)
     found = run(
         places,
@@ -88,7 +107,9 @@ def answer_candidates(
         top=options.top if jointly else None,
         progress=lambda more: options.progress(done + more, total),
         one_at_least=deadline.remaining_s() is not None and not all(large),
+        nodes=nodes,
     )
+    context.nodes_of_candidate = None
     if near is not None:
         scored = {place: one.score for place, one in found.items() if large[place] and one.score is not None}
         # Of equals by id: the order of candidates decides nothing.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .allowance import Allowance
 from .deadline import LETTING_GO, Deadline
 from .link_pool import canceling_pool
 from .ranked_entries import Entry
@@ -19,6 +20,9 @@ __all__ = ["Answering", "answer_places"]
 FIRST_TOGETHER = 16
 """So many are looked at before it is asked whether the next can win; then twice as many each time."""
 
+FIRST_ACCOUNTED, MOST_ACCOUNTED = 4, 256
+"""So many are answered before it is looked what they took."""
+
 MOST_TOGETHER = 8
 """Most candidates that a thread takes at a time."""
 
@@ -27,14 +31,19 @@ MOST_TOGETHER = 8
 class Answering:
     """How candidates are answered, by their places in the problem.
 
-    ``answer(place)`` finds shifts. ``late(place)`` and ``outbid(place)`` say what is known without them, where there
-    was no time for any, and where enough others are sure to be as good. No answer scores more than ``bound(place)``.
+    ``answer(place)`` finds shifts. ``late(place)``, ``outbid(place)`` and ``beyond(place)`` say what is known without
+    them, where there was no time for any, where enough others are sure to be as good, and where others took all nodes.
+    No answer scores more than ``bound(place)``. ``allow(nodes)`` is told what each of the next ones may take, and
+    ``cost(entries)`` says what some took that were answered together.
     """
 
     answer: Callable[[int], Entry]
     late: Callable[[int], Entry]
     outbid: Callable[[int], Entry]
+    beyond: Callable[[int], Entry]
     bound: Callable[[int], int]
+    allow: Callable[[int | None], None]
+    cost: Callable[[Sequence[Entry]], int]
 
 
 def answer_places(
@@ -47,6 +56,7 @@ def answer_places(
     cancel: npt.NDArray[np.int32],
     progress: Callable[[int], None],
     one_at_least: bool = False,
+    nodes: int | None = None,
 ) -> dict[int, Entry]:
     """The answer of each place.
 
@@ -67,6 +77,9 @@ def answer_places(
         Called in the calling thread with the number of places done.
     one_at_least : bool
         Do not let the deadline cut off what comes before the first answer that has shifts.
+    nodes : int or None
+        What all answers may take together; None for no limit. It is looked at after the first ``FIRST_ACCOUNTED``, then
+        after twice as many each time, up to ``MOST_ACCOUNTED``, and sooner once they take much.
 
     Returns
     -------
@@ -75,7 +88,7 @@ def answer_places(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread: searches under way are canceled first.
     """
@@ -90,6 +103,8 @@ def answer_places(
     def answer(some: Sequence[int]) -> list[Entry]:
         return [answering.answer(place) if search.leaves(0.5 * LETTING_GO) else answering.late(place) for place in some]
 
+    allowance = Allowance(nodes, len(bounds))
+
     def take(place: int, found: Entry) -> None:
         answers[place] = found
         if found.score is not None:
@@ -103,6 +118,20 @@ def answer_places(
             for place, found in zip(futures[future], future.result(), strict=True):  # the first failure ends all
                 take(place, found)
 
+    size = FIRST_ACCOUNTED
+
+    def look_at_all(pool: Executor, some: Sequence[int]) -> list[int]:
+        """Those for which no nodes were left."""
+        nonlocal size
+        while some and not allowance.spent:
+            answering.allow(allowance.limit(nodes))
+            group, some = some[:size], some[size:]
+            look_at(pool, group)
+            cost = answering.cost([answers[place] for place in group])
+            allowance.spend(cost, len(group))
+            size = min(MOST_ACCOUNTED, 2 * size) if nodes is None or 16 * cost < nodes else max(1, size // 2)
+        return list(some)
+
     together = FIRST_TOGETHER
     with canceling_pool(threads, "cassini-candidate", cancel) as pool:
         while rest and not (top is not None and _settled(scores, top, bounds[rest[0]])):
@@ -113,8 +142,12 @@ def answer_places(
                 found = pool.submit(answering.answer, place).result()
                 one_at_least = not found.answer.shift
                 take(place, found)
-            look_at(pool, some)
-    return answers | {place: answering.outbid(place) for place in rest}
+            rest = look_at_all(pool, some) + rest
+            if allowance.spent:
+                break
+    settled = top is not None and _settled(scores, top, bounds[rest[0]]) if rest else True
+    left = answering.outbid if settled else answering.beyond
+    return answers | {place: left(place) for place in rest}
 
 
 def _settled(scores: Sequence[int], top: int, bound: int) -> bool:

@@ -2,7 +2,8 @@
 
 Three kinds, so that a caller can tell them apart: the input is wrong (:class:`InputError`, also a
 :class:`ValueError`), the answer exists but is too large to compute exactly (:class:`LimitError`, carries
-a certified interval), or the kernel itself failed (:class:`KernelError`).
+a certified interval), or the kernel itself failed (:class:`KernelError`). Running out of
+memory is none of these: it is Python's :class:`MemoryError`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import reprlib
 from functools import partial
 from typing import Any
 
-__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown"]
+__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown", "worded"]
 
 SHOWN_LENGTH = 80
 """Longest text a message gives to one value, characters."""
@@ -58,7 +59,7 @@ class LimitError(CassiniError):
 
 
 class KernelError(CassiniError, RuntimeError):
-    """The native kernel reported a failure that is not the caller's fault (memory, internal)."""
+    """The native kernel reported a failure that is not the caller's fault: a defect."""
 
 
 class _Shortened(reprlib.Repr):
@@ -83,3 +84,8 @@ def shown(value: object) -> str:
         # The repr of some objects (arrays) has line ends of its own.
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 3] + "..."
+
+
+def worded(text: str) -> str:
+    """A name out of a file, for a message: as it is, unless it is too long or would break the line."""
+    return text if len(text) <= SHOWN_LENGTH and text.isprintable() else shown(text)

@@ -50,11 +50,15 @@ class Evaluator:
     links : KernelLinks
     flat : FlatLinks
         Their shared links.
+    nodes_of_look : float64 array
+        What evaluating each problem once costs, search nodes.
     """
 
-    def __init__(self, links: KernelLinks, flat: FlatLinks) -> None:
+    def __init__(self, links: KernelLinks, flat: FlatLinks, nodes_of_look: _Float64) -> None:
         self._links = links
         self._flat = flat
+        self._nodes_of_look = nodes_of_look
+        self._counted = 0
         self._seen: dict[_Key, _Standing] = {}
         self._usual: tuple[_Int64, Standings] | None = None  # relative shifts of all places; all links
 
@@ -66,7 +70,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         found = self.evaluate(links, shift)
         at = found.places.at
@@ -92,7 +96,7 @@ class Evaluator:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----
@@ -120,6 +124,15 @@ class Evaluator:
             lower[other], upper[other], hold[other] = lowers, uppers, holds
             slack[where] = np.frombuffer(b"".join(slacks), dtype=np.int64)
         return Standings(lower, upper, hold, slack, places, other)
+
+    def new_nodes(self) -> int:
+        """What was evaluated since this was last asked, in search nodes; not while others evaluate.
+
+        The same whoever evaluated what first.
+        """
+        new = [problem for problem, _ in itertools.islice(self._seen, self._counted, None)]
+        self._counted += len(new)
+        return int(self._nodes_of_look[new].sum())
 
     def _standings(self, keys: list[_Key]) -> list[_Standing]:
         seen = self._seen

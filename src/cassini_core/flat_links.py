@@ -79,6 +79,10 @@ class FlatLinks:
         first = np.cumsum(count) - count
         return Places(np.arange(count.sum()) + np.repeat(begin - first, count), first, count)
 
+    def count_places(self, links: _Int64) -> int:
+        """How many places some links have together."""
+        return int((self.offset[links + 1] - self.offset[links]).sum())
+
     def crossings(self, placement: Placement) -> Crossings:
         """The jobs on the shared links of a placement; O(places)."""
         places = self.places(placement.links)

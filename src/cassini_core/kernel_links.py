@@ -50,7 +50,10 @@ class KernelLinks:
     @kept_property
     def options(self) -> _kernel.Options:
         """For every call that uses the handle."""
-        return kernel_options(self._budget.resolution_ms, self._budget.slack_tolerance)
+        budget = self._budget
+        return kernel_options(
+            budget.resolution_ms, budget.slack_tolerance, max_events=budget.max_events, max_levels=budget.max_levels
+        )
 
     @kept_property
     def period(self) -> npt.NDArray[np.int64]:

@@ -75,7 +75,9 @@ def solve_link(
     InputError
         An argument is wrong.
     KernelError
-        Out of memory, or a defect.
+        A defect.
+    MemoryError
+        There is not enough memory; the process is as it was.
 
     Notes
     -----

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _kernel
 from .errors import KernelError
 from .link_catalog import LinkProblem
-from .prepared_link import Int64Array, kernel_options
+from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, Int64Array, kernel_options
 
 __all__ = ["ChunkAnswers", "ChunkOptions", "LinkChunk", "ProblemAnswer", "solve_chunk"]
 
@@ -94,6 +94,8 @@ class ChunkOptions:
     resolution_ms: float
     slack_tolerance: float
     with_slack: bool = True
+    max_events: int = DEFAULT_MAX_EVENTS
+    max_levels: int = DEFAULT_MAX_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def solve_chunk(
     InputError
         A link or an option is out of range.
     KernelError
-        Canceled, out of memory, or a defect.
+        Canceled, or a defect.
 
     Notes
     -----
@@ -161,7 +163,9 @@ def solve_chunk(
         chunk.phase_length,
         chunk.phase_rate,
         chunk.capacity,
-        kernel_options(options.resolution_ms, options.slack_tolerance, deadline_s),
+        kernel_options(
+            options.resolution_ms, options.slack_tolerance, deadline_s, options.max_events, options.max_levels
+        ),
         cancel,
         options.node_limit,
         options.with_slack,

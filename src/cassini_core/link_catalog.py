@@ -27,6 +27,12 @@ from .units import KBPS_PER_GBPS, kbps_from_gbps
 __all__ = ["Demand", "LinkCatalog", "LinkProblem", "Placement", "SharedLink"]
 
 
+MAX_ALL_PHASES = 2**21
+"""Phases of all jobs on all distinct link problems: some 200 bytes are kept for each."""
+
+MAX_ALL_PAIRS = 2**25
+"""Pairs of jobs on all distinct link problems: the iteration times of each are compared."""
+
 _LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
 
 
@@ -166,6 +172,7 @@ class LinkCatalog:
         self._scaled_number: dict[Demand, int] = {}
         self._scaled_demand: list[Demand] = []
         self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
+        self._n_phases = self._n_pairs = 0  # of all problems
         self._by_content: dict[tuple[int, ...], LinkProblem] = {}
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
@@ -244,6 +251,8 @@ class LinkCatalog:
 
     def _check_size(self, link: Link, scaled: Sequence[int]) -> None:
         n_phases, rates = map(sum, zip(*[self._scaled_size[number] for number in scaled], strict=True))
+        self._n_phases += n_phases
+        self._n_pairs += len(scaled) ** 2
         for what, most, found in (
             ("jobs", MAX_JOBS, len(scaled)),
             ("phases", MAX_PHASES, n_phases),
@@ -251,6 +260,12 @@ class LinkCatalog:
         ):
             if found > most:
                 raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
+        for what, most, found in (
+            ("phases", MAX_ALL_PHASES, self._n_phases),
+            ("pairs of jobs", MAX_ALL_PAIRS, self._n_pairs),
+        ):
+            if found > most:
+                raise InputError(f"links: expected at most {most} {what} on all that differ, got more")
 
 
 def _demand(job: Job, multiplier: float) -> Demand:

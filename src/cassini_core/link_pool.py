@@ -7,7 +7,8 @@ what else is in a chunk. Only a deadline reads a clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,18 +16,29 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .allowance import Allowance
 from .chunk_runner import RETURN_S, Chunk, ChunkRunner
 from .deadline import Deadline
 from .kept_property import kept_property
 from .link_batch import ChunkOptions, LinkChunk, ProblemAnswer
 from .link_catalog import LinkProblem
 from .link_store import LinkStore
+from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 
 __all__ = ["Budget", "Deadline", "SolvedLink", "canceling_pool", "solve_problems"]
 
 
 FIRST_NODES = 300
 """Search nodes every link problem gets before any gets more, where there is a deadline."""
+
+ACCOUNTED = 1024
+"""Problems that are solved before it is looked what they took."""
+
+MANY_EDGES = 64
+"""Phases times the most phases of one job."""
+
+PHASES_OF_A_NODE = 32
+"""So many are read in the time of a node."""
 
 MOST_LINKS = 128
 """In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
@@ -43,6 +55,8 @@ class Budget:
     resolution_ms: float
     slack_tolerance: float
     block_node_limit: int | None = None
+    max_events: int = DEFAULT_MAX_EVENTS
+    max_levels: int = DEFAULT_MAX_LEVELS
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,8 @@ def solve_problems(
     node_limits: Sequence[int | None] | None = None,
     with_slack: bool = True,
     store: LinkStore | None = None,
+    together: int | None = None,
+    looks: npt.NDArray[np.float64] | None = None,
 ) -> list[SolvedLink]:
     """Solve every problem once.
 
@@ -107,6 +123,11 @@ def solve_problems(
         Without it shifts are as good, but not moved to where slack grows: for callers that need scores and bounds.
     store : LinkStore, optional
         Answers found before, which are not looked for again, and what to add them to. What a deadline cut short is not.
+    together : int, optional
+        Nodes of all problems together. Where their limits add up to more, they are solved ``ACCOUNTED`` at a time, and
+        limits are lowered once those before took too much.
+    looks : float64 array, shape (problems,), optional
+        What one look at each costs, whatever its limit, nodes.
 
     Returns
     -------
@@ -116,7 +137,7 @@ def solve_problems(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     KeyboardInterrupt
         Raised in the calling thread: searches under way are canceled first, and what an executor has not begun.
     """
@@ -169,14 +190,40 @@ def solve_problems(
             size = _chunk_size(len(places), threads, executor)
             runner.run(_chunks(problems, places, within, budget, with_slack, size), take)
 
-        todo = known(range(len(problems)), limits)
-        if few != limits:
-            solve(known(todo, few), few)
-            todo = [k for k in todo if k not in ended]
-        solve(todo, limits)
+        def answer(places: Sequence[int]) -> None:
+            todo = known(places, limits)
+            if few != limits:
+                solve(known(todo, few), few)
+                todo = [k for k in todo if k not in ended]
+            solve(todo, limits)
+
+        if together is None or deadline.remaining_s() is not None or _sum(limits) <= together:
+            answer(range(len(problems)))
+        else:
+            allowance = Allowance(together, len(problems))
+            for begin in range(0, len(problems), ACCOUNTED):
+                some = range(begin, min(begin + ACCOUNTED, len(problems)))
+                for k in some:
+                    limits[k] = allowance.limit(limits[k])
+                answer(some)
+                # What was known counts as if it had been found now: the answer does not depend on what is kept.
+                before = 0 if looks is None else int(looks[begin : begin + ACCOUNTED].sum())
+                allowance.spend(before + sum(_cost(problems[k], solved[k]) for k in some), len(some))
     if store is not None:
         store.answers.count(hits=len(problems) - len(missed), misses=len(missed))
     return [solved[k] for k in range(len(problems))]
+
+
+def _sum(limits: Iterable[int | None]) -> float:
+    return sum(math.inf if limit is None else limit for limit in limits)
+
+
+def _cost(problem: LinkProblem, solved: SolvedLink) -> int:
+    """Nodes, which take longer where there are many jobs or edges, and what is done before the first one."""
+    assert solved.answer is not None  # there is no deadline
+    phases = [len(demand.phases) for demand in problem.demands]
+    weight = max(3, len(phases)) * (1 if sum(phases) * max(phases) < MANY_EDGES else 2)
+    return weight * solved.answer.nodes // 3 + 2 + sum(phases) // PHASES_OF_A_NODE
 
 
 def _questions(
@@ -184,7 +231,9 @@ def _questions(
 ) -> Sequence[bytes]:
     if store is None:
         return ()
-    return store.problem_questions(problems, budget.resolution_ms, budget.slack_tolerance, with_slack)
+    return store.problem_questions(
+        problems, budget.resolution_ms, budget.slack_tolerance, with_slack, budget.max_events, budget.max_levels
+    )
 
 
 def _is_early(deadline: Deadline) -> bool:
@@ -219,7 +268,9 @@ def _chunks(
     for k in todo:
         by_limit.setdefault(limits[k], []).append(k)
     for limit, places in by_limit.items():
-        options = ChunkOptions(limit, budget.resolution_ms, budget.slack_tolerance, with_slack)
+        options = ChunkOptions(
+            limit, budget.resolution_ms, budget.slack_tolerance, with_slack, budget.max_events, budget.max_levels
+        )
         for begin in range(0, len(places), size):
             some = places[begin : begin + size]
             yield Chunk(some, [problems[k] for k in some], options)

@@ -32,10 +32,11 @@ class CacheInfo(NamedTuple):
 
 
 class PaceScore(NamedTuple):
-    """What a link reaches at some iteration times, and the search nodes that it took."""
+    """What a link reaches at some iteration times, the search nodes that it took, and all work in the time of one."""
 
     score: float
     nodes: int
+    work: int
 
 
 class _Counted(Protocol):
@@ -145,10 +146,15 @@ class LinkStore:
 
     @staticmethod
     def problem_questions(
-        problems: Iterable[LinkProblem], resolution_ms: float, slack_tolerance: float, with_slack: bool
+        problems: Iterable[LinkProblem],
+        resolution_ms: float,
+        slack_tolerance: float,
+        with_slack: bool,
+        max_events: int,
+        max_levels: int,
     ) -> list[bytes]:
         """What is asked of each problem, but for the limit of nodes. Some 2 microseconds each."""
-        judged = struct.pack("<dd?", resolution_ms, slack_tolerance, with_slack)
+        judged = struct.pack("<dd?qq", resolution_ms, slack_tolerance, with_slack, max_events, max_levels)
         return [judged + problem.content() for problem in problems]
 
     @staticmethod

@@ -7,6 +7,7 @@ searched once, thoroughly; every candidate is searched from there, near its own 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,7 @@ class NearAnchor:
     DeadlinePassed
         No time is left to answer a candidate.
     KernelError
-        Memory, or a defect.
+        A defect.
     """
 
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
@@ -102,7 +103,7 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
 
         Notes
         -----
@@ -119,13 +120,13 @@ class NearAnchor:
             member=flat.job[flat.places(added).at],
             upper_bound=context.bound[added],
             options=context.kernel_links.options,
-            node_limit=context.budget.block_node_limit,
+            node_limit=_less(context.budget.block_node_limit, context.nodes_of_candidate),
             deadline_ns=context.kernel_links.deadline.remaining_ns(),
             cancel=context.kernel_links.cancel,
         )
         if found is None:
             raise KernelError("solve_beside: canceled")
-        return verified(placement, context, "joint", found.shift, found.upper_bound)
+        return replace(verified(placement, context, "joint", found.shift, found.upper_bound), nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
         """The answer of a placement searched further, everywhere, its jobs moved to where slack grows.
@@ -133,12 +134,16 @@ class NearAnchor:
         Raises
         ------
         KernelError
-            Memory, or a defect.
+            A defect.
         """
         context, placement = self._context, answer.placement
         nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
         found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
         return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
+
+
+def _less(limit: int | None, allowed: int | None) -> int | None:
+    return limit if allowed is None else allowed if limit is None else min(limit, allowed)
 
 
 def _more(limit: int | None, times: int, most: int) -> int | None:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from .prepared_link import DEFAULT_NODE_LIMIT
 
-__all__ = ["AUTO", "NodeLimit", "block_limit", "link_limit"]
+__all__ = ["AUTO", "NodeLimit", "all_candidates_limit", "all_links_limit", "block_limit", "link_limit"]
 
 AUTO: Final = "auto"
 NodeLimit = int | Literal["auto"] | None
@@ -28,6 +28,18 @@ BLOCK_NODES = 100_000
 """Of all candidates' blocks together."""
 
 LEAST_BLOCK_NODES, MOST_BLOCK_NODES = 500, 20_000
+
+ALL_LINK_NODES, LINK_NODES_OF_A_ROUTE = 2**18, 2
+"""What all links of a round may take together, whatever the least of each says: so many, or so many for each placed job
+of each candidate if that is more. A file of 1 MB has some 100,000 of these."""
+
+ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE = 2**19, 4
+"""What all candidates of a round may take together, counted in the same way. Those that are left then have their bounds
+only."""
+
+CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE = 200, 10, 16
+"""In the time of so many nodes a candidate is answered, whose blocks take none. More for each place of a job on a
+shared link where a graph is built, and one for so many places where none is."""
 
 
 def link_limit(asked: NodeLimit, n_problems: int, n_jobs: int = 1) -> int | None:
@@ -52,3 +64,13 @@ def block_limit(asked: NodeLimit, n_candidates: int) -> int | None:
     if asked == AUTO:
         return max(LEAST_BLOCK_NODES, min(MOST_BLOCK_NODES, BLOCK_NODES // max(1, n_candidates)))
     return asked
+
+
+def all_links_limit(asked: NodeLimit, n_routes: int) -> int | None:
+    """Nodes of all link problems together, where candidates place ``n_routes`` jobs in all."""
+    return max(ALL_LINK_NODES, LINK_NODES_OF_A_ROUTE * n_routes) if asked == AUTO else None
+
+
+def all_candidates_limit(asked: NodeLimit, n_routes: int) -> int | None:
+    """Nodes of all candidates' blocks together, and of what is done beside."""
+    return max(ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE * n_routes) if asked == AUTO else None

@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from .assignments import Times, choose
+from .assignments import Meeting, Times, choose
 from .deadline import Deadline, DeadlinePassed
 from .link_store import LinkStore, PaceScore
 from .model import Job, Problem
+from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 from .periods import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
 from .prepared_link import PreparedLink
 from .route_table import RouteTable
@@ -48,6 +49,15 @@ _TURNS_OF_A_SCORE = 64
 
 MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
+
+DENSE_JOBS = 1024
+"""Of up to so many jobs a matrix says which meet."""
+
+MOST_PAIRS = 2**23
+"""Of more jobs a list of pairs, if it is no longer."""
+
+_BASE_WORK = 200
+"""Of making assignments for a few jobs."""
 
 
 def paced_problem(
@@ -87,6 +97,8 @@ def paced_problem(
     if tolerance == 0:
         return problem
 
+    work = PaceWork()
+
     def link_score(
         jobs: Sequence[Job],
         capacity_gbps: float,
@@ -97,14 +109,19 @@ def paced_problem(
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
         question = b"" if store is None else store.pace_question(link, resolution_ms)
         if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+            work.count_search(known.work)
             return known.score
-        answer = link.solve(resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False)
+        answer = link.solve(
+            resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False, max_events=PACE_EVENTS
+        )
+        took = search_work(link, answer)
+        work.count_search(took)
         if store is not None:
-            store.scores.keep((question,), node_limit, (PaceScore(answer.score_lower, answer.nodes),))
+            store.scores.keep((question,), node_limit, (PaceScore(answer.score_lower, answer.nodes, took),))
         return answer.score_lower
 
     try:
-        return pace_problem(problem, tolerance, link_score, link_score, routes=routes, go_on=deadline.check)
+        return pace_problem(problem, tolerance, link_score, link_score, routes=routes, go_on=deadline.check, work=work)
     except DeadlinePassed:
         return None
 
@@ -117,11 +134,12 @@ def pace_problem(
     *,
     routes: RouteTable | None = None,
     go_on: Callable[[], None] = lambda: None,
+    work: PaceWork | None = None,
 ) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
 
     ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; what it raises
-    ends the search.
+    ends the search. ``work`` is counted by the scores, if they count, and here.
     """
     if tolerance == 0:
         return problem
@@ -131,7 +149,7 @@ def pace_problem(
     gbps = [capacity[link] for link in routes.links]
     loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
     go_on()
-    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on=go_on)
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on=go_on, work=work)
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -209,6 +227,7 @@ def _paces(
     careful_score: CarefulLinkScore | None,
     max_bases: int | None = None,
     go_on: Callable[[], None] = lambda: None,
+    work: PaceWork | None = None,
 ) -> dict[str, int]:
     """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
@@ -220,19 +239,24 @@ def _paces(
         careful_score = _reached
     components = _components(by_id, members, loads, go_on)
     n_links = sum(map(len, components))
+    work = PaceWork() if work is None else work
     for component in components:
         go_on()
-        work = max(1_000, MAX_WORK * len(component) // n_links)
-        judge = _LinkMean(by_id, members, component, link_score or _reached, work)
+        turns = max(1_000, MAX_WORK * len(component) // n_links)
+        judge = _LinkMean(by_id, members, component, link_score or _reached, turns, work)
         careful = judge.careful(careful_score) if careful_score else None
         times = Times.of(ticks_of(judge.jobs), tolerance, judge.meet)
-        for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
-            judge.renew()
-            chosen, _value = choose(times, judge.value, judge.ceiling, careful)
-            if chosen.q == 0:
-                break
-            times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
-        paces.update(zip((job.id for job in judge.jobs), times.current.tolist(), strict=True))
+        try:
+            for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
+                judge.renew()
+                chosen, _value = choose(times, judge.value, judge.ceiling, careful)
+                if chosen.q == 0:
+                    break
+                times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
+        except WorkSpent:
+            break
+        finally:
+            paces.update(zip((job.id for job in judge.jobs), times.current.tolist(), strict=True))
     return paces
 
 
@@ -248,7 +272,8 @@ class _LinkMean:
         members: Sequence[tuple[str, float]],
         loads: Sequence[_Load],
         score: LinkScore,
-        work: int,
+        turns: int,
+        work: PaceWork,
     ) -> None:
         on_links = {member for _, on_it in loads for member in on_it}
         self.jobs = [by_id[job_id] for job_id in sorted({members[member][0] for member in on_links})]
@@ -257,19 +282,16 @@ class _LinkMean:
         some = [loads[int(k * step)] for k in range(min(len(loads), MAX_LINKS))]
         self._links = [(gbps, tuple(members[member] for member in on_it)) for gbps, on_it in some]
         self._members = [[index[job_id] for job_id, _ in on_it] for _, on_it in self._links]
-        self._links_of: list[list[int]] = [[] for _ in self.jobs]
-        self.meet = np.zeros((len(self.jobs), len(self.jobs)), dtype=np.bool_)
-        for link, on_it in enumerate(self._members):
-            self.meet[np.ix_(on_it, on_it)] = True
-            for job in on_it:
-                self._links_of[job].append(link)
-        np.fill_diagonal(self.meet, False)
+        self._job_at = np.array([job for on_it in self._members for job in on_it], dtype=np.int64)
+        self._link_at = np.repeat(np.arange(len(some)), [len(on_it) for on_it in self._members])
+        self.meet = _meeting(self._members, len(self.jobs))
         self._ticks = ticks_of(self.jobs)
         self._natural = np.array(self._ticks, dtype=np.int64)
         self._score = score
         self._is_careful = False
+        self._most_turns = turns
+        self._left = turns
         self._work = work
-        self._left = work
         self._lengthened: dict[tuple[int, int], Job] = {}
         self._turns: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
@@ -281,7 +303,8 @@ class _LinkMean:
 
     def renew(self) -> None:
         """A fresh share of the work, so that the first family of iteration times does not starve the others."""
-        self._left = max(1_000, self._work // 6)
+        self._left = max(1_000, self._most_turns // 6)
+        self._work.spend(_BASE_WORK + len(self.jobs) ** 2 // 256 + len(self.jobs) * len(self._links) // 64)
 
     def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
         """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
@@ -305,19 +328,26 @@ class _LinkMean:
         return math.fsum(1.0 - self._ask(link, self._ticks) for link in self._touched(paces)) / len(self._links)
 
     def _touched(self, paces: IntArray) -> list[int]:
-        return sorted({link for job in np.flatnonzero(paces != self._natural).tolist() for link in self._links_of[job]})
+        self._work.spend(1 + (len(paces) + len(self._job_at)) // 512)
+        touched = np.zeros(len(self._links), dtype=np.bool_)
+        touched[self._link_at[(paces != self._natural)[self._job_at]]] = True
+        return np.flatnonzero(touched).tolist()
 
     def _at(self, job: int, pace: int) -> Job:
         known = self._lengthened.get((job, pace))
         if known is None:
+            self._work.spend(len(self.jobs[job].phases) // 2)
             known = self._lengthened[job, pace] = lengthen(self.jobs[job], pace)
         return known
 
     def _ask(self, link: int, ticks: Sequence[int]) -> float:
         members = self._members[link]
+        if len(members) > 32:
+            self._work.spend(len(members) // 32)
         key = (link, tuple([ticks[member] for member in members]))
         if key not in self._known:
             if key[1] not in self._turns:  # most links have the same few iteration times
+                self._work.spend(len(members) ** 2 // 8)
                 self._turns[key[1]] = _turns(key[1])
             turns, natural = self._turns[key[1]], all(ticks[member] == self._ticks[member] for member in members)
             if turns > MAX_TURNS and not natural and not self._is_careful:
@@ -328,6 +358,24 @@ class _LinkMean:
             self._known[key] = float(self._score(jobs, capacity, multipliers))
             self._left -= min(turns, _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
         return self._known[key]
+
+
+def _meeting(members: Sequence[Sequence[int]], n: int) -> Meeting | None:
+    """Which of ``n`` jobs are on a link together; None, for all, where there are too many pairs to be told apart."""
+    if n <= DENSE_JOBS:
+        meet = np.zeros((n, n), dtype=np.bool_)
+        for on_it in members:
+            meet[np.ix_(on_it, on_it)] = True
+        np.fill_diagonal(meet, False)
+        return meet
+    if sum(len(on_it) ** 2 for on_it in members) > MOST_PAIRS:
+        return None
+    pairs = [np.array(on_it, dtype=np.int64) for on_it in members]
+    codes = np.concatenate(
+        [(on_it[:, None] * n + on_it)[np.triu_indices(len(on_it), 1)] for on_it in map(np.sort, pairs)]
+    )
+    one, other = np.divmod(np.unique(codes), n)
+    return one, other
 
 
 def _turns(periods: Sequence[int]) -> int:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .assignments import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .errors import InputError
 from .model import Harmonized, Job, Phase, checked_capacity_gbps
+from .pace_work import PACE_EVENTS, PaceWork, search_work
 from .units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 __all__ = [
@@ -86,14 +87,16 @@ def harmonize(
     Notes
     -----
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
-    (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. The same
-    whatever the order of ``jobs``.
+    (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
+    search is long fewer are scored (``pace_work.MOST_WORK``). The same whatever the order of ``jobs``.
     """
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
     if score is not None and capacity_gbps is not None:
         raise InputError("harmonize: expected capacity_gbps or score, got both")
     loud = sorted((job for job in jobs if kbps_from_gbps(loudest_gbps(job)) > 0), key=lambda job: job.id)
     left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
+
+    work = PaceWork()
 
     def paced(paces: IntArray) -> list[Job]:
         return [lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]
@@ -103,11 +106,13 @@ def harmonize(
         left -= 1
         return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
 
-    kernel = _best_score_on_link(loud, capacity_gbps)
+    def careful(paces: IntArray) -> float:
+        return kernel(paced(paces), max(node_limit, min(CAREFUL_NODE_LIMIT, work.left // 2)))
+
+    kernel = _best_score_on_link(loud, capacity_gbps, work)
     node_limit = SCORE_NODE_LIMIT if len(loud) <= 4 else SCORE_NODE_LIMIT_OF_MANY
-    careful = None if score else lambda paces: kernel(paced(paces), CAREFUL_NODE_LIMIT)
-    ceiling = lambda _: 1.0 if left > 0 else -math.inf  # noqa: E731
-    chosen, reached = choose(Times.of(ticks_of(loud), tolerance), value, ceiling, careful)
+    ceiling = lambda _: 1.0 if left > 0 and work.left > 0 else -math.inf  # noqa: E731
+    chosen, reached = choose(Times.of(ticks_of(loud), tolerance), value, ceiling, None if score else careful)
     paces = dict(zip((job.id for job in loud), chosen.paces.tolist(), strict=True))
     natural = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
     lengthening = {job_id: (paces.get(job_id, period) - period) / period for job_id, period in natural.items()}
@@ -165,7 +170,9 @@ def _peak_gbps(job: Job) -> float:
     return peak / KBPS_PER_GBPS
 
 
-def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Callable[[Sequence[Job], int], float]:
+def _best_score_on_link(
+    loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
+) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
         capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
     else:
@@ -176,7 +183,10 @@ def _best_score_on_link(loud: Sequence[Job], capacity_gbps: float | None) -> Cal
 
         if not jobs:
             return 1.0
-        return PreparedLink.from_jobs(jobs, capacity).solve(node_limit=node_limit, with_slack=False).score_lower
+        link = PreparedLink.from_jobs(jobs, capacity)
+        answer = link.solve(node_limit=node_limit, with_slack=False, max_events=PACE_EVENTS)
+        work.count_search(search_work(link, answer))
+        return answer.score_lower
 
     return score
 

@@ -21,6 +21,8 @@ from .model import Job, checked_capacity_gbps
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
 
 __all__ = [
+    "DEFAULT_MAX_EVENTS",
+    "DEFAULT_MAX_LEVELS",
     "DEFAULT_NODE_LIMIT",
     "DEFAULT_RESOLUTION_MS",
     "DEFAULT_SLACK_TOLERANCE",
@@ -34,6 +36,7 @@ __all__ = [
 DEFAULT_NODE_LIMIT = 50_000
 DEFAULT_RESOLUTION_MS = 0.5
 DEFAULT_SLACK_TOLERANCE = 0.01
+DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS = 2**18, 2**16
 MAX_JOBS = 1024
 MAX_PHASES = 2**17
 MAX_RATE_SUM_KBPS = 2**53
@@ -163,20 +166,21 @@ class PreparedLink(_kernel.Link):
         deadline_s: float | None = None,
         cancel: npt.NDArray[np.int32] | None = None,
         with_slack: bool = True,
+        max_events: int = DEFAULT_MAX_EVENTS,
     ) -> LinkAnswer:
         """Best shifts; see :func:`solve_link`. ``cancel[0] != 0`` stops the search.
 
         Without ``with_slack`` optimal shifts are not centred on their plateau and slack and hold are 0: for callers
-        that need the score alone.
+        that need the score alone. Beyond ``max_events`` of the folded circle (F1) the score is bounded.
 
         Raises
         ------
         InputError
             An option is out of range.
         KernelError
-            Cancelled, out of memory, or a defect.
+            Cancelled, or a defect.
         """
-        options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s)
+        options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s, max_events)
         _check_node_limit(node_limit)
         if cancel is not None:
             return self._solve_to_the_end(options, node_limit, cancel, with_slack)
@@ -274,7 +278,13 @@ def _checked_multipliers(multipliers: Mapping[str, float], jobs: Sequence[Job]) 
 
 @functools.lru_cache(maxsize=64, typed=True)
 def _options(
-    method: str, angles: int, resolution_ms: float, slack_tolerance: float, deadline_s: float | None
+    method: str,
+    angles: int,
+    resolution_ms: float,
+    slack_tolerance: float,
+    deadline_s: float | None,
+    max_events: int = DEFAULT_MAX_EVENTS,
+    max_levels: int = DEFAULT_MAX_LEVELS,
 ) -> _kernel.Options:
     """Kernel options without a node limit; the same few are asked for again and again."""
     if method not in ("exact", "angles"):
@@ -294,12 +304,20 @@ def _options(
         slack_tolerance=float(slack_tolerance),
         # Ten years stand for any longer deadline: the nanoseconds must fit.
         deadline_ns=None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
+        max_events=max_events,
+        max_levels=max_levels,
     )
 
 
-def kernel_options(resolution_ms: float, slack_tolerance: float, deadline_s: float | None = None) -> _kernel.Options:
+def kernel_options(
+    resolution_ms: float,
+    slack_tolerance: float,
+    deadline_s: float | None = None,
+    max_events: int = DEFAULT_MAX_EVENTS,
+    max_levels: int = DEFAULT_MAX_LEVELS,
+) -> _kernel.Options:
     """Options of the exact method, without a node limit; :class:`InputError` where one is out of range."""
-    return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s)
+    return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s, max_events, max_levels)
 
 
 def _check_node_limit(node_limit: int | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from .aggregate import Aggregate, aggregate_named
 from .errors import InputError, shown
 from .link_catalog import LinkProblem
+from .link_effort import LinkEffort
 from .link_pool import Budget
 from .loops import STRATEGIES
 from .model import Problem
@@ -50,13 +51,15 @@ class RankOptions:
         """Search nodes of each link problem."""
         return [link_limit(self.node_limit, len(problems), len(problem.demands)) for problem in problems]
 
-    def budget(self, n_problems: int, n_candidates: int) -> Budget:
+    def budget(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> Budget:
         """What each of so many distinct links, and each block of so many candidates, may cost."""
         return Budget(
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,
             slack_tolerance=self.slack_tolerance,
             block_node_limit=block_limit(self.block_node_limit, n_candidates),
+            max_events=effort.max_events,
+            max_levels=effort.max_levels,
         )
 
 

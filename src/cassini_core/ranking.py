@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
+import numpy as np
+
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_answers import answer_candidates
 from .collector_rest import collector_rests
@@ -14,13 +16,14 @@ from .flat_links import FlatLinks
 from .joint import solve_jointly
 from .kernel_links import KernelLinks
 from .link_catalog import LinkCatalog, Placement, SharedLink
+from .link_effort import LinkEffort, link_effort
 from .link_pool import SolvedLink, canceling_pool, solve_problems
 from .link_store import LinkStore
 from .model import Problem, RankedCandidate, Ranking
 from .near_anchor import large_ones
-from .node_limits import AUTO, NodeLimit
+from .node_limits import AUTO, NodeLimit, all_candidates_limit, all_links_limit
 from .pacing import paced_problem
-from .prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .rank_options import Progress, RankOptions, checked_options
 from .ranked_entries import Entry, unread
 from .route_table import READ_TOGETHER, RouteTable
@@ -124,7 +127,9 @@ def rank(
     InputError
         An argument is wrong, or a link is beyond what the kernel can hold.
     KernelError
-        Memory, or a defect.
+        A defect.
+    MemoryError
+        There is not enough memory; the process is as it was.
 
     Notes
     -----
@@ -178,7 +183,9 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
         deadline.check_reading()
     anchored = any(large) and deadline.leaves(PREPARING_PER_READING)
     deadline = deadline.after_reading()
-    budget = options.budget(len(catalog.problems), len(placements))
+    n_routes = sum(map(len, routes.placed))
+    effort = _effort(catalog, placements, flat, n_routes, options)
+    budget = options.budget(len(catalog.problems), len(placements), effort)
     total = len(catalog.problems) + len(placements)
     kernel_links = KernelLinks(catalog.problems, budget, deadline)
     with canceling_pool(1, "cassini-prepare", kernel_links.cancel) as pool:
@@ -194,9 +201,12 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
             node_limits=options.link_limits(catalog.problems),
             with_slack=not all(large),  # no use is made of the own shifts of links
             store=store,
+            together=all_links_limit(options.node_limit, n_routes),
+            looks=effort.nodes,
         )
-    context = Round(catalog, flat, solved, period, budget, kernel_links)
-    entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline)
+    context = Round(catalog, flat, solved, period, budget, kernel_links, effort.nodes)
+    nodes = all_candidates_limit(options.block_node_limit, n_routes)
+    entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline, nodes)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None
     return Ranking(
@@ -244,6 +254,19 @@ def _large(
         if sum(large) > 1:
             return large
     return [False for _ in placements]
+
+
+def _effort(
+    catalog: LinkCatalog, placements: Sequence[Placement], flat: FlatLinks, n_routes: int, options: RankOptions
+) -> LinkEffort:
+    """What looking at each link may cost; whatever it does where the caller says how many nodes it may."""
+    if options.node_limit != AUTO:
+        return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
+    uses = np.zeros(len(flat.problem), dtype=np.int64)
+    for placement in placements:
+        uses[placement.links] += 1  # none stands twice in one
+    of_problem = np.bincount(flat.problem, uses, len(catalog.problems)).astype(np.int64)
+    return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
 def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:

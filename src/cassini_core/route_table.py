@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .errors import InputError
 from .model import Candidate
 
 __all__ = ["READ_TOGETHER", "Difference", "Load", "Members", "Route", "RouteTable"]
@@ -24,6 +25,10 @@ Members = tuple[tuple[str, float], ...]
 """What a link carries: job ids and multipliers, sorted by id."""
 
 _ABSENT = 0  # the number of "not placed" in every row
+
+MAX_CELLS, CELLS_OF_A_ROUTE = 2**26, 8
+"""Candidates times the jobs that any of them places: the table takes 4 bytes for each pair. More where most candidates
+place most jobs: so many for each job that a candidate does place."""
 
 READ_TOGETHER = 32
 """Candidates that are read before it is asked whether to go on."""
@@ -91,6 +96,11 @@ class RouteTable:
     placed : list of tuple of str
         The jobs of each candidate, sorted; equal ones are one object.
 
+    Raises
+    ------
+    InputError
+        Too many pairs of a candidate and a job (``MAX_CELLS``).
+
     Notes
     -----
     O(placed jobs) dictionary look-ups per candidate; a table of 4 bytes per candidate and job.
@@ -98,6 +108,7 @@ class RouteTable:
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
         self._jobs = sorted({job for candidate in candidates for job in candidate.routes})
+        _check_cells(candidates, len(self._jobs))
         self.candidate_ids = [candidate.id for candidate in candidates]
         self.placed: list[tuple[str, ...]] = []
         self._table, self._routes = self._read(candidates, go_on)
@@ -203,3 +214,12 @@ class RouteTable:
             if after is not None:
                 added.append(after)
         return Difference(dropped, added)
+
+
+def _check_cells(candidates: Sequence[Candidate], n_jobs: int) -> None:
+    most = max(MAX_CELLS, CELLS_OF_A_ROUTE * sum(len(candidate.routes) for candidate in candidates))
+    if len(candidates) * n_jobs > most:
+        raise InputError(
+            f"candidates: expected at most {most} pairs of a candidate and a job that some candidate places, "
+            f"got {len(candidates)} candidates and {n_jobs} jobs"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,8 @@ class Round:
     budget : Budget
     kernel_links : KernelLinks
         Of the catalog's problems.
+    nodes_of_look : float64 array
+        What evaluating each problem once costs, search nodes.
 
     Attributes
     ----------
@@ -63,6 +65,8 @@ class Round:
         As given.
     bound : float64 array
         Certified upper bound of each shared link of the catalog.
+    nodes_of_candidate : int or None
+        What the blocks of one candidate may take together; None for no limit. Set by whoever has them answered.
     blocks : BlockSolver
     evaluator : Evaluator
     """
@@ -75,6 +79,7 @@ class Round:
         period: Mapping[str, int],
         budget: Budget,
         kernel_links: KernelLinks,
+        nodes_of_look: _Float64,
     ) -> None:
         self.period = period
         self.solved = solved
@@ -83,7 +88,8 @@ class Round:
         self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
         self.kernel_links = kernel_links
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
-        self.evaluator = Evaluator(self.kernel_links, self.flat)
+        self.evaluator = Evaluator(self.kernel_links, self.flat, nodes_of_look)
+        self.nodes_of_candidate: int | None = None
         self._shared = catalog.shared
         self._link_scores: dict[tuple[int, float], LinkScore] = {}  # most candidates have most alike
         self._expected = np.full(len(catalog.shared), None, dtype=object)
@@ -161,12 +167,13 @@ class Composition:
     """A status and, where there is one, a shift for every job that shares a link, ticks.
 
     ``mean_bound``: no shifts score more on average over the shared links, proven; None: no more than the links' own
-    bounds say.
+    bounds say. ``nodes`` is what the search took.
     """
 
     status: str
     shift: Mapping[str, int] | None = None
     mean_bound: float | None = None
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +182,8 @@ class PlacementAnswer:
 
     ``scores`` and ``bounds`` follow ``placement.shared``; ``scores`` and ``hold`` are None where nothing was solved.
     ``mean_bound`` as for :class:`Composition`. ``least_slack`` is the least share of a job's iteration time, ``other``
-    as for :class:`Standings`. ``outbid``: not looked at, because others are sure to be as good.
+    as for :class:`Standings`. ``outbid``: not looked at, because others are sure to be as good. ``nodes`` is what the
+    search took.
     """
 
     placement: Placement
@@ -191,6 +199,7 @@ class PlacementAnswer:
     least_slack: float = math.inf
     other: _Int64 | None = None
     outbid: bool = False
+    nodes: int = 0
 
 
 Strategy = Callable[[Placement, Round], Composition]
@@ -215,7 +224,7 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
 
     Notes
     -----
@@ -227,7 +236,8 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
     if composition.shift is None:
         return bounds_only(placement, context, status=composition.status)
     shift = context.flat.shifts(composition.shift)
-    return verified(placement, context, composition.status, shift, composition.mean_bound)
+    answer = verified(placement, context, composition.status, shift, composition.mean_bound)
+    return replace(answer, nodes=composition.nodes)
 
 
 def bounds_only(
@@ -262,7 +272,7 @@ def verified(
     Raises
     ------
     KernelError
-        Memory, or a defect.
+        A defect.
     """
     flat, bounds = context.flat, context.bound[placement.links]
     seen = context.evaluator.evaluate(placement.links, shift)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
-import threading
+import subprocess
+import sys
 import time
-from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -26,27 +28,18 @@ def test_alone_gives_each_decision_once_and_for_its_iteration(decisions: list[tu
 
 
 class DictStore:
-    """A store in memory, with the blocking ``get`` of a torch store."""
+    """A store in memory."""
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}
-        self.changed = threading.Condition()
-        self.timeout_s = 300.0
         self.gone = False
 
-    def set_timeout(self, timeout: timedelta) -> None:
-        self.timeout_s = timeout.total_seconds()
-
     def set(self, key: str, value: str) -> None:
-        with self.changed:
-            self.values[key] = value
-            self.changed.notify_all()
+        self.values[key] = value
 
     def get(self, key: str) -> bytes:
-        with self.changed:
-            if self.gone or not self.changed.wait_for(lambda: key in self.values, self.timeout_s):
-                raise RuntimeError("timeout")
-            return self.values[key].encode()
+        assert key in self.values, "a real store would wait here"
+        return self.values[key].encode()
 
     def check(self, keys: list[str]) -> bool:
         if self.gone:
@@ -54,8 +47,7 @@ class DictStore:
         return all(key in self.values for key in keys)
 
     def delete_key(self, key: str) -> bool:
-        with self.changed:
-            return self.values.pop(key, None) is not None
+        return self.values.pop(key, None) is not None
 
 
 def wait_until(condition: object, seconds: float = 5.0) -> bool:
@@ -128,12 +120,8 @@ def test_over_a_tcp_store_of_torch_the_job_can_go_on_using_it() -> None:
     jobs_own = dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False)
     others_own = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
     wrapped = dist.PrefixStore("default_pg", others_own)
-    zero = StoreRanks(own_client(jobs_own), 0)
-    one = StoreRanks(own_client(wrapped if hasattr(dist.Store, "clone") else others_own), 1, "")
-    one._prefix = zero._prefix
-    if hasattr(dist.Store, "clone"):
-        zero.close()
-        zero = StoreRanks(own_client(dist.PrefixStore("default_pg", jobs_own)), 0)
+    zero = StoreRanks(own_client(dist.PrefixStore("default_pg", jobs_own)), 0)
+    one = StoreRanks(own_client(wrapped), 1)
     one.due(0)
     others_own.set("the job's own", "x")  # while the reading thread waits for a decision
     assert others_own.get("the job's own") == b"x"
@@ -144,6 +132,68 @@ def test_over_a_tcp_store_of_torch_the_job_can_go_on_using_it() -> None:
     zero.close()
     one.close()
     assert wait_until(lambda: not zero._thread.is_alive() and not one._thread.is_alive())
+
+
+def test_a_rank_that_was_left_behind_catches_up() -> None:
+    """What it looked for was deleted long ago."""
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    for k in range(100):
+        rank.due(k)
+    store.set("cassini-agent/100", "1")
+    store.set("cassini-agent/101", "2")
+    assert wait_until(lambda: 101 in rank._due)
+    assert (rank.due(100), rank.due(101)) == (1, 2)
+    rank.close()
+
+
+def test_closing_ends_the_thread_at_once() -> None:
+    store = DictStore()
+    rank = StoreRanks(store, 1)
+    assert rank._thread.is_alive()
+    before_ns = time.monotonic_ns()
+    rank.close()
+    assert not rank._thread.is_alive()
+    assert time.monotonic_ns() - before_ns < 900_000_000
+    rank.close()
+
+
+JOB = """
+import os, sys, time
+import torch.distributed as dist
+import cassini_agent
+dist.init_process_group("gloo")
+agent = cassini_agent.connect()
+for _ in range(10):
+    agent.iteration()
+    dist.barrier()
+print(agent.summary()["iterations"], flush=True)
+# Neither closed nor destroyed: jobs end like this.
+"""
+
+
+def test_a_job_that_just_ends_ends_well(tmp_path: Path) -> None:
+    """A thread inside torch while the interpreter ends would abort the process: exit status -6."""
+    pytest.importorskip("torch.distributed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    environment = {**os.environ, **place, "CASSINI_AGENT_SOCKET": str(tmp_path / "none")}
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", JOB],
+            env={**environment, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for job in jobs:
+        out, err = job.communicate(timeout=120)
+        assert (job.returncode, out) == (0, "10\n"), err
+        assert "Traceback" not in err
 
 
 def test_a_store_that_cannot_be_shared_is_named() -> None:

@@ -1,1 +1,7 @@
-"""Arithmetic on times: what a job waits, what a component agrees on. No clocks, sockets or files."""
+"""Arithmetic on times: what a job waits, what a component agrees on. No clocks, no sockets, no files.
+
+Standard library only: part of it is imported into training processes.
+
+``controller`` decides for one job, with ``mooring``, ``change`` and ``worth``; ``anchor``, ``margin`` and
+``clock_sync`` are for the coordinator; ``phase`` is below all of them.
+"""

@@ -73,6 +73,8 @@ class Acknowledgement:
         Requests made.
     reason : str
         Why it was not accepted; else empty.
+    schedule : Schedule or None
+        What was sent: a coordinator keeps it. None for a job that is to run free.
     """
 
     job: str
@@ -81,6 +83,7 @@ class Acknowledgement:
     version: int
     attempts: int
     reason: str
+    schedule: Schedule | None = None
 
 
 async def send(
@@ -103,7 +106,7 @@ async def send(
     async def one(job: str, schedule: Schedule | None) -> Acknowledgement:
         endpoint = where.get(job)
         if endpoint is None:
-            return Acknowledgement(job, False, False, version, 0, "no daemon is known for this job")
+            return Acknowledgement(job, False, False, version, 0, "no daemon is known for this job", schedule)
         async with gate:
             return await _until_answered(endpoint, job, schedule, version, transport, attempts)
 
@@ -126,11 +129,11 @@ async def _until_answered(
             reason = f"{endpoint.url}: {error or type(error).__name__}"
         else:
             if reply.status == 200:
-                return Acknowledgement(job, True, bool(reply.body.get("connected")), version, made, "")
+                return Acknowledgement(job, True, bool(reply.body.get("connected")), version, made, "", schedule)
             reason = f"{endpoint.url}: {reply.status} {reply.body.get('error', '')}".rstrip()
             if reply.status != 429 and reply.status < 500:
                 break
         if made < attempts:
             # Spread, so that the schedulers of a whole cluster do not come again in step.
             await asyncio.sleep(FIRST_WAIT_S * 2 ** (made - 1) * random.uniform(0.5, 1.5))
-    return Acknowledgement(job, False, False, version, made, reason)
+    return Acknowledgement(job, False, False, version, made, reason, schedule)

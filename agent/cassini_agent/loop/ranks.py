@@ -9,16 +9,25 @@ counted: that the others wait delays the job all the same.
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
+import time
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any, Protocol
 
 __all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
 
-POLL = timedelta(seconds=2)
-"""How long a thread waits for a decision before it looks whether it is still wanted."""
+LOOKS = 8
+"""How often a rank looks for the next decision during an iteration. It never waits inside the store: only that could
+wake it then, and torch logs each wait that ends in vain."""
+
+LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
+"""Between two looks, each some 100 us of another thread."""
+
+ENDING_S = 1.0
+"""How long the end of the job waits for the thread. A thread that is inside torch when the interpreter ends would end
+the process with an abort."""
 
 KEPT = 8
 """Decisions kept in the store; older ones are deleted."""
@@ -84,14 +93,16 @@ class StoreRanks:
         self.missed = 0
         self._store = store
         self._prefix = prefix
-        self._closed = False
         self._due: dict[int, int] = {}
         self._decisions: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
         self._wanted = 1  # the first iteration that a decision can be for
+        self._pause_s = LEAST_PAUSE_S
+        self._last_due_s = time.monotonic()
+        self._ending = threading.Event()
         work = self._write if rank == 0 else self._read
-        self._is_writer = rank == 0
         self._thread = threading.Thread(target=work, name="cassini-agent-ranks", daemon=True)
         self._thread.start()
+        atexit.register(self.close)
 
     def publish(self, iteration: int, delay_ns: int) -> None:
         """Hand it to the writing thread."""
@@ -104,21 +115,28 @@ class StoreRanks:
         for old in [key for key in list(self._due) if key < iteration]:
             self._due.pop(old, None)
         self._wanted = max(self._wanted, iteration + 1)
+        now_s = time.monotonic()
+        self._pause_s = min(max((now_s - self._last_due_s) / LOOKS, LEAST_PAUSE_S), LONGEST_PAUSE_S)
+        self._last_due_s = now_s
         if delay_ns is None:
             self.missed += iteration > 0
             return 0
         return delay_ns
 
     def close(self) -> None:
-        """End the thread; it looks every two seconds."""
-        self._closed = True
+        """End the thread."""
+        if self._ending.is_set():
+            return
+        self._ending.set()
+        atexit.unregister(self.close)
         self._decisions.put(None)
+        self._thread.join(ENDING_S)
 
     def _key(self, iteration: int) -> str:
         return f"{self._prefix}/{iteration}"
 
     def _write(self) -> None:
-        while (decision := self._decisions.get()) is not None and not self._closed:
+        while (decision := self._decisions.get()) is not None and not self._ending.is_set():
             iteration, delay_ns = decision
             with suppress(Exception):  # a store that is gone ends the job by itself
                 self._store.set(self._key(iteration), str(delay_ns))
@@ -126,32 +144,19 @@ class StoreRanks:
                     self._store.delete_key(self._key(iteration - KEPT))
 
     def _read(self) -> None:
-        self._store.set_timeout(POLL)
         following = 1
-        while not self._closed:
-            following = max(following, self._wanted)
-            try:
-                delay_ns = int(self._store.get(self._key(following)))
-            except Exception:
-                # Not there within two seconds: a pause, or the job has moved on; or the store is gone for good.
-                if not self._store_lives():
-                    return
-                continue
-            self._due[following] = delay_ns
-            following += 1
-
-    def _store_lives(self) -> bool:
-        try:
-            self._store.check([self._key(0)])
-        except Exception:
-            return False
-        return True
+        with suppress(Exception):  # the store is gone, and with it the job
+            while not self._ending.is_set():
+                following = max(following, self._wanted)
+                if self._store.check([self._key(following)]):
+                    self._due[following] = int(self._store.get(self._key(following)))
+                    following += 1
+                else:
+                    self._ending.wait(self._pause_s)
 
 
 def own_client(store: Any) -> Any:
-    """A second client of a store.
-
-    A store's client serves one call at a time, and a call that waits for a key would keep the job's own calls waiting.
+    """A second client of a store, for another thread: a store's client serves one call at a time.
 
     Raises
     ------

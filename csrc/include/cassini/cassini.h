@@ -26,7 +26,8 @@
  *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing
  *   phase_start   [n_phases]       ticks, 0 <= start < period of its job
  *   phase_length  [n_phases]       ticks, 0 <= length <= period of its job; may wrap past the end of the iteration
- *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE; overlapping phases of one job add up
+ *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE, at most 2^53 for all phases of the link together;
+ *                                  overlapping phases of one job add up
  *   capacity                       kbit/s, 1 .. CASSINI_MAX_RATE
  */
 #ifndef CASSINI_CASSINI_H
@@ -86,8 +87,8 @@ typedef struct cassini_options {
                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
                              bounds time whatever the periods. */
   int64_t deadline_ns;    /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
-  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link; default 262144 */
-  int64_t max_levels;     /* limit on distinct partial sums of demand at one instant; default 65536 */
+  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link, 1 .. 2^22; default 262144 */
+  int64_t max_levels;     /* limit on distinct partial sums of demand at one instant, 1 .. 2^22; default 65536 */
   const int32_t* cancel;  /* read now and then while searching, may be null; non-zero stops with ECANCELED */
 } cassini_options;
 

@@ -36,6 +36,9 @@ _DECORATION = re.compile(
     r"^(?:c10d|nccl|dist|i(?=send|recv))+|(?:coalesced|intotensor|tensor|single|base|oop|sparse|into)+$"
 )
 
+_LONGEST_NAME = 80
+"""Letters; no spelling is longer, and taking decoration off costs the square of the length."""
+
 _BYTES = {
     "float4_e2m1fn_x2": 1.0,  # two values of four bits in each element
     "bool": 1.0, "byte": 1.0, "char": 1.0, "uint8": 1.0, "int8": 1.0, "quint8": 1.0, "qint8": 1.0,
@@ -53,6 +56,8 @@ def collective_kind(name: str) -> str | None:
     ``all_to_allv`` are all understood; case, underscores and other signs do not matter.
     """
     letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    if len(letters) > _LONGEST_NAME:
+        return None
     return _KIND_BY_LETTERS.get(letters) or _KIND_BY_LETTERS.get(_DECORATION.sub("", letters))
 
 

@@ -24,8 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, shown, worded
 from ..model import Job, Phase
+from ..units import MAX_TICKS, TICKS_PER_MS
 from .collectives import KINDS, collective_kind, dtype_bytes, wire_bytes
 from .kineto_match import Key, RankTable, choose_steps, couple, tabulate
 from .kineto_trace import Communication, RankTrace, read_trace
@@ -151,6 +152,11 @@ def profile_kineto(
     spans, warnings = couple(tables[0], tables[1:])
     iteration = _iteration(tables)
     iteration_ms = round(iteration.typical, 4)
+    if not 0.0 < iteration_ms <= MAX_TICKS / TICKS_PER_MS:
+        raise InputError(
+            f"{tables[0].trace.path}: expected steps that start 0.0001 to {MAX_TICKS / TICKS_PER_MS} ms after each "
+            f"other, got {iteration.typical:.4g} ms"
+        )
     view = _View(tables[0], tuple(used), spans, iteration_ms)
     rows = sorted(view.collectives(gbps), key=lambda row: (row.start_ms, row.name))
     phases, gap_ms = _phases(rows, iteration_ms, merge_gap_ms, negligible, max_phases)
@@ -255,10 +261,11 @@ class _View:
 
     def pace_ms(self) -> float | None:
         """Usual time between the same collective in two steps that follow each other, ms."""
+        used = set(self.used)
         pace = [
             self.spans[number + 1, key][0] - self.spans[number, key][0]
             for number in self.used
-            if number + 1 in self.used
+            if number + 1 in used
             for key in self.table.cells[number]
         ]
         return statistics.median(pace) if pace else None
@@ -284,11 +291,11 @@ def _bytes(record: Communication) -> tuple[float | None, float | None]:
 
 def _why_unknown(key: Key, records: Sequence[Communication]) -> str:
     if not records:
-        return f"the bytes of {key.kind} were not recorded (no 'In msg nelems', 'dtype' and 'Group size')"
+        return f"the bytes of {worded(key.kind)} were not recorded (no 'In msg nelems', 'dtype' and 'Group size')"
     record = records[0]
     if collective_kind(record.collective) is None:
-        return f"unknown collective {record.collective!r} (known: {', '.join(KINDS)})"
-    return f"unknown dtype {record.dtype!r} of {key.kind}"
+        return f"unknown collective {shown(record.collective)} (known: {', '.join(KINDS)})"
+    return f"unknown dtype {shown(record.dtype)} of {worded(key.kind)}"
 
 
 def _phases(

@@ -8,23 +8,29 @@ the size of the file.
 from __future__ import annotations
 
 import gzip
-import math
 import re
 import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
-from ..errors import InputError
+from ..errors import InputError, worded
 
-__all__ = ["Communication", "Kernel", "RankTrace", "Step", "read_trace"]
+__all__ = ["MAX_TRACE_BYTES", "Communication", "Kernel", "RankTrace", "Step", "read_trace"]
 
-_STEP = re.compile(r"ProfilerStep#(\d+)")
-# ncclKernel_, ncclDevKernel_ and the symmetric-memory kernels of newer releases; RCCL uses the same names.
-_NCCL_KERNEL = re.compile(r"nccl\w*kernel", re.IGNORECASE)
+MAX_TRACE_BYTES = 2**31
+"""Traces beyond 2 GiB, unpacked, are refused: a small gzip file can hold a thousand times its size."""
+
+_CHUNK_BYTES = 2**22
+
+_STEP = re.compile(r"ProfilerStep#([0-9]{1,18})")
+_WORD = re.compile(r"\w+")
+# Beyond these a time (31,000 years in µs) or a count is garbage, and sums of them could overflow.
+_MAX_TIME_US = 1e18
+_MAX_COUNT = 2**62
 _STEP_CATEGORIES = ("user_annotation", "cpu_op", "operator", "gpu_user_annotation")
 
 
@@ -123,7 +129,8 @@ def read_trace(path: str | Path) -> RankTrace:
     Raises
     ------
     InputError
-        The file cannot be read, is not a trace, or has no step annotation or no NCCL kernel.
+        The file cannot be read, is not a trace, is larger than :data:`MAX_TRACE_BYTES`, or has no step annotation
+        or no NCCL kernel.
     """
     raws, info = _split(_read(Path(path)), str(path))
     return _Scan(str(path)).run(raws, info)
@@ -131,20 +138,37 @@ def read_trace(path: str | Path) -> RankTrace:
 
 def _read(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            # By content, not by name: traces get renamed.
+            packed = stream.peek(2)[:2] == b"\x1f\x8b"
+            data = _unpacked(stream, path) if packed else _at_most(stream, path)
     except OSError as error:
         raise InputError(f"{path}: cannot read the file: {error.strerror or error}") from None
-    # By content, not by name: traces get renamed.
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except EOFError:
-            raise InputError(f"{path}: the gzip file ends early; is it a complete copy?") from None
-        except (OSError, zlib.error) as error:
-            raise InputError(f"{path}: not a valid gzip file: {error}") from None
-    elif path.suffix == ".gz":
+    if not packed and path.suffix == ".gz":
         raise InputError(f"{path}: expected gzip data because of the name, got something else")
     return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _unpacked(stream: BinaryIO, path: Path) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            return _at_most(unpacked, path)
+    except EOFError:
+        raise InputError(f"{path}: the gzip file ends early; is it a complete copy?") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: not a valid gzip file: {error}") from None
+
+
+def _at_most(stream: BinaryIO | gzip.GzipFile, path: Path) -> bytes:
+    """All that is left, unless that is more than a trace may have."""
+    chunks: list[bytes] = []
+    left = MAX_TRACE_BYTES + 1
+    while left > 0 and (chunk := stream.read(min(left, _CHUNK_BYTES))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    if left <= 0:
+        raise InputError(f"{path}: expected a trace of at most {MAX_TRACE_BYTES} bytes, unpacked, got more")
+    return b"".join(chunks)
 
 
 def _split(data: bytes, path: str) -> tuple[list[msgspec.Raw], Any]:
@@ -201,7 +225,7 @@ class _Scan:
         category = event.cat.lower() if isinstance(event.cat, str) else ""
         self.categories[category or "no category"] += 1
         match category:
-            case "kernel" if _NCCL_KERNEL.search(event.name):
+            case "kernel" if _is_nccl(event.name):
                 kind = "kernel"
             case "cuda_runtime" | "cuda_driver" | "runtime" if "launch" in event.name.lower():
                 kind = "launch"
@@ -266,7 +290,7 @@ class _Scan:
     def _found(self) -> str:
         if not self.categories:
             return "the trace has no named events"
-        most = ", ".join(f"{count} {category}" for category, count in self.categories.most_common(6))
+        most = ", ".join(f"{count} {worded(category)}" for category, count in self.categories.most_common(6))
         return f"found {most}"
 
     def _kernel(self, name: str, start: float, duration: float, args: _Args, *, origin: float) -> Kernel:
@@ -296,20 +320,33 @@ def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> _A
         return _Args()
 
 
+def _is_nccl(name: str) -> bool:
+    """Whether ``nccl`` and later ``kernel`` stand in one word of a kernel's name.
+
+    So do ``ncclKernel_``, ``ncclDevKernel_`` and the symmetric-memory kernels of newer releases; RCCL uses the same
+    names. Without backtracking: a name may be megabytes long.
+    """
+    for word in _WORD.findall(name.lower()):
+        _, nccl, after = word.partition("nccl")
+        if nccl and "kernel" in after:
+            return True
+    return False
+
+
 def _number(value: Any) -> float | None:
-    """A finite float; Chrome's format allows numbers as strings."""
+    """A float of at most ``_MAX_TIME_US``; Chrome's format allows numbers as strings."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= _MAX_TIME_US else None
 
 
 def _whole(value: Any) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return value if abs(value) <= _MAX_COUNT else None
     number = _number(value)
     return int(number) if number is not None and number.is_integer() else None
 

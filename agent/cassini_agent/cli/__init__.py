@@ -1,0 +1,128 @@
+"""The command line: ``cassini-agent serve``, ``status``, ``schedule``, ``check-config`` and ``systemd-unit``.
+
+Exit status: 0 done; 2 the input or the configuration is wrong, one line on stderr says what; 130 interrupted; 1
+anything else, one line too. ``CASSINI_DEBUG=1`` adds the traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+from cyclopts.config import Env
+
+from ..schedule import ScheduleError
+from . import schedule, serve, status, systemd_unit
+from .errors import AnswerError, UsageError
+
+__all__ = ["PROGRAM", "entry_point", "main"]
+
+PROGRAM = "cassini-agent"
+LONGEST_MESSAGE = 2000
+
+HELP = """Hold the time-shifts of training jobs, and show whether they are held.
+
+One daemon per server passes schedules from the scheduler to the jobs and measurements back: `cassini-agent serve`.
+`cassini-agent status` shows the jobs of a server.
+
+Every option may also come from the environment: --token-file is CASSINI_AGENT_TOKEN_FILE.
+
+Exit status: 0 done, 2 the input or the configuration is wrong, 1 anything else.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; default ``sys.argv[1:]``.
+
+    Returns
+    -------
+    int
+        The exit status. Nothing is raised and the process is not ended.
+    """
+    try:
+        _application()(sys.argv[1:] if argv is None else list(argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except BrokenPipeError:
+        _forget_stdout()
+        return 1
+    except KeyboardInterrupt:
+        return _fail(130, "interrupted")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except CycloptsError as error:
+        error.verbose = False
+        return _fail(2, f"{str(error).rstrip('.')}. See {PROGRAM} --help")
+    except (UsageError, ScheduleError) as error:
+        return _fail(2, str(error))
+    except AnswerError as error:
+        return _fail(error.status, str(error))
+    except OSError as error:
+        return _fail(1, f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
+    except Exception as error:
+        if type(error).__name__ == "ConfigError":  # its module is loaded by two of the verbs only
+            return _fail(2, str(error))
+        return _fail(1, f"internal error: {type(error).__name__}: {error}")
+
+
+def entry_point() -> NoReturn:
+    """The console script: :func:`main` and its exit status."""
+    sys.exit(main())
+
+
+def _application() -> App:
+    application = App(
+        name=PROGRAM,
+        help=HELP,
+        help_format="markdown",
+        version=_version,
+        config=Env("CASSINI_AGENT_", command=False),
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    application.command(serve.serve, sort_key=1)
+    application.command(serve.check_config, name="check-config", sort_key=2)
+    application.command(status.status, sort_key=3)
+    application.command(schedule.schedule, sort_key=4)
+    application.command(systemd_unit.systemd_unit, name="systemd-unit", sort_key=5)
+    return application
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"{PROGRAM} {version('cassini-core')}"
+
+
+def _fail(status: int, message: str) -> int:
+    """Say what went wrong in one line on stderr, and give back the exit status."""
+    if os.environ.get("CASSINI_DEBUG") and status != 130:
+        traceback.print_exc()
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in message)
+    line = line.encode("ascii", "backslashreplace").decode("ascii")
+    if len(line) > LONGEST_MESSAGE:
+        line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
+    with suppress(OSError, ValueError):  # if nobody listens on stderr, the exit status still tells
+        print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
+    return status
+
+
+def _forget_stdout() -> None:
+    """The reader has gone: let the interpreter's last flush go nowhere instead of failing aloud."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

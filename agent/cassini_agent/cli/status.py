@@ -1,0 +1,113 @@
+"""``cassini-agent status``: the jobs of a server, live."""
+
+from __future__ import annotations
+
+import json as json_library
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from .client import Client, Daemon
+from .errors import AnswerError, UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["status"]
+
+COLUMNS = ("job", "state", "iteration", "error", "spread", "adjustments", "delay", "dropped", "note")
+STYLES = {"held": "green", "adjusting": "yellow", "free": "cyan", "expired": "red", "waiting": "dim"}
+PIPED_WIDTH = 10_000
+"""Columns where stdout is no terminal: nothing is folded or cut for the next program."""
+
+
+def status(
+    *,
+    once: Annotated[bool, Parameter(negative=(), help="Print the table once and end.")] = False,
+    json: Annotated[bool, Parameter(negative=(), help="Print the daemon's answer as JSON once and end.")] = False,
+    every_s: Annotated[float, Parameter(help="Seconds between two looks.")] = 1.0,
+    daemon: Daemon = Daemon(),  # noqa: B008  cyclopts fills it in; it is frozen
+) -> None:
+    """Show the jobs of a server: what they hold, how far they are from it, and what it costs them.
+
+    Times are milliseconds. The error is the median distance of the last iterations from the grid, negative is early;
+    the delay is what the agent has added to the job so far.
+    """
+    if not every_s >= 0.1:
+        raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
+    client = Client(daemon)
+    if json:
+        print(json_library.dumps(client.ask("GET", "/v1/jobs")))
+        return
+    if once:
+        _print(_table(_jobs(client)))
+        return
+    _live(client, every_s)
+
+
+def _jobs(client: Client) -> list[Mapping[str, Any]]:
+    answer = client.ask("GET", "/v1/jobs")
+    if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list):
+        raise AnswerError("expected a list of jobs from the daemon")
+    return sorted(answer["jobs"], key=lambda job: str(job.get("job")))
+
+
+def _print(table: Table) -> None:
+    import sys
+
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+
+
+def _live(client: Client, every_s: float) -> None:
+    """Until interrupted; a daemon that is away for a while is waited for."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    with Live(_table(_jobs(client)), console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        while True:
+            time.sleep(every_s)
+            try:
+                table = _table(_jobs(client))
+            except AnswerError as error:
+                table = _table([])
+                table.caption = str(error)
+            live.update(table, refresh=True)
+
+
+def _table(jobs: list[Mapping[str, Any]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=f"{len(jobs)} jobs", title_justify="left", caption_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in ("job", "state", "note") else "right")
+    for job in jobs:
+        state = str(job.get("state")) + ("" if job.get("connected") else ", away")
+        note = " ".join(_plain(job[key]) for key in ("note", "disagreement") if job.get(key))
+        table.add_row(
+            Text(_plain(job.get("job"))),
+            Text(_plain(state), style=STYLES.get(str(job.get("state")), "")),
+            *(_ms(job.get(key)) for key in ("iteration_ns", "error_ns", "error_spread_ns")),
+            str(job.get("adjustments")),
+            _ms(job.get("delay_total_ns")),
+            str(job.get("dropped")),
+            Text(note),
+        )
+    if ports := next((job["counters"] for job in jobs if job.get("counters")), None):
+        table.caption = f"ports: {json_library.dumps(ports)}"
+    return table
+
+
+def _ms(value_ns: Any) -> str:
+    return f"{value_ns / 1e6:.3f}" if isinstance(value_ns, (int, float)) else "-"
+
+
+def _plain(value: Any) -> str:
+    """What a job calls itself, without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))

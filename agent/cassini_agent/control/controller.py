@@ -1,0 +1,239 @@
+"""What one job waits: keeps the starts of its iterations on the grid of its schedule, at the least cost.
+
+Within the dead band a job is paced (``mooring``). Beyond it there is something to adjust: the job says so (state
+``adjusting``), and the coordinator answers with a schedule whose epoch lies where all jobs together wait least. If no
+answer comes, the job itself waits once for the next grid point, if that pays. A wait is always reckoned from where the
+job is now, and never added to another.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from statistics import median_low
+
+from ..schedule import MS_NS, SECOND_NS, Schedule
+from .change import Change, ChangeDetector
+from .mooring import Mooring, Place
+from .phase import phase_error, wrap
+from .worth import Allowance, RunningCost
+
+__all__ = ["Controller", "Decision"]
+
+PATIENCE_NS = 3 * SECOND_NS
+"""For the coordinator's answer; it looks once a second, and a job reports once a second."""
+
+STALL_FACTOR = 1.5
+"""An iteration of more than so many usual ones says nothing of where the job was."""
+
+RECENT = 16
+"""Iterations whose median predicts the next."""
+
+HINDERED = 5
+"""Iterations whose median says whether the job is held up by others now."""
+
+ABOVE_PACE = 1.002
+"""A natural iteration time beyond the pace by this cannot be held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to wait, and what is to be said.
+
+    Attributes
+    ----------
+    delay_ns : int
+        To wait now (lag 0) or at the start of the next iteration (lag 1); at least 0, less than the pace.
+    state, note : str
+        ``waiting``, ``held``, ``adjusting``, ``free`` or ``expired``; and why, where it is not plain.
+    error_ns : int or None
+        Phase error of this start, after its wait; None without a grid.
+    natural_ns : int or None
+        How long the last iteration took without its wait; None if that was a pause, or the first.
+    adjusted : bool
+        Whether the delay corrects a deviation beyond the dead band.
+    changed : Change or None
+        A natural iteration time that has just been found to be another.
+    """
+
+    delay_ns: int
+    state: str
+    note: str = ""
+    error_ns: int | None = None
+    natural_ns: int | None = None
+    adjusted: bool = False
+    changed: Change | None = None
+
+
+class Controller:
+    """Decides for one job.
+
+    Parameters
+    ----------
+    lag : int
+        0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` what all ranks wait
+        at the start of ``k + 1``; a delay that was decided before a pause must not be waited after it.
+
+    Attributes
+    ----------
+    adjustments, delay_total_ns, iterations : int
+        Counted from the start.
+    """
+
+    def __init__(self, lag: int = 0) -> None:
+        if lag not in (0, 1):
+            raise ValueError(f"lag: expected 0 or 1, got {lag!r}")
+        self.lag = lag
+        self.adjustments = self.delay_total_ns = self.iterations = 0
+        self._schedule: Schedule | None = None
+        self._paused = False
+        self._last_ns: int | None = None  # of the last call; None after a pause
+        self._decided_ns = 0
+        self._corrected = False  # by the last decision
+        self._recent: deque[int] = deque(maxlen=RECENT)
+        self._mooring = Mooring()
+        self._cost = RunningCost()
+        self._costs_too_much = ""
+        self._changes: ChangeDetector | None = None
+        self._allowance: Allowance | None = None
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The one that is followed."""
+        return self._schedule
+
+    def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
+        """Follow a schedule, whose times are on the clock of ``now_ns``.
+
+        One that moves the grid by less than half the dead band (a renewed mapping of clocks, a later expiry) is
+        followed without more ado; another, and an answer to a job that is lost, may have it wait once, less than a
+        pace.
+        """
+        old, self._schedule = self._schedule, schedule
+        same_pace = old is not None and _is_about(old.pace_ns, schedule.pace_ns)
+        if old is None or not (same_pace and old.gain_ns == schedule.gain_ns):
+            self._costs_too_much, self._cost = "", RunningCost()
+        if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
+            self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
+        if self._allowance is None or old is None:
+            self._allowance = Allowance(schedule.pace_ns, now_ns)
+        answered = self._mooring.lost_since_ns is not None and old is not None and schedule.version > old.version
+        if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
+            self._mooring.align()
+
+    def clear(self) -> None:
+        """Run free until another schedule comes."""
+        self._schedule = None
+
+    def pause(self) -> None:
+        """A checkpoint or an evaluation begins: no delays, and what comes is no iteration."""
+        self._paused, self._last_ns = True, None
+        self._mooring.drop()
+
+    def resume(self) -> None:
+        """It has ended; the first iteration after it is not delayed."""
+        self._paused = False
+
+    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+        """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 20 us.
+
+        Parameters
+        ----------
+        now_ns : int
+            On the clock of the schedule.
+        applied_ns : int
+            What was really waited after the last decision: with lag 0 there and then, with lag 1 just before
+            ``now_ns``.
+        """
+        self.iterations += 1
+        self.delay_total_ns += applied_ns
+        rests = self._paused or self._last_ns is None
+        natural = None if self._last_ns is None else max(1, now_ns - self._last_ns - applied_ns)
+        self._last_ns = None if self._paused else now_ns
+        decision = self._decide(now_ns, applied_ns, natural, rests)
+        self.adjustments += decision.adjusted
+        self._corrected = decision.adjusted
+        self._decided_ns = decision.delay_ns
+        return decision
+
+    def _decide(self, now_ns: int, applied_ns: int, natural: int | None, rests: bool) -> Decision:
+        schedule = self._schedule
+        stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
+        if natural is not None:
+            self._recent.append(natural)
+        if schedule is None:
+            return Decision(0, "waiting", natural_ns=natural)
+        if now_ns >= schedule.expires_ns:
+            self._mooring.align()
+            return Decision(0, "expired", natural_ns=natural)
+        changed = self._observe(schedule, natural, applied_ns)
+        if note := self._why_free(schedule):
+            self._mooring.align()
+            return Decision(0, "free", note, natural_ns=natural, changed=changed)
+        if stalled:
+            self._mooring.drop()
+        usual = median_low(self._recent) if self._recent else schedule.iteration_ns
+        recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
+        place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
+        wait, adjusted = (0, False) if rests or stalled else self._wait(schedule, place, now_ns, applied_ns)
+        error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
+        if not (rests or adjusted):
+            self._mooring.started(error, place, now_ns, schedule.pace_ns)
+        state = "held" if self._mooring.lost_since_ns is None else "adjusting"
+        note = self._mooring.note(schedule.pace_ns) or self._too_slow(schedule)
+        return Decision(wait, state, note, error, natural, adjusted, changed)
+
+    def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int) -> tuple[int, bool]:
+        if self.lag and 2 * applied_ns < self._decided_ns:
+            self._mooring.missed()
+        wait, adjusted = self._mooring.wait(place)
+        lost_since = self._mooring.lost_since_ns
+        if wait or lost_since is None or now_ns - lost_since < PATIENCE_NS:
+            return wait, adjusted
+        assert self._allowance is not None  # there is a schedule
+        if place.wait_ns > min(self._allowance.left_ns(now_ns), _wins(schedule, now_ns)):
+            return 0, False
+        self._allowance.spend(place.wait_ns)
+        return self._mooring.jump(place), True
+
+    def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
+        """Keep the books."""
+        assert self._changes is not None  # there is a schedule
+        # The wait that began the interleaving is paid once and says nothing of what it costs to keep it.
+        self._cost.add(0 if self._corrected and self.adjustments == 1 else applied_ns)
+        if not self._costs_too_much and self._cost.too_high(schedule):
+            mean, gain = (self._cost.mean_ns or 0) / MS_NS, schedule.gain_ns / MS_NS
+            self._costs_too_much = f"waits {mean:.2f} ms per iteration to win {gain:.2f} ms"
+        if natural is None:
+            return None
+        return self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
+
+    def _too_slow(self, schedule: Schedule) -> str:
+        """A pace that cannot be held: waiting makes it no worse, and others may be the reason."""
+        assert self._changes is not None
+        if self._changes.iteration_ns <= ABOVE_PACE * schedule.pace_ns:
+            return ""
+        natural, pace = self._changes.iteration_ns / MS_NS, schedule.pace_ns / MS_NS
+        return f"iterations take {natural:.1f} ms, the pace is {pace:.1f} ms"
+
+    def _why_free(self, schedule: Schedule) -> str:
+        if schedule.hold_ns == 0:
+            return "nothing can be held"
+        return self._costs_too_much
+
+
+def _is_about(one_ns: int, other_ns: int) -> bool:
+    """The same but for the rate of a clock: a host's nanoseconds are up to 500 ppm longer or shorter."""
+    return 2000 * abs(one_ns - other_ns) <= one_ns
+
+
+def _moved(old: Schedule, new: Schedule, now_ns: int) -> int:
+    """By how much the grid differs at ``now_ns``."""
+    return wrap(phase_error(now_ns, old) - phase_error(now_ns, new), new.pace_ns)
+
+
+def _wins(schedule: Schedule, now_ns: int) -> int:
+    """What a job that is not interleaved loses until its schedule ends: half of it may be spent on getting back."""
+    if schedule.gain_ns == 0:
+        return schedule.pace_ns
+    return schedule.gain_ns * ((schedule.expires_ns - now_ns) // schedule.pace_ns) // 2

@@ -1,0 +1,199 @@
+"""How far above its natural iteration time a job must be paced so that its lateness stays within a hold.
+
+A paced job's lateness obeys ``L' = max(0, L + J - m)``, ``J`` the jitter of an iteration and ``m`` the margin of the
+pace. By Lundberg's inequality ``P(L > x) <= exp(-theta x)`` for every ``theta`` with ``E exp(theta (J - m)) <= 1``. So
+with ``theta = ln(1/p) / x`` the margin ``m = ln(E exp(theta J)) / theta`` promises ``P(L > x) <= p``. For Gaussian
+jitter that is ``sigma^2 ln(1/p) / (2 x)``. No distribution is assumed: the mean is taken over the jitter that was
+measured.
+
+Where one rank decides for the next iteration (lag 1) a start is late by the jitter of one iteration more: ``L = M + J``
+with ``M' = max(M + J - m, 0)``, so ``P(L > x) <= E min(1, exp(-theta (x - J)))``. However large the margin, that is not
+below ``P(J > x)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import fmean, median
+
+__all__ = ["Jitter", "Margin", "cheapest_margin", "margin", "measured_jitter"]
+
+STALL_SPREADS = 12.0
+"""Beyond the median by so many spreads an iteration is a stall, not jitter: no margin is meant for it. An exponential
+jitter comes this far once in 3000 iterations."""
+
+NORMAL_MAD = 1.4826
+"""Standard deviation of a normal distribution in units of its median absolute deviation."""
+
+MIN_SAMPLES = 16
+"""Of fewer iterations nothing is said."""
+
+CONFIDENCE = 1.645
+"""Standard errors added to the mean of ``exp(theta J)``: of 20 profiles 19 ask for enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """Deviations of natural iteration times from their mean, in the order they were measured.
+
+    Attributes
+    ----------
+    iteration_ns : float
+        Mean natural iteration time without stalls: what a pace has to carry.
+    deviation_ns : tuple of float
+        Natural times minus that, stalls left out.
+    stalls : int
+        Iterations left out.
+    """
+
+    iteration_ns: float
+    deviation_ns: tuple[float, ...]
+    stalls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A margin and what it promises.
+
+    Attributes
+    ----------
+    margin_ns : float
+        To add to the mean natural iteration time.
+    block : int
+        Iterations over which jitter adds up the worst; 1 if it is independent.
+    exponent : float
+        ``theta``, per ns: the tail of the lateness falls as ``exp(-theta x)``.
+    probability : float
+        Bound on the probability that a start is late beyond the hold.
+    """
+
+    margin_ns: float
+    block: int
+    exponent: float
+    probability: float
+
+
+def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
+    """Split natural iteration times into their mean, jitter and stalls.
+
+    Raises
+    ------
+    ValueError
+        No times.
+    """
+    if not natural_ns:
+        raise ValueError("measured_jitter: expected iteration times, got none")
+    middle = median(natural_ns)
+    # A spread of zero (all times equal) makes no stall of the first nanosecond.
+    spread = max(NORMAL_MAD * median(abs(t - middle) for t in natural_ns), 1e-4 * middle)
+    kept = [t for t in natural_ns if t - middle <= STALL_SPREADS * spread]
+    mean = fmean(kept)
+    return Jitter(mean, tuple(t - mean for t in kept), len(natural_ns) - len(kept))
+
+
+def margin(
+    deviation_ns: Sequence[float], hold_ns: float, probability: float, *, lag: int = 0, quantiles_of: int | None = None
+) -> Margin:
+    """The margin that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
+
+    Parameters
+    ----------
+    deviation_ns : sequence of float
+        Jitter in the order it was measured, mean 0; at least 16 iterations, better some hundred.
+    hold_ns : float
+        How late a start may be, greater than 0.
+    probability : float
+        In (0, 1).
+    lag : int
+        0 where a wait is decided when it begins, 1 where it is decided an iteration earlier.
+    quantiles_of : int, optional
+        If given, the deviations are quantiles, at even distances, of so many iterations: their order says nothing, so
+        the jitter is taken to be independent.
+
+    Returns
+    -------
+    Margin
+        With lag 1 its ``probability`` is higher than asked for where no margin can keep it.
+
+    Raises
+    ------
+    ValueError
+        An argument out of bounds.
+
+    Notes
+    -----
+    Correlated jitter adds up over several iterations: the exponent is taken over sums of 1, 2, 4, ... iterations too,
+    and the largest counts. Of n iterations a mean is known to a standard error, of which ``CONFIDENCE`` are added.
+    O(n log n).
+    """
+    if len(deviation_ns) < MIN_SAMPLES:
+        raise ValueError(f"margin: expected at least {MIN_SAMPLES} iterations, got {len(deviation_ns)}")
+    if not (hold_ns > 0 and 0 < probability < 1):
+        raise ValueError(f"margin: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
+    theta = math.log(1 / probability) / hold_ns
+    if lag:
+        theta, probability = _exponent_of_lag(deviation_ns, hold_ns, probability, theta)
+    return Margin(*_needed(deviation_ns, theta, quantiles_of), theta, probability)
+
+
+def cheapest_margin(
+    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, lag: int = 0, quantiles_of: int | None = None
+) -> Margin:
+    """The margin with the least total cost per iteration: itself, and what is lost by starts that are too late.
+
+    Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
+    makes. ``loss_ns`` is what it costs until the jobs are apart again. Probabilities from 1/4 to 1/10000 are tried.
+    """
+    found = [
+        margin(deviation_ns, hold_ns, math.exp(-step / 2), lag=lag, quantiles_of=quantiles_of) for step in range(3, 19)
+    ]
+    return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
+
+
+def _exponent_of_lag(
+    deviation_ns: Sequence[float], hold_ns: float, probability: float, theta: float
+) -> tuple[float, float]:
+    """The exponent that keeps lateness with lag 1, and the probability it keeps."""
+
+    def beyond(theta: float) -> float:
+        return fmean(math.exp(min(0.0, theta * (j - hold_ns))) for j in deviation_ns)
+
+    # What no margin prevents is no reason for one that is many times larger.
+    target = max(probability, 1.25 * fmean(j >= hold_ns for j in deviation_ns))
+    for _ in range(_LAG_STEPS):
+        if beyond(theta) <= target:
+            break
+        theta *= _LAG_STEP
+    return theta, min(1.0, max(probability, beyond(theta)))
+
+
+_LAG_STEP, _LAG_STEPS = 1.1, 25  # up to eleven times the exponent without lag
+
+
+def _needed(deviation_ns: Sequence[float], theta: float, quantiles_of: int | None) -> tuple[float, int]:
+    """Largest margin for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
+    if quantiles_of is not None:
+        # Between two quantiles lies an even share of the iterations, the least and the greatest are of one each.
+        middles = [(low + high) / 2 for low, high in pairwise(sorted(deviation_ns))]
+        return max(0.0, _rate(middles, theta, 1, quantiles_of)), 1
+    before = [0.0, *accumulate(deviation_ns)]
+    best, best_block, block = _rate(deviation_ns, theta, 1, len(deviation_ns)), 1, 2
+    while len(deviation_ns) // block >= MIN_SAMPLES:
+        sums = [end - begin for begin, end in zip(before, before[block:], strict=False)]
+        found = _rate(sums, theta, block, len(sums))
+        if found > best:
+            best, best_block = found, block
+        block *= 2
+    return max(best, 0.0), best_block
+
+
+def _rate(sums: Sequence[float], theta: float, block: int, count: int) -> float:
+    """``ln(E exp(theta S)) / (theta block)``; taken about the largest ``S``, so that nothing overflows."""
+    largest = max(sums)
+    powers = [math.exp(theta * (s - largest)) for s in sums]
+    mean = fmean(powers)
+    error = math.sqrt(fmean((power - mean) ** 2 for power in powers) * block / count)
+    return (largest + math.log(mean + CONFIDENCE * error) / theta) / block

@@ -1,0 +1,58 @@
+"""Phases on a circle of whole nanoseconds: distance from a grid, medians where there is no zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+
+from ..schedule import Schedule
+
+__all__ = ["circular_median", "lateness", "phase_error", "turns", "wrap"]
+
+
+def wrap(value_ns: int, turn_ns: int) -> int:
+    """``value_ns`` modulo ``turn_ns``, in (-turn/2, turn/2]."""
+    rest = value_ns % turn_ns
+    return rest - turn_ns if 2 * rest > turn_ns else rest
+
+
+def phase_error(start_ns: int, schedule: Schedule) -> int:
+    """Distance of a start from the nearest grid point, in (-pace/2, pace/2]: negative is early."""
+    return wrap(start_ns - schedule.epoch_ns - schedule.shift_ns, schedule.pace_ns)
+
+
+def lateness(start_ns: int, schedule: Schedule) -> int:
+    """Time since the last grid point, in [0, pace)."""
+    return (start_ns - schedule.epoch_ns - schedule.shift_ns) % schedule.pace_ns
+
+
+def circular_median(errors_ns: Iterable[int], turn_ns: int) -> int:
+    """Of phases of which more than half lie within half a turn: the (lower) median along the way round.
+
+    Phases are laid out as distances from that phase which has the least total distance to all others, so that no place
+    on the circle is special: turning all phases turns the median. O(n^2); for windows of a few iterations.
+
+    Raises
+    ------
+    ValueError
+        No phases.
+    """
+    errors = list(errors_ns)
+    if not errors:
+        raise ValueError("circular_median: expected phases, got none")
+    middle = min(errors, key=lambda e: sum(abs(wrap(other - e, turn_ns)) for other in errors))
+    return wrap(middle + median_low([wrap(e - middle, turn_ns) for e in errors]), turn_ns)
+
+
+def turns(paces_ns: Sequence[int]) -> list[int]:
+    """For each job the time by which it may move without any change to how the jobs meet (F1 of the method).
+
+    ``R_j`` is the least common multiple over the other jobs ``k`` of ``gcd(P_j, P_k)``, and ``P_j`` for a job alone:
+    two jobs meet only modulo the greatest common divisor of their paces.
+    """
+    found = []
+    for j, pace in enumerate(paces_ns):
+        shared = [math.gcd(pace, other) for k, other in enumerate(paces_ns) if k != j]
+        found.append(math.lcm(*shared) if shared else pace)
+    return found

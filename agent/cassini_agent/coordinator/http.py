@@ -1,0 +1,93 @@
+"""The coordinator's requests to daemons over HTTP (docs/agent.md), with aiohttp (extra ``agent``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ..control.clock_sync import ClockMapping, ClockSample
+from ..dispatch.http import HttpTransport
+from ..dispatch.send import Endpoint
+from ..schedule import Schedule
+from .status import JobStatus
+from .transport import TransportError
+
+__all__ = ["HttpDaemons"]
+
+
+class HttpDaemons:
+    """Daemons by host name.
+
+    Parameters
+    ----------
+    http : HttpTransport
+        Already entered; its time limit is that of each request.
+    endpoints : mapping of str to Endpoint
+        Address and access of each host's daemon.
+    clock_ns : callable
+        The coordinator's clock.
+    """
+
+    def __init__(
+        self, http: HttpTransport, endpoints: Mapping[str, Endpoint], clock_ns: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._http = http
+        self._endpoints = endpoints
+        self._clock_ns = clock_ns
+
+    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+        """``POST /v1/clock``; the round trip is measured around it, so it must be short."""
+        body = {"mapping": None if mapping is None else asdict(mapping)}
+        sent = self._clock_ns()
+        answer = await self._request("POST", host, "/v1/clock", body)
+        received = self._clock_ns()
+        if type(answer.get("monotonic_ns")) is not int or received < sent:
+            raise TransportError(f"{host}: expected a clock reading, got {str(answer)[:100]}")
+        return ClockSample(sent, answer["monotonic_ns"], received)
+
+    async def jobs(self, host: str) -> list[JobStatus]:
+        """``GET /v1/jobs``."""
+        answer = await self._request("GET", host, "/v1/jobs")
+        jobs = answer.get("jobs")
+        if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+            raise TransportError(f"{host}: expected a list of jobs, got {str(answer)[:100]}")
+        try:
+            return [JobStatus.from_mapping(job) for job in jobs]
+        except ValueError as error:
+            raise TransportError(f"{host}: {error}") from None
+
+    async def put(self, host: str, schedule: Schedule) -> None:
+        """``PUT /v1/jobs/{job}/schedule``."""
+        try:
+            reply = await self._http.put_schedule(self._endpoint(host), schedule)
+        except (OSError, TimeoutError) as error:
+            raise TransportError(f"{host}: {error or type(error).__name__}") from error
+        self._check(host, reply.status, reply.body)
+
+    async def clear(self, host: str, job: str, version: int) -> None:
+        """``DELETE /v1/jobs/{job}/schedule``."""
+        try:
+            reply = await self._http.delete_schedule(self._endpoint(host), job, version)
+        except (OSError, TimeoutError) as error:
+            raise TransportError(f"{host}: {error or type(error).__name__}") from error
+        self._check(host, reply.status, reply.body)
+
+    async def _request(self, method: str, host: str, path: str, body: Any = None) -> Mapping[str, Any]:
+        try:
+            reply = await self._http.request(method, self._endpoint(host), path, body)
+        except (OSError, TimeoutError) as error:
+            raise TransportError(f"{host}: {error or type(error).__name__}") from error
+        self._check(host, reply.status, reply.body)
+        return reply.body
+
+    def _endpoint(self, host: str) -> Endpoint:
+        if host not in self._endpoints:
+            raise TransportError(f"{host}: no daemon is known")
+        return self._endpoints[host]
+
+    @staticmethod
+    def _check(host: str, status: int, body: Mapping[str, Any]) -> None:
+        if status != 200:
+            raise TransportError(f"{host}: {status} {body.get('error', '')}".rstrip())

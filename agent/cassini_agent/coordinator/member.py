@@ -1,0 +1,121 @@
+"""One job of a component: its schedule, and what its starts say about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median_low
+
+from ..control.phase import circular_median, wrap
+from ..schedule import SECOND_NS, Schedule
+from .status import JobStatus
+
+__all__ = ["Member"]
+
+RECENT = 5
+"""Starts whose median is a job's phase error."""
+
+FEW, TOO_OFTEN = 4, 3.0
+"""So many runs of late starts, and so many times more than promised, and the margin is widened."""
+
+WIDEST = 2.0
+"""The most a margin is widened."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A job of a component.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The latest, whether the daemon has it or not.
+    host : str
+        Whose daemon serves the job.
+    weight : float
+        What its waiting costs, for example GPUs.
+    ranks : int
+        With more than one a wait is decided an iteration before.
+    margin_ns : int or None
+        What its pace was last found to need above its natural iteration time.
+    probability : float
+        Of a start beyond the reach, as its margin promises.
+    widened : float
+        By what its margin is multiplied because starts are late more often than that.
+    ranked : Schedule
+        As it came from the ranking: for its pace the hold is certified.
+    """
+
+    schedule: Schedule
+    host: str
+    weight: float = 1.0
+    ranks: int = 1
+    margin_ns: int | None = None
+    probability: float = 0.005
+    widened: float = 1.0
+    ranked: Schedule = field(init=False)
+    _since: int | None = field(default=None, repr=False)  # iterations when the schedule was in force
+    _counted: int = field(default=0, repr=False)
+    _starts: int = field(default=0, repr=False)
+    _runs: int = field(default=0, repr=False)
+    _late: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.ranked = self.schedule
+
+    @property
+    def lag(self) -> int:
+        return 1 if self.ranks > 1 else 0
+
+    def follow(self, schedule: Schedule) -> None:
+        """A new schedule; what was measured under the old one does not count for it."""
+        if schedule.pace_ns != self.schedule.pace_ns:
+            self._starts = self._runs = 0
+        self.schedule, self._since = schedule, None
+
+    def fresh_errors(self, status: JobStatus) -> Sequence[int]:
+        """Phase errors of starts that were surely on the present schedule.
+
+        A job reports once a second, so what it reports after the daemon has the schedule can be older by that.
+        """
+        if status.version != self.schedule.version:
+            return ()
+        if self._since is None or status.iterations < self._since - 64:  # or the job began again
+            self._since = status.iterations + math.ceil(1.25 * SECOND_NS / self.schedule.pace_ns) + 2
+        count = min(status.iterations - self._since, len(status.errors_ns))
+        return status.errors_ns[-count:] if count > 0 else ()
+
+    def error_ns(self, status: JobStatus) -> int | None:
+        """Median error of the last starts on the present schedule; None while there are too few."""
+        fresh = self.fresh_errors(status)
+        return circular_median(fresh[-RECENT:], self.schedule.pace_ns) if len(fresh) >= RECENT else None
+
+    def drift_ns(self, status: JobStatus) -> int:
+        """By how much its starts get later from one to the next (negative: earlier), by the median of the last."""
+        last = self.fresh_errors(status)[-RECENT:]
+        return median_low([wrap(b - a, self.schedule.pace_ns) for a, b in pairwise(last)]) if len(last) > 1 else 0
+
+    def judge(self, status: JobStatus, reach_ns: int) -> None:
+        """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.
+
+        Quantiles say nothing of how jitter is correlated; this does. Not the late starts are counted but the runs of
+        them: jobs that meet hold each other up, and one late start makes many.
+        """
+        fresh = self.fresh_errors(status)
+        new = fresh[-max(0, status.iterations - self._counted) :] if status.iterations > self._counted else ()
+        self._counted = status.iterations
+        for error in new:
+            late = error > reach_ns
+            self._runs += late and not self._late
+            self._late = late
+        self._starts += len(new)
+        promised = self.probability * self._starts
+        if self._runs >= FEW and self._runs > TOO_OFTEN * promised:
+            self.widened = min(WIDEST, self.widened * 1.25)
+        elif self._runs > promised or promised < FEW:
+            return
+        else:
+            self.widened = max(1.0, self.widened / 1.1)
+        self._starts = self._runs = 0

@@ -1,0 +1,96 @@
+"""Paces of a component: natural time and margin of each job, then one exact ratio for all.
+
+If each job added its own margin, their paces would differ a little and their relative phase would be gone within a few
+iterations. So the ratio of the paces stays what the ranking made it, and one base carries all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from .member import Member
+from .status import JobStatus
+
+if TYPE_CHECKING:
+    from cassini_core import Job
+
+__all__ = ["WINDOW", "common_paces", "late_reach_ns", "loss_ns", "needed_ns", "other_ratio_fits", "ratio_of"]
+
+WINDOW = 256
+"""Iterations that a daemon's quantiles of jitter are of."""
+
+LOST_ITERATIONS = 8
+"""From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
+is lost; and not every late start is followed by more."""
+
+UNKNOWN_GAIN = 10
+"""A gain that is not known is taken to be this part of an iteration."""
+
+
+def ratio_of(paces_ns: Sequence[int]) -> list[int]:
+    """The paces in units of their greatest common divisor."""
+    base = math.gcd(*paces_ns)
+    return [pace // base for pace in paces_ns]
+
+
+def common_paces(needed: Sequence[int], ratio: Sequence[int]) -> list[int]:
+    """The least paces of this ratio that give each job what it needs, ns."""
+    base = max(-(-need // count) for need, count in zip(needed, ratio, strict=True))
+    return [count * base for count in ratio]
+
+
+def late_reach_ns(hold_ns: int, early_ns: Iterable[int]) -> int:
+    """How late a job's starts may be, ns.
+
+    All jobs may be anywhere within plus or minus the hold. Only relative phase matters, so anywhere from 0 to twice the
+    hold does as well; and jobs that wait where they are early are only ever late. What starts are early, because they
+    are decided an iteration before, is taken from that.
+    """
+    return max(hold_ns, 2 * hold_ns - max(early_ns, default=0))
+
+
+def loss_ns(iteration_ns: int, gain_ns: int) -> int:
+    """What a start beyond the reach costs: the gain of so many iterations, until all are back in their places."""
+    return LOST_ITERATIONS * (gain_ns or iteration_ns // UNKNOWN_GAIN)
+
+
+def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
+    """Mean natural time and the cheapest margin of a job; None while too little is known.
+
+    What the margin promises is kept in the member, for ``judge``.
+
+    Parameters
+    ----------
+    member, status : Member, JobStatus
+        Its schedule, and quantiles of its jitter.
+    reach_ns : int
+        How late the job may start, greater than 0.
+    """
+    if status.iteration_ns is None or len(status.jitter_ns) < MIN_SAMPLES:
+        return None
+    jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
+    loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
+    count = min(max(status.iterations, MIN_SAMPLES), WINDOW)
+    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, lag=member.lag, quantiles_of=count)
+    member.probability = found.probability
+    return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
+
+
+def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:
+    """Whether ``harmonize`` would now choose another ratio: then the jobs should be ranked again.
+
+    Parameters
+    ----------
+    jobs : mapping of str to Job
+        Profiles with natural iteration times.
+    needed, ratio : mapping of str to int
+        By job: mean natural time with its margin, ns, and the present ratio of the paces.
+    """
+    from cassini_core import Job, harmonize
+
+    longer = [Job(name, max(needed[name] / 1e6, job.iteration_ms), job.phases) for name, job in sorted(jobs.items())]
+    paces = [round(job.iteration_ms * 1e6) for job in harmonize(longer).jobs]
+    return ratio_of(paces) != ratio_of([ratio[job.id] for job in longer])

@@ -1,0 +1,220 @@
+"""When the paces of a component are renewed: other iteration times, other jitter, or no longer worth it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..control.phase import turns
+from ..schedule import SECOND_NS, Schedule
+from . import events
+from .member import Member
+from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of
+from .status import JobStatus
+
+if TYPE_CHECKING:
+    from cassini_core import Job
+
+__all__ = ["Renewal", "epoch_near"]
+
+LOOK_NS = 60 * SECOND_NS
+"""So often paces are looked at, while all is calm."""
+
+BELIEVED_NS = 6 * SECOND_NS
+"""A changed iteration time is believed at once where all jobs are held; else it may be contention, unless it lasts."""
+
+CHANGED = 0.002
+"""Relative difference from the schedule's iteration time that is a change: jobs tell only what is certain."""
+
+LONGER, SHORTER = 0.004, 0.006
+"""Relative changes of the paces that are worth a new version."""
+
+MAX_LENGTHENING = 0.03
+"""A job that the others make slower than it needs by this share is better ranked again."""
+
+
+class Renewal:
+    """Decides for one component.
+
+    Parameters
+    ----------
+    name : str
+        Of the component.
+    members : mapping of str to Member
+    profiles : mapping of str to cassini_core.Job or None
+        Of all jobs; then ``harmonize`` is asked whether another ratio of the paces would be better.
+    """
+
+    def __init__(self, name: str, members: Mapping[str, Member], profiles: Mapping[str, Job] | None) -> None:
+        self._name = name
+        self._members = members
+        self._profiles = profiles
+        self._calm_since_ns: int | None = None
+        self._looked_ns = -(2**62)
+        self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
+        self._told: set[tuple[str, ...]] = set()
+
+    def disturbed(self, now_ns: int) -> None:
+        """What is measured from now on shows contention too, for a while."""
+        self._calm_since_ns = now_ns
+
+    def decide(
+        self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
+    ) -> tuple[dict[str, Schedule], list[events.Event]]:
+        """Schedules with other paces, or the same ones; and what the scheduler is told. All jobs are in ``known``."""
+        told: list[events.Event] = []
+        if self._calm_since_ns is None or any(status.state != "held" for status in known.values()):
+            self.disturbed(now_ns)
+        hold = min(draft.hold_ns for draft in drafts.values())
+        if hold == 0:
+            return drafts, told
+        reach = late_reach_ns(hold, (self._early_ns(job, status) for job, status in known.items()))
+        for job, status in known.items():
+            self._members[job].judge(status, reach)
+        changed = self._changed(known, now_ns, told)
+        if changed:
+            natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}
+            margins = self._last_margins(drafts)
+        else:
+            measured = self._measured(drafts, known, reach, now_ns)
+            if measured is None:
+                return drafts, told
+            natural, margins = measured
+        return self._with_paces(drafts, natural, margins, bool(changed), now_ns, told), told
+
+    def _measured(
+        self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
+    ) -> tuple[dict[str, int], dict[str, int]] | None:
+        """Natural times and margins by the jitter of the last iterations; None while that is not to be trusted."""
+        assert self._calm_since_ns is not None
+        # What disturbed the component must have left the daemons' windows.
+        needs_ns = WINDOW * max(draft.pace_ns for draft in drafts.values())
+        if now_ns - self._calm_since_ns < min(needs_ns, LOOK_NS) or now_ns - self._looked_ns < LOOK_NS:
+            return None
+        self._looked_ns = now_ns
+        natural: dict[str, int] = {}
+        margins: dict[str, int] = {}
+        for job, status in known.items():
+            member = self._members[job]
+            need = needed_ns(member, status, reach)
+            if need is None or status.iteration_ns is None:
+                return None
+            natural[job] = status.iteration_ns
+            member.margin_ns = margins[job] = need - status.iteration_ns
+        return natural, margins
+
+    def _last_margins(self, drafts: Mapping[str, Schedule]) -> dict[str, int]:
+        """While iteration times of before and after a change lie mixed in the daemons' windows."""
+        spare = min(draft.pace_ns - draft.iteration_ns for draft in drafts.values())
+        return {job: spare if (known := self._members[job].margin_ns) is None else known for job in drafts}
+
+    def _with_paces(
+        self,
+        drafts: dict[str, Schedule],
+        natural: Mapping[str, int],
+        margins: Mapping[str, int],
+        is_changed: bool,
+        now_ns: int,
+        told: list[events.Event],
+    ) -> dict[str, Schedule]:
+        needed = {job: natural[job] + margins[job] for job in drafts}
+        ratio = ratio_of([draft.pace_ns for draft in drafts.values()])
+        # For shorter paces than those that were ranked no hold is known.
+        least = [max(needed[job], self._members[job].ranked.pace_ns) for job in drafts]
+        paces = dict(zip(drafts, common_paces(least, ratio), strict=True))
+        if not_worth := self._not_worth(drafts, paces, natural):
+            told.append(not_worth)
+            return drafts
+        slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
+        if slowed or (self._profiles and other_ratio_fits(self._profiles, needed, paces)):
+            self._tell_once(events.RatioBroken(self._name, slowed), ("ratio", *slowed), told)
+        if any(2 * paces[job] > 3 * natural[job] for job in drafts):
+            return drafts  # beyond what a schedule may say
+        job, draft = next(iter(drafts.items()))
+        same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
+        if same_pace and not is_changed:
+            return drafts
+        told.append(events.PacesChanged(self._name, paces))
+        return self._repaced(drafts, paces, natural, now_ns)
+
+    def _repaced(
+        self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int], now_ns: int
+    ) -> dict[str, Schedule]:
+        """The same pattern with longer or shorter iterations, from where it last began anew.
+
+        Time that is added to all iterations alike is Down at their ends, so nothing meets that did not meet before, and
+        the hold of the ranking stays. Where paces differ, edges move against each other by up to the difference, and
+        the hold is less by that.
+        """
+        epoch = epoch_near(now_ns, drafts.values())
+        old_turns = turns([draft.pace_ns for draft in drafts.values()])
+        new_turns = turns([paces[job] for job in drafts])
+        alike = len(set(paces.values())) == 1
+        moved = max(abs(paces[job] - self._members[job].ranked.pace_ns) for job in drafts)
+        repaced = {}
+        for (job, draft), old_turn, new_turn in zip(drafts.items(), old_turns, new_turns, strict=True):
+            ranked, pace = self._members[job].ranked, paces[job]
+            less = 0 if alike else moved
+            hold = min(max(0, ranked.hold_ns - less), pace // 2)
+            whole, rest = divmod(draft.shift_ns, old_turn)
+            repaced[job] = replace(
+                draft,
+                epoch_ns=epoch,
+                pace_ns=pace,
+                shift_ns=(whole * new_turn + rest) % pace,
+                iteration_ns=min(natural[job], pace),
+                hold_ns=hold,
+                slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),
+                gain_ns=min(draft.gain_ns, natural[job], pace),
+            )
+        return repaced
+
+    def _not_worth(
+        self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int]
+    ) -> events.NotWorth | None:
+        """Pacing costs more than it wins, as shares of the jobs' time, by weight; never where a gain is not known."""
+        if any(draft.gain_ns == 0 for draft in drafts.values()):
+            return None
+        weights = {job: member.weight for job, member in self._members.items()}
+        cost = sum(weights[job] * (paces[job] / natural[job] - 1) for job in drafts)
+        gain = sum(weights[job] * draft.gain_ns / draft.iteration_ns for job, draft in drafts.items())
+        whole = sum(weights.values())
+        return events.NotWorth(self._name, cost / whole, gain / whole) if cost > gain else None
+
+    def _changed(self, known: Mapping[str, JobStatus], now_ns: int, told: list[events.Event]) -> dict[str, int]:
+        """Iteration times that jobs found to be others, as far as they are believed."""
+        found: dict[str, int] = {}
+        all_held = all(status.state == "held" for status in known.values())
+        for job, status in known.items():
+            was = self._members[job].schedule.iteration_ns
+            change = status.changed
+            if change is None or change.iteration_ns <= 0 or abs(change.iteration_ns / was - 1) < CHANGED:
+                self._believing.pop(job, None)
+                continue
+            value, since = self._believing.get(job, (0, now_ns))
+            if value != change.iteration_ns:
+                value, since = self._believing[job] = change.iteration_ns, now_ns
+            if all_held or now_ns - since > BELIEVED_NS:
+                found[job] = value
+                key = ("changed", job, str(value))
+                self._tell_once(events.IterationChanged(self._name, job, value, was), key, told)
+        return found
+
+    def _early_ns(self, job: str, status: JobStatus) -> int:
+        """How early starts are, where they are decided an iteration before; one in six is earlier."""
+        fresh = sorted(self._members[job].fresh_errors(status))
+        return max(0, -fresh[len(fresh) // 6]) if self._members[job].lag and fresh else 0
+
+    def _tell_once(self, event: events.Event, key: tuple[str, ...], told: list[events.Event]) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            told.append(event)
+
+
+def epoch_near(now_ns: int, schedules: Iterable[Schedule]) -> int:
+    """The latest instant at which the pattern of a component begins anew."""
+    schedules = list(schedules)
+    whole = math.lcm(*(schedule.pace_ns for schedule in schedules))
+    return schedules[0].epoch_ns + (now_ns - schedules[0].epoch_ns) // whole * whole

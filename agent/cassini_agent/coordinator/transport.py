@@ -1,0 +1,31 @@
+"""What the coordinator needs of daemons; over HTTP (``http``) or played by a simulator or a test."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..control.clock_sync import ClockMapping, ClockSample
+from ..schedule import Schedule
+from .status import JobStatus
+
+__all__ = ["Transport", "TransportError"]
+
+
+class TransportError(Exception):
+    """No answer, or one that makes no sense."""
+
+
+class Transport(Protocol):
+    """Requests to the daemon of a host. All may raise TransportError."""
+
+    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+        """Read the host's monotonic clock, and leave the mapping there if one is given."""
+
+    async def jobs(self, host: str) -> list[JobStatus]:
+        """What the daemon knows of its jobs."""
+
+    async def put(self, host: str, schedule: Schedule) -> None:
+        """Give a job its schedule."""
+
+    async def clear(self, host: str, job: str, version: int) -> None:
+        """Let a job run free."""

@@ -1,0 +1,137 @@
+"""Writing what a sampler reads to a file, once a second, from a thread that the sampling never waits for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from .blocks import MOST_ROWS, Group, end_block, header_block, sample_block
+from .sampler import Sampler
+
+__all__ = ["Recorder"]
+
+_PERIOD_S = 1.0
+
+
+class Recorder:
+    """Records a sampler until it is stopped, the file is as large as it may be, or the disk is full.
+
+    Whatever ends the recording, the sampler goes on, and the file holds whole blocks.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Only what it reads from now on is recorded.
+    path : str or path
+        A new file; it is an error if it exists.
+    about : dict
+        What to say in the header about host and job: JSON values.
+    most_bytes : int, optional
+        The file does not grow beyond this, but for the last few bytes that say why it ended.
+
+    Raises
+    ------
+    OSError
+        The file exists, or cannot be made or written.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        path: str | os.PathLike[str],
+        *,
+        about: dict[str, Any] | None = None,
+        most_bytes: int | None = None,
+    ) -> None:
+        self.path = os.fspath(path)
+        self.problem: str | None = None
+        self.bytes = 0
+        self.rows = 0
+        self.lost = 0
+        self._most_bytes = most_bytes
+        self._groups = (
+            Group(sampler.interval_ns, sampler.fast_channels),
+            Group(sampler.slow_interval_ns, sampler.slow_channels),
+        )
+        self._rings = (sampler.fast_ring, sampler.slow_ring)
+        self._next = [ring.written for ring in self._rings]
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            self._write(header_block(self._groups, about or {}))
+        except OSError:
+            os.close(self._fd)
+            os.unlink(self.path)
+            raise
+
+    @property
+    def recording(self) -> bool:
+        """Whether it still writes."""
+        return self._fd >= 0
+
+    def start(self) -> None:
+        """Write once a second from a thread."""
+        self._thread = threading.Thread(target=self._run, name="counter-recorder", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is left and close the file. Nothing happens the second time."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+        self._end("stopped")
+
+    def flush(self) -> None:
+        """Write what the rings hold; never raises. After a failure :attr:`problem` says what it was."""
+        with self._lock:
+            for number, ring in enumerate(self._rings):
+                while self.recording:
+                    rows, self._next[number], lost = ring.read(self._next[number], MOST_ROWS)
+                    self.lost += lost
+                    if not rows:
+                        break
+                    self._append(sample_block(number, self._groups[number].interval_ns, rows), len(rows))
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_PERIOD_S) and self.recording:
+            self.flush()
+
+    def _append(self, block: bytes, rows: int) -> None:
+        if self._most_bytes is not None and self.bytes + len(block) > self._most_bytes:
+            self.problem = f"{self.path}: as large as it may be ({self._most_bytes} bytes); recording ended"
+            self._end("full")
+            return
+        try:
+            self._write(block)
+        except OSError as error:
+            self.problem = f"{self.path}: {error.strerror or error}; recording ended"
+            self._end("failed")
+            return
+        self.rows += rows
+
+    def _write(self, block: bytes) -> None:
+        view, begin = memoryview(block), self.bytes
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            # What fitted of the block is of no use, and would hide the end from the reader.
+            os.ftruncate(self._fd, begin)
+            os.lseek(self._fd, begin, os.SEEK_SET)
+            raise
+        self.bytes += len(block)
+
+    def _end(self, reason: str) -> None:
+        if self._fd < 0:
+            return
+        try:
+            self._write(end_block(reason))
+        except OSError:
+            pass  # Then there was no room for it: the blocks before it are whole all the same.
+        finally:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,330 @@
+"""HTTP under ``/v1``: the routes of docs/agent.md, and ``/metrics``."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from ..schedule import FORMAT, MAX_ID_CHARACTERS, Schedule, ScheduleError
+from ..strict_json import load_object
+from .access import Access
+from .clocks import ClockMapping, CoordinatorClock
+from .counts import Counts
+from .http_guard import Guard, HttpListener
+from .journal import Journal
+from .limits import Limits, PeerBuckets
+from .registry import Job, Registry, TooManyError
+from .schedules import RefusedError, Schedules
+from .status import CounterView, job_status_json
+
+__all__ = ["HttpApi"]
+
+LIST_CHUNK = 16
+"""Jobs per piece of a list: between two pieces others get their turn."""
+
+LIST_COST = 1 / 16
+"""A job in a list, in requests, for the rate limit."""
+
+CONFLICTS = frozenset({"older_version", "same_version_differs", "cleared"})
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class HttpApi:
+    """Requests in, answers out; decides nothing about schedules itself.
+
+    Parameters
+    ----------
+    journal : Journal or None
+        Where accepted commands are kept, if anywhere.
+    render_metrics : callable
+        Gives the Prometheus text and its content type.
+    on_refused : callable
+        Told the reason and details of everything that was refused, for the log.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        schedules: Schedules,
+        clock: CoordinatorClock,
+        counters: CounterView,
+        journal: Journal | None,
+        access: Access,
+        limits: Limits,
+        counts: Counts,
+        render_metrics: Callable[[], Awaitable[tuple[bytes, str]]],
+        on_refused: Callable[[str, dict[str, object]], None],
+    ) -> None:
+        self._registry = registry
+        self._schedules = schedules
+        self._clock = clock
+        self._counters = counters
+        self._journal = journal
+        self._access = access
+        self._limits = limits
+        self._counts = counts
+        self._render_metrics = render_metrics
+        self._log_refused = on_refused
+        self._requests = PeerBuckets(limits.http_requests_per_s, limits.http_request_burst)
+        self._denials = PeerBuckets(limits.http_denials_per_s, limits.http_denial_burst)
+        self._listener: HttpListener | None = None
+        self._runner: web.AppRunner | None = None
+
+    def connections(self) -> int:
+        return 0 if self._listener is None else len(self._listener)
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+        """Listen; the port.
+
+        Raises
+        ------
+        OSError
+            The place is taken.
+        """
+
+        async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._admit(request, handler)
+
+        application = web.Application(client_max_size=self._limits.http_body_bytes, middlewares=[web.middleware(admit)])
+        routes: list[tuple[str, str, Handler]] = [
+            ("GET", "/v1/health", self._health),
+            ("GET", "/v1/jobs", self._list),
+            ("GET", "/v1/jobs/{job}", self._show),
+            ("PUT", "/v1/jobs/{job}/schedule", self._put),
+            ("DELETE", "/v1/jobs/{job}/schedule", self._delete),
+            ("POST", "/v1/clock", self._post_clock),
+            ("GET", "/metrics", self._metrics),
+        ]
+        for method, path, handler in routes:
+            application.router.add_route(method, path, handler)
+        # The guard ends what is slow; the library's own timers would do it uncounted.
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=self._library_log(), keepalive_timeout=3600.0, lingering_time=0.5
+        )
+        await self._runner.setup()
+        assert self._runner.server is not None
+        self._listener = HttpListener(
+            self._runner.server,
+            self._limits,
+            self._counts,
+            tls,
+            lambda why, peer: self._log_refused(why, {"peer": peer}),
+        )
+        return self._listener.start(host, port)
+
+    def _library_log(self) -> logging.Logger:
+        """What the library says of requests that never reach a route."""
+        logger = logging.Logger("cassini_agent.http", logging.WARNING)
+        logger.addHandler(_LibraryLog(self._on_library_error))
+        return logger
+
+    def _on_library_error(self, error: BaseException | None, message: str) -> None:
+        if isinstance(error, HttpProcessingError):
+            self._counts.refuse("http", "malformed")
+            self._log_refused("malformed", {"error": str(error)[:200]})
+        else:
+            self._counts.error("http")
+            self._log_refused("internal_error", {"error": f"{message[:200]}: {error!r:.200}"})
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Every request passes here: rate, access, time, and what became of it."""
+        loop = asyncio.get_running_loop()
+        guard = self._guard_of(request)
+        if guard is not None:
+            guard.request_begins()
+        try:
+            self._check_rate(request, loop.time())
+            self._check_access(request, loop.time())
+            async with asyncio.timeout(self._limits.http_request_s):
+                return await handler(request)
+        except RefusedError as error:
+            return self._refuse(request, 409 if error.reason in CONFLICTS else 400, error.reason, str(error))
+        except TooManyError as error:
+            return self._refuse(request, 429, error.reason, error.reason.replace("_", " "))
+        except TimeoutError:
+            if _STREAMING in request and request.transport is not None:  # too late for another status
+                request.transport.abort()
+            return self._refuse(request, 408, "slow_request", "the request took too long")
+        except web.HTTPException as error:
+            return self._refuse(request, error.status, _REASONS.get(error.status, "http"), error.text or error.reason)
+        except ConnectionError:
+            self._counts.event("http_disconnects")
+            return web.Response(status=499)  # to nobody
+        except Exception as error:
+            self._counts.error("http")
+            self._log_refused("internal_error", {"path": request.path, "error": f"{type(error).__name__}: {error}"})
+            return _answer(500, {"reason": "internal_error", "error": "see the log of the daemon"})
+        finally:
+            if guard is not None:
+                guard.request_ends(loop.time())
+
+    def _guard_of(self, request: web.Request) -> Guard | None:
+        return None if self._listener is None else self._listener.guard_of(request.transport)
+
+    def _check_rate(self, request: web.Request, now: float) -> None:
+        cost = 1 + LIST_COST * len(self._registry) if request.path == "/v1/jobs" else 1
+        if not self._requests.of(request.remote or "", now).take(now, cost):
+            raise web.HTTPTooManyRequests(text="too many requests")
+
+    def _check_access(self, request: web.Request, now: float) -> None:
+        if request.path == "/v1/health":
+            return
+        certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
+        authorization = request.headers.get("Authorization")
+        if self._access.allows(authorization, certificate, request.method == "GET"):
+            return
+        # Who guesses is slowed down, but one who guesses cannot lock out a neighbour who knows.
+        if not self._denials.of(request.remote or "", now).take(now):
+            raise web.HTTPTooManyRequests(text="too many requests without access")
+        raise web.HTTPUnauthorized(text="expected a valid token or certificate")
+
+    def _refuse(self, request: web.Request, status: int, reason: str, message: str) -> web.Response:
+        self._counts.refuse("http", reason)
+        self._log_refused(reason, {"peer": request.remote, "method": request.method, "path": request.path[:400]})
+        body = {"accepted": False} if request.method in ("PUT", "DELETE") else {}
+        response = _answer(status, {**body, "reason": reason, "error": message[:400]})
+        if status == 401:
+            response.headers["WWW-Authenticate"] = "Bearer"
+        return response
+
+    async def _health(self, _: web.Request) -> web.Response:
+        return _answer(200, {"ok": True})
+
+    async def _put(self, request: web.Request) -> web.Response:
+        job_id = _job_id(request)
+        body = await request.read()
+        try:
+            # Both steps of Schedule.from_json, so that the metrics can tell garbage from a value out of bounds.
+            mapping = load_object(body, "schedule")
+        except ValueError as error:
+            raise RefusedError("malformed", str(error)) from None
+        try:
+            schedule = Schedule.from_mapping(mapping)
+        except ScheduleError as error:
+            raise RefusedError("out_of_bounds" if _is_shaped(mapping) else "malformed", str(error)) from None
+        job, is_new = self._schedules.offer(job_id, schedule)
+        self._counts.event("schedules_accepted")
+        if is_new:
+            await self._keep(job)
+        return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        text = request.query.get("version", "")
+        if not (text.isascii() and text.isdecimal() and len(text) <= 16):
+            raise RefusedError("malformed", f"version: expected a whole number, got {text[:40]!r}")
+        job = self._schedules.clear(_job_id(request), int(text))
+        self._counts.event("schedules_cleared")
+        await self._keep(job)
+        return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+
+    async def _keep(self, job: Job) -> None:
+        if self._journal is not None:
+            await self._journal.settle(self._journal.append(self._schedules.record(job)))
+
+    async def _show(self, request: web.Request) -> web.Response:
+        job = self._registry.get(_job_id(request))
+        if job is None:
+            raise web.HTTPNotFound(text="no such job here")
+        now_ns = self._clock.clocks.monotonic_ns()
+        return _json(200, job_status_json(job, self._counters, now_ns))
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        request[_STREAMING] = True
+        await response.prepare(request)
+        await response.write(b'{"jobs":[')
+        ids = self._registry.ids()
+        separator = b""
+        for start in range(0, len(ids), LIST_CHUNK):
+            now_ns = self._clock.clocks.monotonic_ns()
+            jobs = [job for one in ids[start : start + LIST_CHUNK] if (job := self._registry.get(one)) is not None]
+            if jobs:
+                await response.write(separator + b",".join(job_status_json(j, self._counters, now_ns) for j in jobs))
+                separator = b","
+            await asyncio.sleep(0)
+        await response.write(b"]}")
+        await response.write_eof()
+        return response
+
+    async def _post_clock(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        try:
+            given = load_object(body, "clock") if body else {"mapping": None}
+            if given.keys() != {"mapping"}:
+                raise ValueError("clock: expected the key 'mapping' and no other")
+            mapping = None if given["mapping"] is None else ClockMapping(**given["mapping"])
+        except (TypeError, ValueError) as error:
+            raise RefusedError("malformed", str(error)) from None
+        reading = self._clock.observe()
+        if (
+            mapping is not None
+        ):  # once the answer is out: who asks for the time needs it in the middle of the round trip
+            asyncio.get_running_loop().call_soon(self._take_mapping, mapping)
+        return _answer(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
+
+    def _take_mapping(self, mapping: ClockMapping) -> None:
+        follows = self._schedules.follow(mapping)
+        self._counts.event("mappings")
+        if self._journal is None:
+            return
+        # After a step every job must be remembered as one that stays where it is.
+        lines = [self._schedules.record_mapping()] if follows else self._schedules.records()
+        self._journal.append(*lines)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        body, content_type = await self._render_metrics()
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+class _LibraryLog(logging.Handler):
+    def __init__(self, tell: Callable[[BaseException | None, str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.exc_info[1] if record.exc_info else None, record.getMessage())
+
+
+_STREAMING = "cassini_streaming"
+
+_REASONS = {401: "unauthorized", 404: "not_found", 405: "not_found", 413: "oversized", 429: "too_fast"}
+
+
+def _job_id(request: web.Request) -> str:
+    job_id = str(request.match_info["job"])
+    if not 1 <= len(job_id) <= MAX_ID_CHARACTERS:
+        raise RefusedError("out_of_bounds", f"job: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(job_id)}")
+    return job_id
+
+
+def _is_shaped(mapping: dict[str, Any]) -> bool:
+    """Whether it has the keys of a schedule and values of the right types, so that only their size can be wrong."""
+    types = {field.name: str if field.name in ("job", "component") else int for field in dataclasses.fields(Schedule)}
+    return (
+        mapping.get("format") == FORMAT
+        and mapping.keys() == {"format", *types}
+        and all(type(mapping[key]) is kind for key, kind in types.items())
+    )
+
+
+def _answer(status: int, body: dict[str, Any]) -> web.Response:
+    return _json(status, msgspec.json.encode(body))
+
+
+def _json(status: int, body: bytes) -> web.Response:
+    return web.Response(status=status, body=body, headers={"Content-Type": "application/json"})

@@ -1,0 +1,81 @@
+"""How much one user, one job or one peer may take, so that what is left serves the others."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+__all__ = ["Limits", "PeerBuckets", "TokenBucket"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Every bound of the daemon. A user other than root gets at most half of the jobs and connections."""
+
+    jobs: int = 2048
+    connections: int = 65_536
+    connections_per_job: int = 64
+    hello_timeout_s: float = 5.0
+    messages_per_s: float = 64.0
+    message_burst: float = 128.0
+    user_messages_per_s: float = 4096.0
+    user_message_burst: float = 8192.0
+    refusals_per_connection: int = 16
+
+    http_connections: int = 256
+    http_connections_per_peer: int = 64
+    http_idle_s: float = 10.0
+    http_request_s: float = 10.0
+    http_body_bytes: int = 64 * 1024
+    http_requests_per_s: float = 2000.0
+    http_request_burst: float = 4000.0
+    http_denials_per_s: float = 5.0
+    http_denial_burst: float = 20.0
+
+
+class TokenBucket:
+    """At most ``burst`` at once and ``per_s`` in the long run; the caller brings the time, s of a steady clock."""
+
+    __slots__ = ("_burst", "_left", "_per_s", "_then")
+
+    def __init__(self, per_s: float, burst: float, now: float) -> None:
+        self._per_s = per_s
+        self._burst = burst
+        self._left = burst
+        self._then = now
+
+    def take(self, now: float, cost: float = 1.0) -> bool:
+        """Take ``cost`` if anything is left; a large cost is paid off later, so that it is never impossible."""
+        self._fill(now)
+        if self._left <= 0:
+            return False
+        self._left -= cost
+        return True
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until something can be taken; 0 if now."""
+        self._fill(now)
+        return 0.0 if self._left > 0 else (1e-3 - self._left) / self._per_s
+
+    def _fill(self, now: float) -> None:
+        self._left = min(self._burst, self._left + max(0.0, now - self._then) * self._per_s)
+        self._then = now
+
+
+class PeerBuckets:
+    """One bucket per peer, for the ``most`` peers that came last."""
+
+    def __init__(self, per_s: float, burst: float, most: int = 1024) -> None:
+        self._per_s = per_s
+        self._burst = burst
+        self._most = most
+        self._buckets: OrderedDict[str | int, TokenBucket] = OrderedDict()
+
+    def of(self, peer: str | int, now: float) -> TokenBucket:
+        bucket = self._buckets.pop(peer, None)
+        if bucket is None:
+            bucket = TokenBucket(self._per_s, self._burst, now)
+            while len(self._buckets) >= self._most:
+                self._buckets.popitem(last=False)
+        self._buckets[peer] = bucket
+        return bucket

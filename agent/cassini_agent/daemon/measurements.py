@@ -1,0 +1,126 @@
+"""What a job told of its iterations: bounded windows and robust figures of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from .messages import Iterations
+
+__all__ = ["Measurements", "Ring", "median", "quantiles"]
+
+NATURAL_WINDOW = 256
+ERROR_WINDOW = 64
+START_WINDOW = 256
+JITTER_QUANTILES = 64
+
+
+class Ring:
+    """The last ``size`` whole numbers, 8 bytes each; memory grows to that and no further."""
+
+    __slots__ = ("_next", "_size", "_values")
+
+    def __init__(self, size: int) -> None:
+        self._values = array("q")
+        self._size = size
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def extend(self, values: Iterable[int]) -> None:
+        for value in values:
+            if len(self._values) < self._size:
+                self._values.append(value)
+            else:
+                self._values[self._next] = value
+                self._next = (self._next + 1) % self._size
+
+    def clear(self) -> None:
+        self._values = array("q")
+        self._next = 0
+
+    def to_list(self) -> list[int]:
+        """Oldest first."""
+        return [*self._values[self._next :], *self._values[: self._next]]
+
+
+def median(ordered: Sequence[int]) -> int:
+    """Of an ordered sequence that is not empty; of an even number, the mean of the middle two, rounded down."""
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
+
+
+def quantiles(ordered: Sequence[int], many: int) -> list[int]:
+    """Up to ``many`` values of an ordered sequence at even distances, its least and greatest among them."""
+    if len(ordered) <= many:
+        return list(ordered)
+    return [ordered[i * (len(ordered) - 1) // (many - 1)] for i in range(many)]
+
+
+class Measurements:
+    """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
+
+    __slots__ = (
+        "_errors",
+        "_natural",
+        "_starts",
+        "adjustments",
+        "delay_total_ns",
+        "dropped",
+        "iterations",
+        "note",
+        "state",
+    )
+
+    def __init__(self) -> None:
+        self._natural = Ring(NATURAL_WINDOW)
+        self._errors = Ring(ERROR_WINDOW)
+        self._starts = Ring(START_WINDOW)
+        self.iterations = 0
+        self.adjustments = 0
+        self.delay_total_ns = 0
+        self.dropped = 0
+        self.state = "waiting"
+        self.note: str | None = None
+
+    def record(self, message: Iterations) -> None:
+        if message.first < self.iterations:  # the job began again: what was before is another run's
+            self.forget_windows()
+        self._natural.extend(value for value in message.natural_ns if value is not None)
+        self._errors.extend(value for value in message.error_ns if value is not None)
+        self._starts.extend(value for value in message.communication_start_ns if value is not None)
+        self.iterations = message.first + len(message.start_ns)
+        self.adjustments = message.adjustments
+        self.delay_total_ns = message.delay_total_ns
+        self.dropped = message.dropped
+        self.state = message.state
+        self.note = message.note
+
+    def forget_windows(self) -> None:
+        for ring in (self._natural, self._errors, self._starts):
+            ring.clear()
+
+    def errors_ns(self) -> list[int]:
+        """The last phase errors, oldest first."""
+        return self._errors.to_list()
+
+    def error_ns(self) -> tuple[int | None, int | None]:
+        """Median of the last phase errors, and the median of their distances from it."""
+        ordered = sorted(self._errors.to_list())
+        if not ordered:
+            return None, None
+        middle = median(ordered)
+        return middle, median(sorted(abs(value - middle) for value in ordered))
+
+    def iteration_ns(self) -> tuple[int | None, list[int]]:
+        """Median of the last natural iteration times, and quantiles of their deviations from it."""
+        ordered = sorted(self._natural.to_list())
+        if not ordered:
+            return None, []
+        middle = median(ordered)
+        return middle, [value - middle for value in quantiles(ordered, JITTER_QUANTILES)]
+
+    def communication_starts_ns(self) -> list[int]:
+        """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""
+        return self._starts.to_list()

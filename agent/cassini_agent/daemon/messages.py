@@ -1,0 +1,116 @@
+"""Messages between a job and the daemon, checked as they are read. ``docs/agent.md`` has the format.
+
+Keys that this version does not know are passed over: a container may bring a newer client than the host has a daemon.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from ..schedule import MAX_ID_CHARACTERS, Schedule
+from ..strict_json import MAX_BYTES
+
+__all__ = [
+    "CLEAR",
+    "MAX_BYTES",
+    "PROTOCOL",
+    "Changed",
+    "Hello",
+    "Iterations",
+    "Message",
+    "read_message",
+    "refused",
+    "to_job",
+]
+
+PROTOCOL = 1
+MAX_RANKS = 2**24
+MAX_ITERATIONS = 1024
+"""Longest list in one message; 16 KiB hold fewer."""
+
+_Instant = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
+_Duration = Annotated[int, msgspec.Meta(ge=0, le=2**42)]
+_Signed = Annotated[int, msgspec.Meta(ge=-(2**42), le=2**42)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+_List = msgspec.Meta(max_length=MAX_ITERATIONS)
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
+    """First on each connection: which job, which rank of it."""
+
+    protocol: int
+    job: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
+    rank: Annotated[int, msgspec.Meta(ge=0, lt=MAX_RANKS)]
+    world_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_RANKS)]
+    pid: _Count
+
+    def __post_init__(self) -> None:
+        if self.rank >= self.world_size:
+            raise ValueError("rank: expected less than world_size")
+
+
+class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"):
+    """What rank 0 measured; one entry per iteration in each list, null where nothing is known."""
+
+    first: _Count
+    start_ns: Annotated[list[_Instant | None], _List]
+    natural_ns: Annotated[list[_Duration | None], _List]
+    delay_ns: Annotated[list[_Duration | None], _List]
+    error_ns: Annotated[list[_Signed | None], _List]
+    communication_start_ns: Annotated[list[_Instant | None], _List]
+    communication_end_ns: Annotated[list[_Instant | None], _List]
+    adjustments: _Count
+    delay_total_ns: _Count
+    dropped: _Count
+    state: Annotated[str, msgspec.Meta(pattern="^(waiting|held|adjusting|free|expired)$")]
+    note: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+
+    def __post_init__(self) -> None:
+        lists = (self.natural_ns, self.delay_ns, self.error_ns, self.communication_start_ns, self.communication_end_ns)
+        if any(len(one) != len(self.start_ns) for one in lists):
+            raise ValueError("lists: expected one entry per iteration in each")
+
+
+class Changed(msgspec.Struct, frozen=True, tag="changed", tag_field="type"):
+    """The natural iteration time is another one."""
+
+    iteration_ns: _Duration
+    was_ns: _Duration
+
+
+Message = Hello | Iterations | Changed
+
+_decoder = msgspec.json.Decoder(Message)
+
+
+def read_message(data: bytes | memoryview) -> Message:
+    """One message.
+
+    Raises
+    ------
+    ValueError
+        Not one of the messages, or a value out of bounds.
+    """
+    try:
+        message: Message = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    return message
+
+
+def to_job(schedule: Schedule) -> bytes:
+    """The message that gives a job its schedule, which is on the host's monotonic clock."""
+    return _encode({"type": "schedule", **schedule.to_mapping()})
+
+
+def refused(reason: str) -> bytes:
+    return _encode({"type": "refused", "reason": reason})
+
+
+def _encode(message: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(message)
+
+
+CLEAR = _encode({"type": "clear"})

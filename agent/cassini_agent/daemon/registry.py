@@ -1,0 +1,201 @@
+"""The jobs of this server: whose they are, who is connected, what they told. Bounded, the longest unheard go first."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Protocol
+
+from ..schedule import Schedule
+from .limits import Limits
+from .measurements import Measurements
+
+__all__ = ["Job", "Link", "NotYoursError", "Registry", "TooManyError"]
+
+ROOT = 0
+
+
+class NotYoursError(Exception):
+    """The job belongs to another user."""
+
+
+class TooManyError(Exception):
+    """No room for one more: ``too_many_jobs`` or ``too_many_connections``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Link(Protocol):
+    """One connection of a job, as far as the registry cares."""
+
+    rank: int
+    uid: int
+
+    def send(self, message: bytes) -> None:
+        """Send or keep as the newest message that waits; never blocks."""
+        ...
+
+
+class Job:
+    """One job.
+
+    Attributes
+    ----------
+    owner : int or None
+        The user who said hello first; None before.
+    links : set of Link
+        Open connections.
+    offered : Schedule or None
+        The newest schedule that was accepted, on the coordinator's clock; stays when it is cleared.
+    host : Schedule or None
+        The same on the host's monotonic clock, while it is in force.
+    follows : bool
+        Whether ``host`` follows the coordinator's mapping; not after a step of a clock.
+    version : int
+        Of the newest command, 0 before the first; older ones are refused.
+    cleared : bool
+        The newest command was to run free.
+    keep_until_ns : int
+        Until then (monotonic) an older schedule could still be replayed: the version must be known.
+    line : bytes
+        What the journal holds of it; empty: to be made anew.
+    revision : int
+        Grows with every change that shows in a status.
+    """
+
+    __slots__ = (
+        "changed",
+        "cleared",
+        "follows",
+        "host",
+        "id",
+        "keep_until_ns",
+        "line",
+        "links",
+        "measurements",
+        "offered",
+        "owner",
+        "revision",
+        "seen_ns",
+        "status_cache",
+        "version",
+    )
+
+    def __init__(self, job_id: str) -> None:
+        self.id = job_id
+        self.owner: int | None = None
+        self.links: set[Link] = set()
+        self.offered: Schedule | None = None
+        self.host: Schedule | None = None
+        self.follows = True
+        self.version = 0
+        self.cleared = False
+        self.keep_until_ns = 0
+        self.line = b""
+        self.measurements = Measurements()
+        self.changed: dict[str, int] | None = None
+        self.seen_ns: int | None = None
+        self.revision = 0
+        self.status_cache: tuple[object, bytes] | None = None
+
+    def in_force(self, now_ns: int) -> Schedule | None:
+        """The schedule on the host's clock, if it has not expired."""
+        return self.host if self.host is not None and now_ns < self.host.expires_ns else None
+
+    def send(self, message: bytes) -> None:
+        for link in self.links:
+            link.send(message)
+
+
+class Registry:
+    """All jobs, the least recently heard of first."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._of_user: Counter[int] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._jobs.values())
+
+    def ids(self) -> list[str]:
+        return list(self._jobs)
+
+    def get(self, job_id: str) -> Job | None:
+        return self._jobs.get(job_id)
+
+    def get_or_add(self, job_id: str, now_ns: int) -> Job:
+        """The job, new if need be; the longest unheard that nothing depends on makes room.
+
+        Raises
+        ------
+        TooManyError
+            All jobs are connected or have a version to remember.
+        """
+        job = self._jobs.get(job_id)
+        if job is None:
+            if len(self._jobs) >= self._limits.jobs:
+                self._make_room(now_ns)
+            job = self._jobs[job_id] = Job(job_id)
+        return job
+
+    def touch(self, job: Job, now_ns: int) -> None:
+        """Something was heard of the job."""
+        job.seen_ns = now_ns
+        job.revision += 1
+        self._jobs.move_to_end(job.id)
+
+    def join(self, job_id: str, link: Link, now_ns: int) -> tuple[Job, bool]:
+        """A connection says which job it is of; True if it is the first ever, whose user owns the job from now on.
+
+        Raises
+        ------
+        NotYoursError
+            The job belongs to another user. Root may all.
+        TooManyError
+            The job has all connections it may have, the user all jobs.
+        """
+        known = self._jobs.get(job_id)
+        if known is not None and known.owner is not None and link.uid not in (known.owner, ROOT):
+            raise NotYoursError(f"job {job_id!r} belongs to user {known.owner}")
+        if known is not None and len(known.links) >= self._limits.connections_per_job:
+            raise TooManyError("too_many_connections")
+        claims = known is None or known.owner is None
+        if claims and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
+            raise TooManyError("too_many_jobs")
+        job = self.get_or_add(job_id, now_ns)
+        if claims:
+            self.claim(job, link.uid)
+        job.links.add(link)
+        self.touch(job, now_ns)
+        return job, claims
+
+    def claim(self, job: Job, uid: int) -> None:
+        if job.owner is not None:
+            self._of_user[job.owner] -= 1
+        job.owner = uid
+        self._of_user[uid] += 1
+
+    def leave(self, job: Job, link: Link, now_ns: int) -> None:
+        job.links.discard(link)
+        if job.id in self._jobs:
+            self.touch(job, now_ns)
+
+    def _make_room(self, now_ns: int) -> None:
+        for job in self._jobs.values():
+            if not job.links and job.keep_until_ns <= now_ns:
+                self._remove(job)
+                return
+        raise TooManyError("too_many_jobs")
+
+    def _remove(self, job: Job) -> None:
+        del self._jobs[job.id]
+        if job.owner is not None:
+            self._of_user[job.owner] -= 1
+            if not self._of_user[job.owner]:
+                del self._of_user[job.owner]

@@ -1,0 +1,93 @@
+"""``JobStatus``: what the daemon knows of a job, as the scheduler and the operator read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .counter_source import CounterSource
+from .counts import Counts
+from .registry import Job
+
+__all__ = ["CounterView", "job_status", "job_status_json"]
+
+
+class CounterView:
+    """The counters as they are put into answers: read once for many jobs, and a source that fails is only counted."""
+
+    def __init__(self, source: CounterSource, counts: Counts) -> None:
+        self._source = source
+        self._counts = counts
+        self.latest: Mapping[str, Any] | None = None
+        self.revision = 0
+
+    def refresh(self) -> None:
+        """Look again; the daemon does once a second."""
+        try:
+            latest = self._source.latest()
+        except Exception:  # whatever a driver of somebody's network card does
+            self._counts.error("counters")
+            latest = None
+        if latest != self.latest:
+            self.latest = latest
+            self.revision += 1
+
+    def disagreement(self, starts_ns: Sequence[int]) -> str | None:
+        """What the counters say against a job."""
+        if not starts_ns or self.latest is None:
+            return None
+        try:
+            text = self._source.disagreement(starts_ns)
+        except Exception:
+            self._counts.error("counters")
+            return None
+        # Why nothing can be said is a note of the counters, not a disagreement.
+        return None if text is None or text.startswith("no counters") else text
+
+
+def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
+    """Of one job; the keys are those of docs/agent.md. ``seen_ns`` is on the host's monotonic clock."""
+    told = job.measurements
+    error_ns, error_spread_ns = told.error_ns()
+    iteration_ns, jitter_ns = told.iteration_ns()
+    return {
+        "job": job.id,
+        "component": None if job.offered is None or job.cleared else job.offered.component,
+        "version": job.version,
+        "state": _state(job, now_ns),
+        "note": told.note,
+        "connected": bool(job.links),
+        "uid": job.owner,
+        "iterations": told.iterations,
+        "iteration_ns": iteration_ns,
+        "jitter_ns": jitter_ns,
+        "error_ns": error_ns,
+        "error_spread_ns": error_spread_ns,
+        "errors_ns": told.errors_ns(),
+        "adjustments": told.adjustments,
+        "delay_total_ns": told.delay_total_ns,
+        "dropped": told.dropped,
+        "changed": job.changed,
+        "counters": counters.latest,
+        "disagreement": counters.disagreement(told.communication_starts_ns()),
+        "seen_ns": job.seen_ns,
+    }
+
+
+def job_status_json(job: Job, counters: CounterView, now_ns: int) -> bytes:
+    """The same as JSON; made again only when something changed."""
+    key = (job.revision, counters.revision, _state(job, now_ns))
+    if job.status_cache is None or job.status_cache[0] != key:
+        job.status_cache = (key, msgspec.json.encode(job_status(job, counters, now_ns)))
+    return job.status_cache[1]
+
+
+def _state(job: Job, now_ns: int) -> str:
+    """What the job said of itself; without a connection, what would become of it if it came."""
+    if job.links and job.measurements.iterations:
+        return job.measurements.state
+    if job.host is None:
+        return "free" if job.cleared else "waiting"
+    return "expired" if job.in_force(now_ns) is None else job.measurements.state

@@ -1,0 +1,227 @@
+"""Daemons and coordinator around the simulated jobs: messages take time, clocks differ, the coordinator may be gone."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from cassini_agent.control.change import Change
+from cassini_agent.control.clock_sync import ClockMapping, ClockSample
+from cassini_agent.control.controller import Controller, Decision
+from cassini_agent.coordinator import events
+from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.member import Member
+from cassini_agent.coordinator.status import JobStatus
+from cassini_agent.coordinator.transport import TransportError
+from cassini_agent.daemon import clocks
+from cassini_agent.daemon.host_schedule import on_host
+from cassini_agent.schedule import Schedule
+
+from .job import JobModel
+from .simulator import Simulator
+
+__all__ = ["Cluster", "Daemon", "Observed"]
+
+FIRST_MS = 100.0
+REPORT_MS = POLL_MS = 1000.0
+NATURAL_WINDOW, ERROR_WINDOW, QUANTILES = 256, 64, 64
+
+
+class Observed:
+    """A controller whose decisions are kept, as the loop would report them."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+        self.lag = controller.lag
+        self.natural_ns: list[int] = []
+        self.error_ns: list[int] = []
+        self.iterations = 0
+        self.state = "waiting"
+        self.changed: Change | None = None
+
+    def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
+        self.controller.set_schedule(schedule, now_ns)
+
+    def clear(self) -> None:
+        self.controller.clear()
+
+    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+        decision = self.controller.step(now_ns, applied_ns)
+        self.iterations += 1
+        self.state = decision.state
+        if decision.natural_ns is not None:
+            self.natural_ns.append(decision.natural_ns)
+        if decision.error_ns is not None:
+            self.error_ns.append(decision.error_ns)
+        self.changed = decision.changed or self.changed
+        return decision
+
+
+class Daemon:
+    """Serves one job; what the job tells it is up to a second old."""
+
+    def __init__(self, model: JobModel, observed: Observed) -> None:
+        self.model = model
+        self.observed = observed
+        self.schedule: Schedule | None = None
+        self.mapping: ClockMapping | None = None
+        self._report = JobStatus(model.name, "waiting")
+
+    def reported(self) -> None:
+        """The job's report of this second comes in."""
+        seen = self.observed
+        natural = sorted(seen.natural_ns[-NATURAL_WINDOW:])
+        middle = median_low(natural) if natural else None
+        step = max(1, len(natural) - 1)
+        count = min(QUANTILES, len(natural))
+        quantiles = [natural[i * step // max(1, count - 1)] for i in range(count)]
+        self._report = JobStatus(
+            self.model.name,
+            seen.state,
+            iterations=seen.iterations,
+            iteration_ns=middle,
+            jitter_ns=tuple(q - (middle or 0) for q in quantiles),
+            errors_ns=tuple(seen.error_ns[-ERROR_WINDOW:]),
+            changed=seen.changed,
+        )
+
+    def status(self) -> JobStatus:
+        return replace(self._report, version=self.schedule.version if self.schedule else 0)
+
+    def follow(self, schedule: Schedule, true_ms: float) -> None:
+        """A schedule on the coordinator's clock, which is true time."""
+        self.schedule = schedule
+        self._tell(true_ms)
+
+    def map_clock(self, mapping: ClockMapping, true_ms: float) -> None:
+        self.mapping = mapping
+        if self.schedule is not None:
+            self._tell(true_ms)
+
+    def clear(self) -> None:
+        self.schedule = None
+        self.observed.clear()
+
+    def _tell(self, true_ms: float) -> None:
+        assert self.schedule is not None
+        now = self.model.host_ns(true_ms)
+        # Until the coordinator maps it, the host's own idea of the coordinator's clock is its wall clock: as far off.
+        known = self.mapping or ClockMapping(0, 0, 0)
+        mapping = clocks.ClockMapping(known.offset_ns, known.rate_ppb, known.reference_ns)
+        self.observed.set_schedule(on_host(self.schedule, mapping, now), now)
+
+
+@dataclass(slots=True)
+class _Daemons:
+    """Transport of the simulation: requests are answered at once, what is sent takes its time."""
+
+    simulator: Simulator
+    daemons: dict[str, Daemon]
+    delay_ms: float
+    rng: random.Random
+    gone: Callable[[str], bool]
+
+    def _way_ms(self) -> float:
+        return self.delay_ms * (0.5 + self.rng.expovariate(2.0))
+
+    def _reach(self, host: str) -> Daemon:
+        if self.gone(host):
+            raise TransportError(f"{host}: no answer")
+        return self.daemons[host]
+
+    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+        daemon, now = self._reach(host), self.simulator.now_ms
+        there, back = self._way_ms() / 10, self._way_ms() / 10
+        if mapping is not None:
+            daemon.map_clock(mapping, now)
+        sample = round((now - there - back) * 1e6), daemon.model.host_ns(now - back), round(now * 1e6)
+        return ClockSample(*sample)
+
+    async def jobs(self, host: str) -> list[JobStatus]:
+        return [self._reach(host).status()]
+
+    async def put(self, host: str, schedule: Schedule) -> None:
+        daemon, simulator = self._reach(host), self.simulator
+        simulator.at(simulator.now_ms + self._way_ms(), lambda: daemon.follow(schedule, simulator.now_ms))
+
+    async def clear(self, host: str, job: str, version: int) -> None:
+        daemon = self._reach(host)
+        self.simulator.at(self.simulator.now_ms + self._way_ms(), daemon.clear)
+
+
+class Cluster:
+    """Daemons and a coordinator around the jobs of a simulator.
+
+    Parameters
+    ----------
+    simulator : Simulator
+        Whose controls are ``Observed``.
+    schedules : sequence of Schedule
+        One per job, sent at the beginning, each a few messages' time apart.
+    tell : callable
+        Hears what the scheduler is told.
+    delay_ms : float
+        Of a message, on average; clock requests take a tenth.
+    present, reachable : callable
+        Whether there is a coordinator at a time (ms), and whether a job's daemon answers.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        schedules: Sequence[Schedule],
+        *,
+        seed: int,
+        tell: Callable[[events.Event], None] = lambda _: None,
+        delay_ms: float = 10.0,
+        present: Callable[[float], bool] = lambda _: True,
+        reachable: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._simulator = simulator
+        self._present = present
+        self._rng = random.Random(seed)
+        self._delay_ms = delay_ms
+        self._loop = asyncio.new_event_loop()
+        self._models = {job.model.name: job.model for job in simulator.jobs}
+        self.daemons = {
+            job.model.name: Daemon(job.model, job.control)
+            for job in simulator.jobs
+            if isinstance(job.control, Observed)
+        }
+        transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
+        self.coordinator = Coordinator(transport, tell, lambda: round(simulator.now_ms * 1e6))
+        self._send(schedules)
+        for daemon in self.daemons.values():
+            simulator.at(FIRST_MS + self._rng.random() * REPORT_MS, lambda d=daemon: self._report(d))
+        simulator.at(FIRST_MS, self._poll)
+
+    def replan(self, schedules: Sequence[Schedule]) -> None:
+        """The scheduler sends other schedules: newer versions than all before, from now on."""
+        version = 1 + max(daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule)
+        epoch = round(self._simulator.now_ms * 1e6)
+        self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
+
+    def close(self) -> None:
+        """Let go of the event loop."""
+        self._loop.close()
+
+    def _send(self, schedules: Sequence[Schedule]) -> None:
+        now = max(FIRST_MS, self._simulator.now_ms)
+        for schedule in schedules:
+            when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
+            self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
+        self.coordinator.keep(
+            Member(each, each.job, self._models[each.job].weight, self._models[each.job].ranks) for each in schedules
+        )
+
+    def _report(self, daemon: Daemon) -> None:
+        daemon.reported()
+        self._simulator.at(self._simulator.now_ms + REPORT_MS, lambda: self._report(daemon))
+
+    def _poll(self) -> None:
+        if self._present(self._simulator.now_ms):
+            self._loop.run_until_complete(self.coordinator.poll())  # nothing in it waits for anything but itself
+        self._simulator.at(self._simulator.now_ms + POLL_MS, self._poll)

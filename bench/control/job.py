@@ -1,0 +1,90 @@
+"""A simulated job: it computes, then sends over the shared link; and what its controller waits in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cassini_agent.control.controller import Decision
+from cassini_agent.schedule import Schedule
+
+from .jitter import factors
+
+__all__ = ["Control", "JobModel", "Trace"]
+
+
+class Control(Protocol):
+    """What decides about a job: the agent's controller, a naive rule, or nobody."""
+
+    lag: int
+
+    def set_schedule(self, schedule: Schedule, now_ns: int) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def step(self, now_ns: int, applied_ns: int = 0) -> Decision: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobModel:
+    """A job as it would run alone, times in ms.
+
+    Attributes
+    ----------
+    name : str
+    compute_ms, communicate_ms : float
+        One iteration: first the one, then the other at line rate.
+    jitter, jitter_share : str, float
+        Kind, and standard deviation relative to the compute time.
+    stalls : tuple of (float, float)
+        The iteration under way at ``(at_ms, ...)`` takes ``(..., ms)`` longer before it sends.
+    change : tuple of float or None
+        From ``(at_ms, ...)`` on computing takes ``(..., factor)`` times as long.
+    clock_ms, clock_ppm : float
+        The host's clock against true time: ahead by this at time 0, and faster by this.
+    ranks, weight : int, float
+    start_ms : float
+        When the job begins.
+    """
+
+    name: str
+    compute_ms: float = 110.0
+    communicate_ms: float = 87.0
+    jitter: str = "normal"
+    jitter_share: float = 0.0
+    stalls: tuple[tuple[float, float], ...] = ()
+    change: tuple[float, float] | None = None
+    clock_ms: float = 0.0
+    clock_ppm: float = 0.0
+    ranks: int = 1
+    weight: float = 1.0
+    start_ms: float = 0.0
+
+    @property
+    def solo_ms(self) -> float:
+        return self.compute_ms + self.communicate_ms
+
+    def host_ns(self, true_ms: float) -> int:
+        """What the host's monotonic clock shows."""
+        return round((true_ms * (1 + self.clock_ppm * 1e-6) + self.clock_ms) * 1e6)
+
+    def compute_times(self, seed: int) -> Iterator[float]:
+        """Compute times without stalls and changes, ms."""
+        return (self.compute_ms * factor for factor in factors(self.jitter, self.jitter_share, seed))
+
+
+@dataclass(slots=True)
+class Trace:
+    """What was measured of a job, one entry per iteration: its start (true time), wait before it, duration, all ms."""
+
+    start_ms: list[float] = field(default_factory=list)
+    wait_ms: list[float] = field(default_factory=list)
+    natural_ms: list[float] = field(default_factory=list)
+    state: list[str] = field(default_factory=list)
+    adjusted_ms: list[float] = field(default_factory=list)  # when
+
+    def iteration_ms(self, since_ms: float = 0.0, until_ms: float = float("inf")) -> float:
+        """Mean time from start to start."""
+        starts = [start for start in self.start_ms if since_ms <= start <= until_ms]
+        return (starts[-1] - starts[0]) / (len(starts) - 1)

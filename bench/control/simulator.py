@@ -1,0 +1,124 @@
+"""Jobs on one link, event by event, with fluid fair sharing and the agent's own controllers.
+
+Whoever sends gets an equal share of the link. There are no packets and no queues, and rates change at once. Times are
+milliseconds of true time; controllers see their host's clock.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from .job import Control, JobModel, Trace
+
+__all__ = ["Simulator"]
+
+
+@dataclass(slots=True)
+class _Running:
+    model: JobModel
+    control: Control
+    compute: Callable[[], float]
+    trace: Trace = field(default_factory=Trace)
+    start_ms: float = 0.0  # of the iteration under way
+    decided_ms: float = 0.0  # what is to be waited at the next start, with lag 1
+    applied_ns: int = 0
+    left_ms: float = 0.0  # still to send, at line rate
+    stalls: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Simulator:
+    """One link and its jobs.
+
+    Parameters
+    ----------
+    models : sequence of JobModel
+    controls : sequence of Control
+        One per job.
+    seed : int
+        Of all jitter.
+    """
+
+    def __init__(self, models: Sequence[JobModel], controls: Sequence[Control], seed: int) -> None:
+        self.now_ms = 0.0
+        self.jobs = [
+            _Running(model, control, model.compute_times(seed * 1000 + i).__next__, stalls=sorted(model.stalls))
+            for i, (model, control) in enumerate(zip(models, controls, strict=True))
+        ]
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self._sending: list[_Running] = []
+        for job in self.jobs:
+            self.at(job.model.start_ms, lambda job=job: self._arrive(job))
+
+    def at(self, when_ms: float, what: Callable[[], None]) -> None:
+        """Have something done at a time; in order of calls where times are equal."""
+        heapq.heappush(self._events, (when_ms, self._count, what))
+        self._count += 1
+
+    def run(self, until_ms: float) -> dict[str, Trace]:
+        """Go on until then; traces by job."""
+        while True:
+            done_ms = self._next_sent_ms()
+            next_ms = self._events[0][0] if self._events else float("inf")
+            if min(done_ms, next_ms) > until_ms:
+                self._advance(until_ms)
+                return {job.model.name: job.trace for job in self.jobs}
+            if done_ms <= next_ms:
+                self._advance(done_ms)
+                job = min(self._sending, key=lambda each: each.left_ms)
+                self._sending.remove(job)
+                self._arrive(job)
+            else:
+                self._advance(next_ms)
+                heapq.heappop(self._events)[2]()
+
+    def _next_sent_ms(self) -> float:
+        if not self._sending:
+            return float("inf")
+        return self.now_ms + min(job.left_ms for job in self._sending) * len(self._sending)
+
+    def _advance(self, to_ms: float) -> None:
+        if self._sending:
+            sent = (to_ms - self.now_ms) / len(self._sending)
+            for job in self._sending:
+                job.left_ms -= sent
+        self.now_ms = to_ms
+
+    def _arrive(self, job: _Running) -> None:
+        """An iteration is over (or the job begins); the next starts now, or after its wait."""
+        if job.trace.start_ms:
+            job.trace.natural_ms.append(self.now_ms - job.start_ms)
+        wait_ms = job.decided_ms
+        if job.control.lag == 0:
+            decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
+            self._note(job, decision.state, decision.adjusted)
+            wait_ms = decision.delay_ns * 1e-6
+        job.applied_ns = round(wait_ms * 1e6)
+        job.trace.wait_ms.append(wait_ms)
+        self.at(self.now_ms + wait_ms, lambda: self._start(job))
+
+    def _start(self, job: _Running) -> None:
+        job.start_ms = self.now_ms
+        job.trace.start_ms.append(self.now_ms)
+        if job.control.lag == 1:
+            decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
+            self._note(job, decision.state, decision.adjusted)
+            job.decided_ms = decision.delay_ns * 1e-6
+        compute_ms = job.compute()
+        change = job.model.change
+        if change is not None and self.now_ms >= change[0]:
+            compute_ms *= change[1]
+        while job.stalls and job.stalls[0][0] <= self.now_ms:
+            compute_ms += job.stalls.pop(0)[1]
+        self.at(self.now_ms + compute_ms, lambda: self._send(job))
+
+    def _send(self, job: _Running) -> None:
+        job.left_ms = job.model.communicate_ms
+        self._sending.append(job)
+
+    def _note(self, job: _Running, state: str, adjusted: bool) -> None:
+        job.trace.state.append(state)
+        if adjusted:
+            job.trace.adjusted_ms.append(self.now_ms)

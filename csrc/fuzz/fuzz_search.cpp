@@ -1,0 +1,12 @@
+// Small links and blocks, whose answers are compared with brute force over every tick.
+#include "small_link.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
+  cassini::fuzz::Bytes in(data, size);
+  if (in.in(0, 1) == 0) {
+    cassini::fuzz::fuzz_small_link(in);
+  } else {
+    cassini::fuzz::fuzz_small_block(in);
+  }
+  return 0;
+}

@@ -1,0 +1,99 @@
+// Every function of cassini.h as calls that can be repeated and compared, on inputs that take them through their ways.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cassini/cassini.h"
+
+namespace cassini::test {
+
+// All that a call may write, in one place: that nothing was written is a comparison of bytes.
+struct Outputs {
+  static constexpr std::size_t kMost = 64;  // jobs, links, members
+  int64_t shift[kMost];
+  int64_t slack[kMost];
+  int64_t hold[kMost];
+  double lower[kMost];
+  double upper[kMost];
+  double excess[kMost];
+  uint8_t is_free[kMost];
+  int32_t status[kMost];
+  cassini_result result[kMost];
+  cassini_block_result block;
+  cassini_options options;
+  int64_t prepared;  // 1: a handle came back, and was freed
+
+  bool operator==(const Outputs& other) const;
+};
+
+// As before a call: no output has a value that the kernel would write.
+Outputs blank();
+
+// Problems of links, concatenated as cassini.h wants them.
+struct LinkArrays {
+  std::vector<int64_t> job_offset{0}, period, phase_offset{0}, start, length, rate, capacity;
+
+  void add_job(int64_t ticks, int phases, std::mt19937& rng);
+  void add_again(const LinkArrays& from, std::size_t job);
+  void close_link(int64_t kbit_s);
+  int64_t size() const { return static_cast<int64_t>(capacity.size()); }
+};
+
+// Links around a ring of jobs, each on three of them.
+struct Ring {
+  LinkArrays jobs;  // one link that has them all
+  LinkArrays links;
+  std::vector<int64_t> link, member;
+  std::vector<double> weight, bound;
+  cassini_links* prepared = nullptr;
+  cassini_links* limited = nullptr;  // all beyond the limits of folding
+  cassini_anchor* anchor = nullptr;  // without the last two links
+
+  Ring(int64_t n_jobs, int phases, std::vector<int64_t> periods, unsigned seed);
+  ~Ring();
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  int64_t size() const { return static_cast<int64_t>(link.size()); }
+};
+
+struct PublicCall {
+  std::string name;
+  std::function<int32_t(Outputs&)> run;
+  int32_t status = CASSINI_OK;  // what it returns if nothing comes in between
+  // Batches: brings in what is also right where single links were not solved, by their status. May be empty.
+  std::function<void(Outputs& expected, const Outputs& got)> partly = {};
+  Outputs expected{};
+};
+
+class PublicCalls {
+ public:
+  // `cancel` of every call that has options; may be null. Not 0 now: expected is what comes without it all the same.
+  explicit PublicCalls(const int32_t* cancel = nullptr);
+
+  const std::vector<PublicCall>& all() const { return all_; }
+
+  // Whether a call that was disturbed (`reason`: ENOMEM, ECANCELED) left its outputs as promised: the answer that is
+  // always given, or a refusal and nothing written.
+  static bool kept_promise(const PublicCall& call, int32_t status, const Outputs& got, int32_t reason);
+
+ private:
+  void add(std::string name, std::function<int32_t(Outputs&)> run, int32_t status = CASSINI_OK);
+  void add_links();
+  void add_batches();
+  void add_blocks(const Ring& ring, const std::string& which);
+  void add_anchors(const Ring& ring, const std::string& which);
+  void add_refusals();
+  cassini_options options() const;
+
+  const int32_t* cancel_;
+  LinkArrays links_;
+  Ring small_;  // searched with proof
+  Ring large_;  // by local search
+  std::vector<PublicCall> all_;
+};
+
+}  // namespace cassini::test

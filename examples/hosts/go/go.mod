@@ -1,0 +1,3 @@
+module example.org/rank
+
+go 1.19

@@ -1,0 +1,118 @@
+"""From a typical iteration, as bytes per bin, to phases of constant rate.
+
+Neighbouring bins are joined, the most alike first, until joining would cost more than the noise explains (bottom-up
+segmentation by least squares). A bin that an edge falls into has a level in between; it is shared out between its
+neighbours so that its bytes stay, which finds the edge to a fraction of a bin.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model import Phase
+
+__all__ = ["Levels", "phases_of", "segment"]
+
+FloatArray = npt.NDArray[np.float64]
+
+Levels = list[tuple[float, float, float]]
+"""Begin and end, in bins, and level of each piece; they touch and cover all bins."""
+
+_NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not looked for even without noise
+_EDGE_BINS = 3
+_BACKGROUND = 0.1
+_UP = 0.04
+
+
+def segment(profile: FloatArray) -> Levels:
+    """Pieces of about constant level of a profile, ``[bins]``. Cost: bins squared, some 10 ms for 1000 bins."""
+    bins = len(profile)
+    peak = float(np.max(profile, initial=0.0))
+    if peak <= 0:
+        return [(0.0, float(bins), 0.0)]
+    noise = max(1.4826 / math.sqrt(2) * float(np.median(np.abs(np.diff(profile)))), _NOISE_SHARE * peak)
+    limit = 6 * noise**2 * math.log(max(bins, 3))
+    sizes, sums = np.ones(bins), profile.astype(np.float64).copy()
+    while len(sizes) > 1:
+        means = sums / sizes
+        costs = sizes[:-1] * sizes[1:] / (sizes[:-1] + sizes[1:]) * np.diff(means) ** 2
+        place = int(np.argmin(costs))
+        if costs[place] > limit:
+            break
+        sizes[place] += sizes[place + 1]
+        sums[place] += sums[place + 1]
+        sizes, sums = np.delete(sizes, place + 1), np.delete(sums, place + 1)
+    ends = np.cumsum(sizes)
+    pieces = [(float(e - s), float(e), float(t / s)) for s, e, t in zip(sizes, ends, sums, strict=True)]
+    return _share_edges(pieces)
+
+
+def _share_edges(pieces: Levels) -> Levels:
+    """Short pieces on the way from one level to another become part of both, bytes kept."""
+    kept = [pieces[0]]
+    number = 1
+    while number < len(pieces):
+        begin, _, before = kept[-1]
+        last = _edge(kept[-1], pieces, number)
+        _, end, after = pieces[last]
+        edge = kept[-1][1]
+        if last > number:
+            volume = sum((e - b) * v for b, e, v in pieces[number:last])
+            edge += (volume - (pieces[last][0] - edge) * after) / (before - after)
+            kept[-1] = (begin, edge, before)
+        # The piece behind an edge stays, however short: it is what the edge leads to.
+        kept.append((edge, end, after))
+        number = last + 1
+    return kept
+
+
+def _edge(before: tuple[float, float, float], pieces: Levels, first: int) -> int:
+    """The piece to which those from ``first`` on are only the way from ``before``; ``first`` if there is none."""
+    for last in range(len(pieces) - 1, first, -1):
+        if pieces[last][0] - pieces[first][0] > _EDGE_BINS:
+            continue
+        levels = [before[2], *(level for _, _, level in pieces[first : last + 1])]
+        steps = [b - a for a, b in pairwise(levels)]
+        if all(step > 0 for step in steps) or all(step < 0 for step in steps):
+            return last
+    return first
+
+
+def phases_of(pieces: Levels, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
+    """Phases, and the background in Gbit/s that was taken off them.
+
+    What flows all the time at less than a tenth of the peak is background.
+    Time 0 is where the traffic before the longest pause ends: where an iteration really begins, counters do not show.
+    """
+    period_ms = pieces[-1][1] * bin_ms
+    peak = max(level for _, _, level in pieces)
+    floor = _floor(pieces)
+    background = floor if floor <= _BACKGROUND * peak else 0.0
+    up = [one for one in pieces if one[2] - background > _UP * peak]
+    if not up:
+        return [], background * gbps_per_unit
+    origin = _after_traffic(up, pieces[-1][1])
+    phases = [
+        Phase(((begin - origin) * bin_ms) % period_ms, (end - begin) * bin_ms, (level - background) * gbps_per_unit)
+        for begin, end, level in up
+    ]
+    return sorted(phases, key=lambda one: one.start_ms), background * gbps_per_unit
+
+
+def _floor(pieces: Levels) -> float:
+    """The lowest level that holds for a twentieth of the time."""
+    seen = 0.0
+    for begin, end, level in sorted(pieces, key=lambda one: one[2]):
+        seen += end - begin
+        if seen >= 0.05 * pieces[-1][1]:
+            return level
+    return 0.0
+
+
+def _after_traffic(up: Levels, bins: float) -> float:
+    gaps = [((up[(i + 1) % len(up)][0] - up[i][1]) % bins, -i) for i in range(len(up))]
+    return up[-max(gaps)[1]][1]

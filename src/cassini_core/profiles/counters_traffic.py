@@ -1,0 +1,191 @@
+"""From a recording of byte counters to bytes per time step on an even grid.
+
+Readings come at uneven times and some are missing, but a counter is a total: it is interpolated, and differences of
+what was interpolated keep every byte. Where it was reset, or not read for long, the traffic is unknown (NaN).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cassini_agent.counters.recording import Recording, RecordingError, Samples, read_recording
+from cassini_agent.counters.unwrap import BREAK
+
+from ..errors import InputError
+
+__all__ = ["Traffic", "read_traffic"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_LONGEST_GAP = 5  # samples; over a longer one the shape of the traffic is not known
+_MOST_STEPS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a set of devices carried in one direction.
+
+    Attributes
+    ----------
+    times_ms : ndarray of float64, [steps + 1]
+        Edges of the steps since the first sample; evenly spaced.
+    total : ndarray of float64, [steps + 1]
+        Bytes up to each edge; what is unknown counts as nothing.
+    known : ndarray of bool, [steps]
+    step_ms, refresh_ms : float
+        Time between samples, and between the counter's own refreshes, where these are rarer.
+    direction : str
+        ``tx`` or ``rx``.
+    devices : tuple of str
+    warnings : tuple of str
+    """
+
+    times_ms: FloatArray
+    total: FloatArray
+    known: npt.NDArray[np.bool_]
+    step_ms: float
+    refresh_ms: float
+    direction: str
+    devices: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def per_step(self) -> FloatArray:
+        """Bytes in each step, NaN where unknown."""
+        return np.where(self.known, np.diff(self.total), np.nan)
+
+    def per_bin(self, starts_ms: FloatArray, bins: int, bin_ms: float) -> FloatArray:
+        """Bytes in each bin of windows that begin at any time, ``[windows, bins]``."""
+        edges = starts_ms[:, None] + np.arange(bins + 1)[None, :] * bin_ms
+        return np.asarray(np.diff(np.interp(edges, self.times_ms, self.total), axis=1))
+
+
+def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) -> Traffic:
+    """The traffic of a recording.
+
+    Parameters
+    ----------
+    path : path
+        A file in format ``cassini-counters/1``.
+    devices : sequence of str
+        Whose traffic to add up, as named in the recording; empty: all.
+    direction : str
+        ``tx``, ``rx``, or ``busier``: the one with more bytes.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, lacks the devices or holds too little.
+    """
+    try:
+        recording = read_recording(os.fspath(path))
+    except RecordingError as error:
+        raise InputError(str(error)) from None
+    samples, chosen = _choose(recording, devices)
+    directions = ("tx", "rx") if direction == "busier" else (direction,)
+    found = [_direction(recording, samples, one, chosen) for one in directions]
+    return max(found, key=lambda traffic: float(traffic.total[-1]))
+
+
+def _choose(recording: Recording, devices: Sequence[str]) -> tuple[Samples, tuple[str, ...]]:
+    """The group that was read most often among those that count bytes, and its devices that are wanted."""
+    groups = [
+        samples for samples in recording.samples if any(c.name.endswith("_bytes") for c in samples.group.channels)
+    ]
+    if not groups:
+        raise InputError(f"{recording.path}: expected a counter of bytes among the channels, got none")
+    samples = min(groups, key=lambda one: one.group.interval_ns)
+    there = tuple(dict.fromkeys(c.device for c in samples.group.channels if c.name.endswith("_bytes")))
+    missing = [device for device in devices if device not in there]
+    if missing:
+        raise InputError(
+            f"{recording.path}: expected a device of the recording ({', '.join(there)}), got {missing[0]!r}"
+        )
+    if len(samples.times_ns) < 16:
+        raise InputError(f"{recording.path}: expected at least 16 samples, got {len(samples.times_ns)}")
+    return samples, tuple(devices) or there
+
+
+def _direction(recording: Recording, samples: Samples, direction: str, devices: tuple[str, ...]) -> Traffic:
+    times = np.asarray(samples.times_ns, dtype=np.int64)
+    times_ms = np.asarray((times - times[0]) / 1e6, dtype=np.float64)
+    if np.any(np.diff(times_ms) < 0):
+        raise InputError(f"{recording.path}: expected times that grow, but samples go back in time")
+    # A sampler that had to slow down says so only by the times of its samples.
+    step_ms = max(samples.group.interval_ns / 1e6, round(float(np.median(np.diff(times_ms))), 1))
+    steps = int(times_ms[-1] / step_ms)
+    if not 8 <= steps <= _MOST_STEPS:
+        raise InputError(f"{recording.path}: expected from 8 to {_MOST_STEPS} steps of {step_ms:g} ms, got {steps}")
+    grid = np.asarray(np.arange(steps + 1) * step_ms, dtype=np.float64)
+    total, unknown_ms = np.zeros(steps + 1), np.zeros(steps + 1)
+    refreshes: list[float] = []
+    warnings = [f"{recording.path}: {recording.problem}"] if recording.problem else []
+    for channel, column in zip(samples.group.channels, samples.values, strict=True):
+        if channel.device not in devices or channel.name != f"{direction}_bytes":
+            continue
+        values = np.asarray(column, dtype=np.int64)
+        known = (values >= 0) | (values == BREAK)
+        if np.count_nonzero(values >= 0) < 2:
+            warnings.append(f"{channel.device} {channel.name}: no values in this recording")
+            continue
+        refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
+        refreshes.append(refresh_ms)
+        if refresh_ms > 1.5 * step_ms:
+            known &= _refreshed(times_ms, values, 1.5 * refresh_ms)
+        carried, lost = _interpolate(times_ms[known], values[known], grid, _LONGEST_GAP * max(step_ms, refresh_ms))
+        total, unknown_ms = total + carried, unknown_ms + lost
+        resets = int(np.count_nonzero(values == BREAK))
+        if resets:
+            warnings.append(f"{channel.device} {channel.name}: {resets} resets or gaps; what they hide was left out")
+    return Traffic(
+        grid,
+        total,
+        np.diff(unknown_ms) <= 1e-9,
+        step_ms,
+        max([step_ms, *refreshes]),
+        direction,
+        devices,
+        tuple(warnings),
+    )
+
+
+def _interpolate(
+    times_ms: FloatArray, values: npt.NDArray[np.int64], grid: FloatArray, longest_ms: float
+) -> tuple[FloatArray, FloatArray]:
+    """Bytes up to each point of the grid, and ms up to it in which the traffic is unknown."""
+    # A break carries no value, but the total goes on from there as it was.
+    last = np.maximum.accumulate(np.where(values >= 0, np.arange(len(values)), -1))
+    totals = np.where(last >= 0, values[np.maximum(last, 0)], 0)
+    counted, spans = np.diff(totals).astype(np.float64), np.diff(times_ms)
+    unknown = (values[1:] == BREAK) | (counted < 0) | (spans > longest_ms)
+    # Before the first reading and after the last one nothing is known either.
+    times_ms = np.concatenate([[min(0.0, times_ms[0])], times_ms, [max(grid[-1], times_ms[-1])]])
+    spans = np.diff(times_ms)
+    unknown = np.concatenate([[True], unknown, [True]])
+    carried = np.concatenate([[0.0], np.cumsum(np.concatenate([[0.0], np.where(unknown[1:-1], 0.0, counted), [0.0]]))])
+    lost = np.concatenate([[0.0], np.cumsum(np.where(unknown, spans, 0.0))])
+    return np.interp(grid, times_ms, carried), np.interp(grid, times_ms, lost)
+
+
+def _refreshed(times_ms: FloatArray, values: npt.NDArray[np.int64], idle_ms: float) -> npt.NDArray[np.bool_]:
+    """Where a reading tells something: it has changed, or has not for so long that nothing was counted."""
+    changed = np.concatenate([[True], np.diff(values) != 0])
+    since = times_ms - times_ms[np.maximum.accumulate(np.where(changed, np.arange(len(values)), 0))]
+    return np.asarray(changed | (since >= idle_ms))
+
+
+def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:
+    """How long a counter stands still while it counts: the time between changes that half of the bytes come with."""
+    changes = np.flatnonzero(np.diff(values)) + 1
+    if len(changes) < 2:
+        return 0.0
+    spans, counted = np.diff(times_ms[changes]), np.diff(values)[changes[1:] - 1].astype(np.float64)
+    order = np.argsort(spans)
+    weight = np.cumsum(counted[order])
+    return float(spans[order][int(np.searchsorted(weight, weight[-1] / 2))])

@@ -1,0 +1,45 @@
+"""The daemon's own service, with limits or a wall clock that the test chooses. Run as a program.
+
+First argument: JSON with ``limits`` (of ``cassini_agent.daemon.limits``) and ``clock_offset_file``: nanoseconds by
+which the wall clock is wrong, read each time. The others are those of ``cassini-agent serve``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from cyclopts import App
+
+from cassini_agent.cli import serve
+from cassini_agent.daemon.clocks import Reading, SystemClocks
+from cassini_agent.daemon.limits import Limits
+from cassini_agent.daemon.service import run
+
+
+class SteppedClocks(SystemClocks):
+    def __init__(self, offset_file: Path) -> None:
+        self._offset_file = offset_file
+
+    def read(self) -> Reading:
+        reading = super().read()
+        return dataclasses.replace(reading, unix_ns=reading.unix_ns + int(self._offset_file.read_text()))
+
+
+def main() -> None:
+    wanted = json.loads(sys.argv[1])
+    application = App()
+    default = serve.Options()
+
+    @application.default
+    def start(*, options: serve.Options = default) -> None:
+        config = dataclasses.replace(serve._config(options), limits=Limits(**wanted.get("limits", {})))
+        offset_file = wanted.get("clock_offset_file")
+        run(config, SteppedClocks(Path(offset_file)) if offset_file else None)
+
+    application(sys.argv[2:])
+
+
+main()
