@@ -200,7 +200,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
             executor=options.executor,
             progress=lambda done: options.progress(done, total),
             node_limits=options.link_limits(catalog.problems),
-            with_slack=not all(large),  # no use is made of the own shifts of links
+            with_slack=budget.centred and not all(large),  # else no use is made of the own shifts of links
             store=store,
             together=all_links_limit(options.node_limit, n_routes),
             looks=effort.nodes,
