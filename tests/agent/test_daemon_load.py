@@ -75,7 +75,7 @@ def jobs(daemon: DaemonProcess) -> list[JobSocket]:
         one.close()
 
 
-@pytest.mark.slow
+@pytest.mark.idle
 def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
     daemon: DaemonProcess, jobs: list[JobSocket], row: Row
 ) -> None:

@@ -32,7 +32,7 @@ SCRIPT = Path(__file__).with_name("training_job.py")
 LINK_GBPS = 10.0
 SECONDS = 24.0
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.idle
 
 
 def train(job: str, daemon: DaemonProcess, link: SharedLink, seconds: float, begin_s: float = 0.0) -> Any:
