@@ -75,7 +75,8 @@ double affordable_bins(const Link& link, const Link& group, double intervals) {
   for (const Circle& job : group.jobs) levels = std::max(levels, job.levels.size() + 1);
   const double share = link.limits.max_interval_work() / static_cast<double>(link.jobs.size()) / intervals;
   const double bins = std::max(share / static_cast<double>(levels), std::min(std::sqrt(share), share));
-  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0, link.limits.max_bins());
+  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0,
+                    link.limits.max_bins());
 }
 
 // All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.

@@ -56,7 +56,9 @@ def _solved(
         return time_shifts[block.links[0]], 0.0
     groups = [merged[link] for link in block.links]
     nodes = allowance.limit(context.budget.block_node_limit)
-    answer = context.blocks.solve([g.link for g in groups], [len(g.ids) for g in groups], node_limit=nodes)
+    answer = context.blocks.solve(
+        [g.link for g in groups], [len(g.ids) for g in groups], centred=context.budget.centred, node_limit=nodes
+    )
     allowance.spend(answer.nodes)
     own = math.fsum(len(group.ids) * context.solved[group.link.problem.index].upper_bound for group in groups)
     weight = sum(len(group.ids) for group in groups)

@@ -21,8 +21,8 @@ from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 
 __all__ = ["LinkEffort", "link_effort"]
 
-LEAST_EVENTS, LEAST_LEVELS = 64, 1024
-"""Rather too much work than no exact score at all."""
+LEAST_EVENTS, LEAST_LEVELS = 256, 128
+"""Fewer events would not be less work: a link falls into as many groups of jobs as it has jobs."""
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
 """Demand levels touched by the first looks at all links together: so many, some second, or so many for each placed job
@@ -49,11 +49,15 @@ _Float64 = npt.NDArray[np.float64]
 
 
 class LinkEffort(NamedTuple):
-    """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes."""
+    """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
+
+    ``affordable``: first looks stay within ``MAX_LOOKS``. They may not even at the least limits.
+    """
 
     max_events: int
     max_levels: int
     nodes: _Float64
+    affordable: bool = True
 
 
 class _Effort(NamedTuple):
@@ -100,8 +104,9 @@ def link_effort(
         )
         work = np.where(exact, efforts.exact, interval)
         kept = efforts.kept[exact].sum()
-        if max_events <= LEAST_EVENTS or ((work * looks).sum() <= most and kept <= MAX_KEPT):
-            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE)
+        affordable = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
+        if affordable or max_events <= LEAST_EVENTS:
+            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, affordable)
         max_events //= 2
 
 

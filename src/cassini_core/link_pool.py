@@ -49,7 +49,10 @@ PARTS_AWAY = 64
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one link and one cyclic block may cost, and how finely they are judged; see ``rank`` for each."""
+    """What one link and one cyclic block may cost, and how finely they are judged; see ``rank`` for each.
+
+    ``centred``: jobs are moved to where slack grows.
+    """
 
     node_limit: int | None
     resolution_ms: float
@@ -57,6 +60,7 @@ class Budget:
     block_node_limit: int | None = None
     max_events: int = DEFAULT_MAX_EVENTS
     max_levels: int = DEFAULT_MAX_LEVELS
+    centred: bool = True
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ ALL_LINK_NODES, LINK_NODES_OF_A_ROUTE = 2**18, 2
 """What all links of a round may take together, whatever the least of each says: so many, or so many for each placed job
 of each candidate if that is more. A file of 1 MB has some 100,000 of these."""
 
-ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE = 2**19, 4
+ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE = 3 * 2**18, 4
 """What all candidates of a round may take together, counted in the same way. Those that are left then have their bounds
 only."""
 

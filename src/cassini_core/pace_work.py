@@ -54,4 +54,5 @@ def search_work(link: PreparedLink, answer: LinkAnswer) -> int:
     # looks for what the iteration times of any two jobs have in common, and reads the kinks of every job's marginal
     # excess. An interval adds every job to bins of levels.
     bins = 8 * n_jobs * n_phases if answer.stopped_by == "limits" else 0
-    return answer.nodes * max(3, n_jobs) // 3 + 8 + n_phases // 2 + n_jobs**2 // 16 + n_jobs * n_phases * most // 20 + bins
+    before = 8 + n_phases // 2 + n_jobs**2 // 16 + n_jobs * n_phases * most // 20 + bins
+    return answer.nodes * max(3, n_jobs) // 3 + before

@@ -346,6 +346,7 @@ class _LinkMean:
             self._work.spend(len(members) // 32)
         key = (link, tuple([ticks[member] for member in members]))
         if key not in self._known:
+            self._work.spend(1)
             if key[1] not in self._turns:  # most links have the same few iteration times
                 self._work.spend(len(members) ** 2 // 8)
                 self._turns[key[1]] = _turns(key[1])

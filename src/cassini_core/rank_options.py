@@ -60,6 +60,7 @@ class RankOptions:
             block_node_limit=block_limit(self.block_node_limit, n_candidates),
             max_events=effort.max_events,
             max_levels=effort.max_levels,
+            centred=effort.affordable,
         )
 
 

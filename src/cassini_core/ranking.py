@@ -89,7 +89,7 @@ def rank(
         With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
         each time, until so many score at least as much as any other can. The others are ``bound_only``.
     exhaustive : bool
-        Look at all candidates instead.
+        Look at all candidates instead, whatever that takes.
     period_tolerance : float
         How much an iteration time may be lengthened, as a fraction, so that jobs have a stable relative phase
         (:func:`cassini_core.harmonize`); 0 changes nothing.
@@ -100,7 +100,8 @@ def rank(
         valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
-        (:mod:`cassini_core.node_limits`). What was cut short says so in its candidate's warnings.
+        (:mod:`cassini_core.node_limits`); then what all links together, and all candidates, may take is limited, too
+        (docs/safety.md). What was cut short says so in its candidate's warnings.
     block_node_limit : int, "auto" or None
         The same per cyclic block with ``loops="joint"``.
     resolution_ms : float
@@ -199,13 +200,13 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
             executor=options.executor,
             progress=lambda done: options.progress(done, total),
             node_limits=options.link_limits(catalog.problems),
-            with_slack=not all(large),  # no use is made of the own shifts of links
+            with_slack=budget.centred and not all(large),  # else no use is made of the own shifts of links
             store=store,
             together=all_links_limit(options.node_limit, n_routes),
             looks=effort.nodes,
         )
     context = Round(catalog, flat, solved, period, budget, kernel_links, effort.nodes)
-    nodes = all_candidates_limit(options.block_node_limit, n_routes)
+    nodes = None if options.top is None else all_candidates_limit(options.block_node_limit, n_routes)
     entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline, nodes)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
     best = candidates[0] if candidates and candidates[0].score is not None else None

@@ -56,8 +56,8 @@ class Round:
     budget : Budget
     kernel_links : KernelLinks
         Of the catalog's problems.
-    nodes_of_look : float64 array
-        What evaluating each problem once costs, search nodes.
+    nodes_of_look : float64 array, optional
+        What evaluating each problem once costs, search nodes; nothing if not given.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Round:
         period: Mapping[str, int],
         budget: Budget,
         kernel_links: KernelLinks,
-        nodes_of_look: _Float64,
+        nodes_of_look: _Float64 | None = None,
     ) -> None:
         self.period = period
         self.solved = solved
@@ -88,7 +88,9 @@ class Round:
         self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
         self.kernel_links = kernel_links
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
-        self.evaluator = Evaluator(self.kernel_links, self.flat, nodes_of_look)
+        self.evaluator = Evaluator(
+            self.kernel_links, self.flat, np.zeros(len(solved)) if nodes_of_look is None else nodes_of_look
+        )
         self.nodes_of_candidate: int | None = None
         self._shared = catalog.shared
         self._link_scores: dict[tuple[int, float], LinkScore] = {}  # most candidates have most alike

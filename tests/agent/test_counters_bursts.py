@@ -292,5 +292,7 @@ def test_active_ports_come_before_network_devices(tmp_path: Path) -> None:
     fast, slow = open_sources(root=str(tmp_path))
     assert {source.channels[0].device for source in fast} == {"mlx5_0/1"}
     assert "retransmits" in {source.channels[0].name for source in slow}
+    with pytest.raises(ValueError, match="no RDMA device or port 'mlx5_7'"):
+        open_sources(["mlx5_7"], root=f"{tmp_path}/")
     fast, _ = open_sources(["mlx5_1"], ["eth5"], root=str(tmp_path))
     assert [channel.device for source in fast for channel in source.channels] == ["mlx5_1/1"] * 2 + ["eth5"] * 2

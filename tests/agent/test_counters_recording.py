@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
+import sys
 import time
 import tracemalloc
 import zlib
@@ -279,6 +281,23 @@ def test_a_recording_grows_no_larger_than_it_may(tmp_path: Path) -> None:
     assert "as large as it may be (800 bytes)" in (recorder.problem or "")
     assert os.path.getsize(tmp_path / "x") < 800 + 64
     assert read_recording(tmp_path / "x").ended == "full"
+
+
+def test_the_command_records(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "cassini_agent.counters", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    path = str(tmp_path / "x")
+    done = run(path, "--device", "lo", "--seconds", "0.3")
+    assert done.returncode == 0, done.stderr
+    assert " ticks, " in done.stdout
+    recording = read_recording(path)
+    assert recording.ended == "stopped"
+    assert [channel.name for channel in recording.samples[0].group.channels] == ["rx_bytes", "tx_bytes"]
+    assert len(recording.samples[0].times_ns) > 10
+    assert run(path, "--device", "lo").stderr == f"{path}: File exists\n"
+    assert "no RDMA device or port 'none'" in run(path + "y", "--port", "none").stderr
 
 
 def test_an_existing_file_is_left_alone(tmp_path: Path) -> None:

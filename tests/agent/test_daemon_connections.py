@@ -21,7 +21,7 @@ def most_descriptors() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.slow
+@pytest.mark.idle
 def test_memory_with_all_ranks_connected(start: Start, most_descriptors: int, row: Row) -> None:
     daemon = start()
     empty = daemon.resident_bytes()

@@ -17,7 +17,11 @@ from .watch import open_sources
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record until the time is over, the file is full or a signal comes; 0 if all of it was written."""
     options = _parser().parse_args(arguments)
-    fast, slow = open_sources(options.port, options.device, pid=options.pid)
+    try:
+        fast, slow = open_sources(options.port, options.device, pid=options.pid)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     if not fast:
         print("no device: name one with --device or --port", file=sys.stderr)
         return 1

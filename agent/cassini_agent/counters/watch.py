@@ -42,10 +42,20 @@ def open_sources(
         ``default``, ``all`` or names, see :func:`.netdev.find_devices`.
     pid : int or str
         A process in the job's network namespace.
+
+    Raises
+    ------
+    ValueError
+        An RDMA device or port that is named is not there. (A network device may come later.)
     """
+    ports = None if ports is None else list(ports)
     fast: list[Source] = []
     slow: list[Source] = []
     found = rdma.find_ports(ports, root=root) if ports is not None or devices is None else []
+    there = {name for port in found for name in (port.device, port.name)}
+    for name in ports or ():
+        if name not in there:
+            raise ValueError(f"no RDMA device or port {name!r} below {root}sys/class/infiniband")
     if ports is None:
         found = [port for port in found if port.active]
         if devices is None and not found:

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..model import Job
-from .counters_align import align, bytes_per_bin
 from .counters_period import FEWEST_ITERATIONS, Rhythm, find_rhythm
 from .counters_phases import phases_of, segment
 from .counters_traffic import Traffic, read_traffic
@@ -118,7 +117,7 @@ def profile_counters(
         raise InputError(f"max_phases: expected at least 1, got {max_phases!r}")
     traffic = read_traffic(path, devices=devices, direction=direction)
     rhythm = _rhythm(str(path), traffic)
-    starts = align(traffic, rhythm)
+    starts = rhythm.starts * traffic.step_ms
     lengths = np.diff(starts)
     coarse = traffic.refresh_ms > 1.5 * traffic.step_ms
     whole = _usual(lengths, 1.5 * traffic.refresh_ms if coarse else 0.0) & _known(traffic, starts)
@@ -132,7 +131,7 @@ def profile_counters(
     # Rows are as long as the typical iteration, whatever their own length: what is cut or added is pause.
     bins = int(np.clip(round(iteration_ms / traffic.step_ms), 8, _MOST_BINS))
     bin_ms = iteration_ms / bins
-    profile = np.median(bytes_per_bin(traffic, starts[:-1][whole], bins, bin_ms), axis=0)
+    profile = np.median(traffic.per_bin(starts[:-1][whole], bins, bin_ms), axis=0)
     found, background = phases_of(segment(profile), bin_ms, _GBPS_FROM_BYTES_PER_MS / bin_ms)
     phases, gap_ms = simplify(
         found, iteration_ms, gap_ms=traffic.refresh_ms, negligible=negligible, max_phases=max_phases

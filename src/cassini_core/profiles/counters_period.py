@@ -193,7 +193,11 @@ def _typical(windows: FloatArray) -> FloatArray:
 
 
 def _first_template(series: FloatArray, length: int) -> FloatArray:
-    """One iteration from the middle of what is known, cut where it is quiet longest."""
+    """One iteration from the middle of what is known, cut in the middle of where it is quiet longest.
+
+    A job jitters most where it computes. Cut there, an iteration is all there is between two pauses, and its phases
+    keep their places in it.
+    """
     filled = np.where(np.isfinite(series), series, 0.0)
     blank = np.concatenate([[0], np.cumsum(~np.isfinite(series))])
     whole = 2 * length
@@ -202,8 +206,15 @@ def _first_template(series: FloatArray, length: int) -> FloatArray:
     best = np.flatnonzero(gaps == gaps.min())
     begin = int(best[np.argmin(np.abs(best - middle))])
     two = filled[begin : begin + whole]
-    quiet = np.convolve(two, np.ones(max(1, length // 10)), mode="valid")[:length]
-    cut = int(np.argmin(quiet)) + max(1, length // 10) // 2
+    around = max(1, length // 10)
+    bytes_around = np.convolve(two, np.ones(around), mode="valid")[:length]
+    least, most = np.min(bytes_around), np.max(bytes_around)
+    quiet = bytes_around <= least + _QUIET * (most - least)
+    # Length of the run of quiet places that ends at each place.
+    place = np.arange(length)
+    runs = place - np.maximum.accumulate(np.where(quiet, -1, place))
+    end = int(np.argmax(runs))
+    cut = end - int(runs[end]) // 2 + around // 2
     return two[cut : cut + length]
 
 

@@ -60,6 +60,11 @@ class Traffic:
         """Bytes in each step, NaN where unknown."""
         return np.where(self.known, np.diff(self.total), np.nan)
 
+    def per_bin(self, starts_ms: FloatArray, bins: int, bin_ms: float) -> FloatArray:
+        """Bytes in each bin of windows that begin at any time, ``[windows, bins]``."""
+        edges = starts_ms[:, None] + np.arange(bins + 1)[None, :] * bin_ms
+        return np.asarray(np.diff(np.interp(edges, self.times_ms, self.total), axis=1))
+
 
 def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) -> Traffic:
     """The traffic of a recording.
