@@ -75,10 +75,10 @@ sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitiz
 	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
 
 # The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
-# What a sanitizer multiplies by too much is marked in the tests.
+# What a sanitizer multiplies by too much is marked in the tests; the agent, which is Python alone, is left out.
 sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
 	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
-	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow and not idle" $(TESTS)
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow and not idle" $(TESTS) --ignore=tests/agent
 
 fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
 	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
