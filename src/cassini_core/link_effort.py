@@ -21,7 +21,7 @@ from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 
 __all__ = ["LinkEffort", "link_effort"]
 
-LEAST_EVENTS, LEAST_LEVELS = 256, 128
+LEAST_EVENTS, LEAST_LEVELS = 64, 128
 """Fewer events would not be less work: a link falls into as many groups of jobs as it has jobs."""
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
