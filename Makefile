@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
+# The build of PyTorch that test-frameworks installs.
+TORCH  ?= torch==2.13.0
 # Of each fuzz target.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
@@ -32,8 +34,8 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
   PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow lint bench bench-quick \
-        bench-ranking bench-prediction wheel check-wheel check-hosts clean distclean check-free-threaded \
+.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
+        bench-ranking bench-prediction bench-control wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
 
@@ -76,7 +78,7 @@ sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitiz
 # What a sanitizer multiplies by too much is marked in the tests.
 sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
 	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
-	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow" $(TESTS)
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow and not idle" $(TESTS)
 
 fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
 	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
@@ -87,10 +89,17 @@ fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_
 	@$(PY) tests/fuzz/run_all.py $(FUZZ_SECONDS) build/fuzz $(FUZZ_TARGETS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
-	@$(PY) -m pytest -q -m "not slow" $(TESTS)
+	@$(PY) -m pytest -q -m "not slow and not idle" $(TESTS)
 
 test-slow: $(VENV)/.dask ## the Python tests that take longer
 	@$(PY) -m pytest -q -m slow $(TESTS)
+
+test-idle: $(VENV)/.installed ## the Python tests that need a machine for themselves
+	@$(PY) -m pytest -q -m idle $(TESTS)
+
+test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, Lightning and Hugging Face (large downloads)
+	@$(PY) -m pytest -q -m slow $(TESTS)/agent/test_integrations.py
+	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py
 
 lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .
@@ -113,6 +122,9 @@ bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed ro
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)
 	@$(PY) -m bench.ranking.prediction --out bench/results
+
+bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
+	@$(PY) -m bench.control.study --out bench/results
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
 	@mkdir -p build
@@ -189,6 +201,14 @@ $(VENV)/.dask: $(VENV)/.installed
 	@echo "Installing Dask, whose executor is tested, into $(VENV) ..."
 	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*d["project"]["optional-dependencies"]["dask"])')
+	@touch $@
+
+# A torch that is there already is kept, whatever build it is.
+$(VENV)/.frameworks: $(VENV)/.installed
+	@echo "Installing PyTorch, Lightning and Transformers into $(VENV) ..."
+	@$(PIP) install $(TORCH)
+	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
+	  print(*d["project"]["optional-dependencies"]["frameworks"])')
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.installed

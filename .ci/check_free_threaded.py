@@ -14,7 +14,6 @@ from pathlib import Path
 import interpreters
 
 TESTS = "shared_objects collector_rest block_anchor executors host_process link_batch link_store ranker"
-# From 3.14 on a warning says so; before it nothing but the flag does.
 PROBE = """
 import importlib, pkgutil, sys, cassini_core
 for found in pkgutil.walk_packages(cassini_core.__path__, "cassini_core."):
@@ -28,10 +27,11 @@ def main() -> int:
     """Exit status of the tests; 2 where there is no such Python."""
     root = Path(sys.argv[1]).resolve()
     asked = [interpreters.asked(Path(sys.argv[2]))] if len(sys.argv) > 2 else interpreters.found()
-    free_threaded = [each for each in asked if each is not None and each.free_threaded]
+    usable = [each for each in asked if each is not None and interpreters.why_not_built_for(each) is None]
+    free_threaded = [each for each in usable if each.free_threaded]
     if not free_threaded:
         print(
-            "no free-threaded Python was found: make check-free-threaded FREE_THREADED=PATH",
+            "no free-threaded Python 3.14 or newer was found: make check-free-threaded FREE_THREADED=PATH",
             file=sys.stderr,
         )
         return 2

@@ -21,10 +21,7 @@ import interpreters
 import wheel_contents
 
 # What the layers above and below the extension do. Forks, Ctrl-C and benchmarks are tested once, in the tree.
-FAST_TESTS = """
-    affinity bad_input block_anchor joint link link_batch link_input model per_job periods problem_file ranking
-    shifts
-"""
+FAST_TESTS = "bad_input link link_input model problem_file"
 CONFIGURATION = "[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = --strict-markers -p no:cacheprovider\n"
 PROBE = """
 import cassini_agent.schedule, cassini_core, pathlib, sys

@@ -71,20 +71,20 @@ def test_malformed_files_are_refused_in_no_time(name: str, tmp_path: Path) -> No
     assert assert_bounded("rank", MALFORMED[name], tmp_path).startswith("InputError")
 
 
-@pytest.mark.slow
+@pytest.mark.idle
 @pytest.mark.parametrize("name", HOSTILE)
 def test_rankings_are_bounded(name: str, tmp_path: Path) -> None:
     assert_bounded("rank", problem_file(HOSTILE[name]), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.idle
 @pytest.mark.parametrize("call", ["cassini-core rank", "cassini-core rank --json"])
 @pytest.mark.parametrize("name", ["long ids", "multipliers", "thousands of candidates of 6 jobs"])
 def test_commands_are_bounded(name: str, call: str, tmp_path: Path) -> None:
     assert assert_bounded(call, problem_file(HOSTILE[name]), tmp_path).startswith("exit status 0")
 
 
-@pytest.mark.slow
+@pytest.mark.idle
 @pytest.mark.parametrize("call", ["solve_link", "score_link", "score_bounds", "harmonize", "cassini-core link"])
 @pytest.mark.parametrize("name", LINKS)
 def test_calls_for_one_link_are_bounded(name: str, call: str, tmp_path: Path) -> None:

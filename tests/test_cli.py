@@ -194,7 +194,9 @@ def test_errors_in_standard_input_say_so() -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("line", ["--help", "-h", "", "rank --help", "link -h", "profile", "profile kineto -h"])
+@pytest.mark.parametrize(
+    "line", ["--help", "-h", "", "rank --help", "link -h", "profile", "profile kineto -h", "profile counters -h"]
+)
 def test_help_is_an_answer(run: Run, line: str) -> None:
     answer = run(*line.split())
     assert (answer.status, answer.err) == (0, "")

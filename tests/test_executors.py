@@ -243,6 +243,7 @@ def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float)
         assert one.upper_bound >= full[one.id].upper_bound - 1e-9
 
 
+@pytest.mark.unsanitized(reason="0.3 s are too short to hand all links to the executor")
 def test_what_came_back_before_the_deadline_is_kept() -> None:
     class Half(Forgetful):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -304,6 +305,7 @@ def test_an_error_in_progress_cancels_what_has_not_begun() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.unsanitized(reason="the signal comes before any link is handed to the executor")
 def test_ctrl_c_cancels_what_the_executor_has_not_begun() -> None:
     script = """
         from lossy_executors import Forgetful, many_links, rank

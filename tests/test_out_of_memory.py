@@ -18,14 +18,15 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def failing_new(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``failing_new.cpp`` as a library."""
-    compiler = shutil.which("c++") or shutil.which("g++")
+def failing_malloc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``failing_malloc.c`` as a library."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        pytest.skip("no C++ compiler")
-    library = tmp_path_factory.mktemp("preloaded") / "failing_new.so"
-    source = hosts.TESTS / "failing_new.cpp"
-    subprocess.run([compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+        pytest.skip("no C compiler")
+    library = tmp_path_factory.mktemp("preloaded") / "failing_malloc.so"
+    source = hosts.TESTS / "failing_malloc.c"
+    options = ["-std=gnu11", "-O1", "-fno-builtin", "-shared", "-fPIC"]
+    subprocess.run([compiler, *options, "-o", library, source], check=True)
     return library
 
 
@@ -88,9 +89,9 @@ SWEEP = """
         pytest.param("rank", "round", 2, marks=pytest.mark.slow),
     ],
 )
-def test_each_allocation_of_the_kernel_may_fail(failing_new: Path, call: str, problem: str, threads: int) -> None:
+def test_each_allocation_of_the_kernel_may_fail(failing_malloc: Path, call: str, problem: str, threads: int) -> None:
     script = SWEEP.format(call=call, problem=problem, threads=threads)
-    preloaded = " ".join([*os.environ.get("LD_PRELOAD", "").split(), str(failing_new)])
+    preloaded = " ".join([*os.environ.get("LD_PRELOAD", "").split(), str(failing_malloc)])
     refused, answered = hosts.run_host(script, env={"LD_PRELOAD": preloaded}, patience_s=180).split()
     assert int(refused) >= 10
     assert int(answered) >= 2

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
-from typing import Any
 
 from cassini_agent.control.change import Change
 from cassini_agent.control.clock_sync import ClockMapping, ClockSample
@@ -16,14 +16,17 @@ from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.coordinator.transport import TransportError
+from cassini_agent.daemon import clocks
+from cassini_agent.daemon.host_schedule import on_host
 from cassini_agent.schedule import Schedule
 
 from .job import JobModel
 from .simulator import Simulator
 
-__all__ = ["Daemon", "Observed", "coordinate"]
+__all__ = ["Cluster", "Daemon", "Observed"]
 
-REPORT_MS = 1000.0
+FIRST_MS = 100.0
+REPORT_MS = POLL_MS = 1000.0
 NATURAL_WINDOW, ERROR_WINDOW, QUANTILES = 256, 64, 64
 
 
@@ -106,20 +109,9 @@ class Daemon:
         assert self.schedule is not None
         now = self.model.host_ns(true_ms)
         # Until the coordinator maps it, the host's own idea of the coordinator's clock is its wall clock: as far off.
-        mapping = self.mapping or ClockMapping(0, 0, 0)
-        pace = self.schedule.pace_ns
-        local_pace = pace + round(pace * mapping.rate_ppb / 1e9)
-        at = mapping.to_coordinator(now)
-        epoch = self.schedule.epoch_ns + (at - self.schedule.epoch_ns) // pace * pace
-        local = replace(
-            self.schedule,
-            epoch_ns=mapping.to_host(epoch),
-            expires_ns=mapping.to_host(self.schedule.expires_ns),
-            pace_ns=local_pace,
-            iteration_ns=min(self.schedule.iteration_ns, local_pace),
-            shift_ns=min(self.schedule.shift_ns, local_pace - 1),
-        )
-        self.observed.set_schedule(local, now)
+        known = self.mapping or ClockMapping(0, 0, 0)
+        mapping = clocks.ClockMapping(known.offset_ns, known.rate_ppb, known.reference_ns)
+        self.observed.set_schedule(on_host(self.schedule, mapping, now), now)
 
 
 @dataclass(slots=True)
@@ -160,62 +152,76 @@ class _Daemons:
         self.simulator.at(self.simulator.now_ms + self._way_ms(), daemon.clear)
 
 
-def coordinate(
-    simulator: Simulator,
-    schedules: Sequence[Schedule],
-    *,
-    seed: int,
-    delay_ms: float = 10.0,
-    present: Callable[[float], bool] = lambda _: True,
-    reachable: Callable[[str], bool] = lambda _: True,
-    first_ms: float = 100.0,
-) -> list[tuple[float, events.Event]]:
-    """Put daemons and a coordinator around the jobs of a simulator; returns what the scheduler is told, as it comes.
+class Cluster:
+    """Daemons and a coordinator around the jobs of a simulator.
 
     Parameters
     ----------
+    simulator : Simulator
+        Whose controls are ``Observed``.
     schedules : sequence of Schedule
-        One per job, sent at ``first_ms``, each a few messages' time apart.
+        One per job, sent at the beginning, each a few messages' time apart.
+    tell : callable
+        Hears what the scheduler is told.
     delay_ms : float
         Of a message, on average; clock requests take a tenth.
     present, reachable : callable
         Whether there is a coordinator at a time (ms), and whether a job's daemon answers.
     """
-    rng = random.Random(seed)
-    daemons = {
-        job.model.name: Daemon(job.model, job.control) for job in simulator.jobs if isinstance(job.control, Observed)
-    }
-    transport = _Daemons(simulator, daemons, delay_ms, rng, lambda host: not reachable(host))
-    told: list[tuple[float, events.Event]] = []
-    coordinator = Coordinator(
-        transport, lambda event: told.append((simulator.now_ms, event)), lambda: round(simulator.now_ms * 1e6)
-    )
-    models = {job.model.name: job.model for job in simulator.jobs}
-    coordinator.keep(
-        Member(schedule, schedule.job, models[schedule.job].weight, models[schedule.job].ranks)
-        for schedule in schedules
-    )
-    for schedule in schedules:
-        daemon = daemons[schedule.job]
-        simulator.at(first_ms + rng.random() * delay_ms, lambda d=daemon, s=schedule: d.follow(s, simulator.now_ms))
 
-    def report(daemon: Daemon) -> None:
+    def __init__(
+        self,
+        simulator: Simulator,
+        schedules: Sequence[Schedule],
+        *,
+        seed: int,
+        tell: Callable[[events.Event], None] = lambda _: None,
+        delay_ms: float = 10.0,
+        present: Callable[[float], bool] = lambda _: True,
+        reachable: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._simulator = simulator
+        self._present = present
+        self._rng = random.Random(seed)
+        self._delay_ms = delay_ms
+        self._loop = asyncio.new_event_loop()
+        self._models = {job.model.name: job.model for job in simulator.jobs}
+        self.daemons = {
+            job.model.name: Daemon(job.model, job.control)
+            for job in simulator.jobs
+            if isinstance(job.control, Observed)
+        }
+        transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
+        self.coordinator = Coordinator(transport, tell, lambda: round(simulator.now_ms * 1e6))
+        self._send(schedules)
+        for daemon in self.daemons.values():
+            simulator.at(FIRST_MS + self._rng.random() * REPORT_MS, lambda d=daemon: self._report(d))
+        simulator.at(FIRST_MS, self._poll)
+
+    def replan(self, schedules: Sequence[Schedule]) -> None:
+        """The scheduler sends other schedules: newer versions than all before, from now on."""
+        version = 1 + max(daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule)
+        epoch = round(self._simulator.now_ms * 1e6)
+        self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
+
+    def close(self) -> None:
+        """Let go of the event loop."""
+        self._loop.close()
+
+    def _send(self, schedules: Sequence[Schedule]) -> None:
+        now = max(FIRST_MS, self._simulator.now_ms)
+        for schedule in schedules:
+            when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
+            self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
+        self.coordinator.keep(
+            Member(each, each.job, self._models[each.job].weight, self._models[each.job].ranks) for each in schedules
+        )
+
+    def _report(self, daemon: Daemon) -> None:
         daemon.reported()
-        simulator.at(simulator.now_ms + REPORT_MS, lambda: report(daemon))
+        self._simulator.at(self._simulator.now_ms + REPORT_MS, lambda: self._report(daemon))
 
-    def poll() -> None:
-        if present(simulator.now_ms):
-            _finish(coordinator.poll())
-        simulator.at(simulator.now_ms + 1000.0, poll)
-
-    for daemon in daemons.values():
-        simulator.at(first_ms + rng.random() * REPORT_MS, lambda d=daemon: report(d))
-    simulator.at(first_ms, poll)
-    return told
-
-
-def _finish(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a round: nothing in it waits for anything but itself."""
-    import asyncio
-
-    asyncio.run(coroutine)
+    def _poll(self) -> None:
+        if self._present(self._simulator.now_ms):
+            self._loop.run_until_complete(self.coordinator.poll())  # nothing in it waits for anything but itself
+        self._simulator.at(self._simulator.now_ms + POLL_MS, self._poll)

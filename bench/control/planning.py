@@ -10,14 +10,18 @@ import cassini_core as cc
 from cassini_agent.control.margin import cheapest_margin, measured_jitter
 from cassini_agent.coordinator.paces import late_reach_ns, loss_ns
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
+from cassini_core.model import Harmonized
 
 from .job import JobModel
 
-__all__ = ["LINK_GBPS", "random_ms", "schedules"]
+__all__ = ["LINK_GBPS", "schedules"]
 
 LINK_GBPS = 50.0
 PROFILE = 512
 """Iterations of a job alone that its margin is taken from."""
+
+TOLERANCE = 0.1
+"""By how much a pace may exceed what a job needs by itself."""
 
 EARLY_SHARE = 0.97  # standard deviations; one in six is earlier
 
@@ -27,17 +31,24 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
     jitters = [measured_jitter(_profile_ms(model, seed * 1000 + 500 + i)) for i, model in enumerate(models)]
     needed = [jitter.iteration_ns for jitter in jitters]
     if margins:
-        first = _solved(models, [1.01 * natural for natural in needed])
+        longer = [1.01 * natural for natural in needed]
+        first = _solved(models, longer)
+        hold = first.hold_ms
+        if len(models) > 2 and (spread := _spread(models, _harmonized(models, longer).jobs)):
+            hold = spread[2]
         gain = max(0.0, first.score - _at_random(_jobs(models, needed)))
         early = [EARLY_SHARE * _deviation(j.deviation_ns) for m, j in zip(models, jitters, strict=True) if m.ranks > 1]
-        reach = late_reach_ns(round(first.hold_ms * MS_NS), [round(each * MS_NS) for each in early]) / MS_NS
+        reach = late_reach_ns(round(hold * MS_NS), [round(each * MS_NS) for each in early]) / MS_NS
         for i, (model, jitter) in enumerate(zip(models, jitters, strict=True)):
             loss = loss_ns(round(needed[i] * MS_NS), round(gain * needed[i] * MS_NS)) / MS_NS
             needed[i] += cheapest_margin(jitter.deviation_ns, reach, loss, lag=int(model.ranks > 1)).margin_ns
     solution = _solved(models, needed)
-    paced = cc.harmonize(_jobs(models, needed), capacity_gbps=LINK_GBPS)
+    paced = _harmonized(models, needed)
     at_random = _at_random(paced.jobs)
-    hold_ns = math.floor(solution.hold_ms * MS_NS)
+    shifts, slack, hold = solution.shifts_ms, solution.slack_ms, solution.hold_ms
+    if len(models) > 2 and (spread := _spread(models, paced.jobs)):
+        shifts, slack, hold = spread
+    hold_ns = math.floor(hold * MS_NS)
     made = []
     for model, jitter, job in zip(models, jitters, paced.jobs, strict=True):
         pace = round(job.iteration_ms * MS_NS)
@@ -49,20 +60,15 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
                 version=1,
                 epoch_ns=0,
                 pace_ns=pace,
-                shift_ns=round(solution.shifts_ms.get(model.name, 0.0) * MS_NS) % pace,
+                shift_ns=round(shifts.get(model.name, 0.0) * MS_NS) % pace,
                 iteration_ns=natural,
                 hold_ns=min(hold_ns, pace // 2),
-                slack_ns=min(max(hold_ns, math.floor(solution.slack_ms.get(model.name, 0.0) * MS_NS)), pace // 2),
+                slack_ns=min(max(hold_ns, math.floor(slack.get(model.name, 0.0) * MS_NS)), pace // 2),
                 gain_ns=round(max(0.0, solution.score - at_random) * natural),
                 expires_ns=3600 * SECOND_NS,
             )
         )
     return made
-
-
-def random_ms(models: Sequence[JobModel], seed: int) -> list[float]:
-    """Mean natural times, as measured: what a grid without margin has for a step."""
-    return [measured_jitter(_profile_ms(m, seed * 1000 + 500 + i)).iteration_ns for i, m in enumerate(models)]
 
 
 def _profile_ms(model: JobModel, seed: int) -> list[float]:
@@ -77,7 +83,31 @@ def _jobs(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> list[cc.
 
 
 def _solved(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> cc.LinkSolution:
-    return cc.solve_link(cc.harmonize(_jobs(models, iteration_ms), capacity_gbps=LINK_GBPS).jobs, LINK_GBPS)
+    return cc.solve_link(_harmonized(models, iteration_ms).jobs, LINK_GBPS)
+
+
+def _harmonized(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> Harmonized:
+    # Margins of equal jobs differ by some percent with their profiles.
+    return cc.harmonize(_jobs(models, iteration_ms), TOLERANCE, capacity_gbps=LINK_GBPS)
+
+
+def _spread(
+    models: Sequence[JobModel], jobs: Sequence[cc.Job]
+) -> tuple[dict[str, float], dict[str, float], float] | None:
+    """Shifts, slacks and hold of jobs of one pace that fit side by side, with equal gaps; None if they do not.
+
+    The solver centres the plateau it finds until no move of a single job widens the least slack. Of three jobs side by
+    side that is at once, as two gaps are the least; here all are made equal.
+    """
+    pace = jobs[0].iteration_ms
+    gap = (pace - sum(model.communicate_ms for model in models)) / len(models)
+    if gap <= 0 or len({round(job.iteration_ms * MS_NS) for job in jobs}) > 1:
+        return None
+    shifts, at = {}, 0.0
+    for model in models:
+        shifts[model.name] = (at - model.compute_ms) % pace
+        at += model.communicate_ms + gap
+    return shifts, {model.name: gap for model in models}, gap / 2
 
 
 def _at_random(jobs: Sequence[cc.Job]) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .job import Control, JobModel, Trace
 
-__all__ = ["Run", "Simulator"]
+__all__ = ["Simulator"]
 
 
 @dataclass(slots=True)
@@ -26,13 +26,6 @@ class _Running:
     applied_ns: int = 0
     left_ms: float = 0.0  # still to send, at line rate
     stalls: list[tuple[float, float]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Run:
-    """Traces by job."""
-
-    traces: dict[str, Trace]
 
 
 class Simulator:
@@ -64,14 +57,14 @@ class Simulator:
         heapq.heappush(self._events, (when_ms, self._count, what))
         self._count += 1
 
-    def run(self, until_ms: float) -> Run:
-        """Go on until then."""
+    def run(self, until_ms: float) -> dict[str, Trace]:
+        """Go on until then; traces by job."""
         while True:
             done_ms = self._next_sent_ms()
             next_ms = self._events[0][0] if self._events else float("inf")
             if min(done_ms, next_ms) > until_ms:
                 self._advance(until_ms)
-                return Run({job.model.name: job.trace for job in self.jobs})
+                return {job.model.name: job.trace for job in self.jobs}
             if done_ms <= next_ms:
                 self._advance(done_ms)
                 job = min(self._sending, key=lambda each: each.left_ms)

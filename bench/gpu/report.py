@@ -65,7 +65,12 @@ def table(report: dict[str, Any]) -> str:
         kept = {key: value for key, value in one.items() if key not in ("profile", "log")}
         lines += [f"Agent: {kept}", ""]
     if "trace" in report:
-        lines += [f"Profiler, four iterations: {report['trace']}", ""]
+        lines += ["Calls in a profiler's trace of four iterations:", ""]
+        for name, calls in report["trace"].items():
+            waits = ", ".join(f"{count} {call}" for call, count in calls["waits"].items())
+            others = f"{calls['event_records']} events recorded, {calls['event_queries']} asked for"
+            lines.append(f"- {name}: {waits}; {others}.")
+        lines.append("")
     return "\n".join(lines)
 
 

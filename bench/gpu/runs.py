@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["Job", "Layout", "run_jobs"]
 
-START_AFTER_S = 25.0
+START_AFTER_S = 22.0
 """From launch to the first iteration: longer than imports, connections and warm-up take."""
 
 

@@ -91,12 +91,14 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         runs["held"] = held.pop("durations_ms")
         report["held"] = held
         if arguments.trace:
-            say("with the profiler")
-            trace = str(folder / "trace.json")
-            run_jobs([Job(0, agent=True, trace=trace)], 4, layout, folder, daemon.environment)
             from .trace import synchronisations
 
-            report["trace"] = synchronisations(Path(trace))
+            report["trace"] = {}
+            for agent in (False, True):
+                say(f"with the profiler, {'with' if agent else 'without'} the agent")
+                trace = str(folder / "trace.json")
+                run_jobs([Job(0, agent=agent, trace=trace)], 4, layout, folder, daemon.environment)
+                report["trace"]["with agent" if agent else "without"] = synchronisations(Path(trace))
     report["loopback_bytes_per_iteration"] = sent / n
     return report
 

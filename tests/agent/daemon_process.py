@@ -115,6 +115,7 @@ class DaemonProcess:
         folder: Path,
         *options: str,
         socket: Path | None = None,
+        counters: str = "off",
         test_options: dict[str, Any] | None = None,
     ) -> None:
         self.folder = folder
@@ -131,7 +132,7 @@ class DaemonProcess:
         self._options = [
             *(
                 f"--socket={self.socket}",
-                "--counters=off",
+                f"--counters={counters}",
                 "--port=0",
                 f"--port-file={self._port_file}",
                 f"--log-file={self.log}",
@@ -207,7 +208,7 @@ class DaemonProcess:
         assert answer.status == 200, answer
         return dict(answer.body)
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """0 if it is not there."""
         for line in self.ask("GET", "/metrics").body.splitlines():
             match = re.fullmatch(rf"cassini_agent_{name}(?:\{{(.*)\}})? (\S+)", line)

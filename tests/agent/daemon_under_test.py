@@ -31,9 +31,10 @@ class SteppedClocks(SystemClocks):
 def main() -> None:
     wanted = json.loads(sys.argv[1])
     application = App()
+    default = serve.Options()
 
     @application.default
-    def start(*, options: serve.Options = serve.Options()) -> None:
+    def start(*, options: serve.Options = default) -> None:
         config = dataclasses.replace(serve._config(options), limits=Limits(**wanted.get("limits", {})))
         offset_file = wanted.get("clock_offset_file")
         run(config, SteppedClocks(Path(offset_file)) if offset_file else None)

@@ -65,6 +65,17 @@ def test_the_error_is_within_its_bound_when_the_rate_is_known(seed: int, count: 
     assert abs(mapping.to_host(now) - truth.to_host(now)) <= bound
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_that_are_mostly_slow_on_one_way_count_for_nothing(seed: int) -> None:
+    truth, rng = ClockMapping(-UNIX_NS, 20_000, UNIX_NS), random.Random(seed)
+    track = ClockTrack()
+    for sample in sampled(truth, rng, 60, slow=0):
+        slower = rng.randrange(20 * MS_NS) if rng.random() < 0.7 else 0
+        track.add(ClockSample(sample.sent_ns, sample.host_ns, sample.received_ns + slower))
+    assert track.mapping is not None
+    assert abs(track.mapping.to_host(sample.middle_ns) - truth.to_host(sample.middle_ns)) < 200_000
+
+
 def test_another_boot_is_begun_anew() -> None:
     track, rng = ClockTrack(), random.Random(1)
     for sample in sampled(ClockMapping(-UNIX_NS, 20_000, UNIX_NS), rng, 30):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from statistics import NormalDist
+from statistics import NormalDist, fmean, pstdev
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.control.margin import MIN_SAMPLES, cheapest_margin, margin, measured_jitter
+from cassini_agent.control.margin import CONFIDENCE, MIN_SAMPLES, cheapest_margin, margin, measured_jitter
 
 SIGMA = 3.3  # 3 % of 110 ms
 
@@ -55,14 +55,24 @@ def test_the_promised_probability_holds(
     jitter: Callable[[random.Random, int], list[float]], lag: int, hold_ms: float, probability: float
 ) -> None:
     shares = []
-    for seed in range(5):
+    for seed in range(4):
         profile = measured_jitter([200 + j for j in jitter(random.Random(seed), 1000)])
         asked = margin(profile.deviation_ns, hold_ms, probability, lag=lag)
-        fresh = jitter(random.Random(seed + 100), 20_000)
+        fresh = jitter(random.Random(seed + 100), 8_000)
         pace_above_mean = profile.iteration_ns + asked.margin_ns - 200
         shares.append(share_beyond(fresh, pace_above_mean, hold_ms, lag) / asked.probability)
-    assert sorted(shares)[2] <= 1.0  # the usual profile
+    assert sorted(shares)[1] <= 1.0  # the usual profile
     assert max(shares) <= 2.5  # the one in twenty that was lucky
+
+
+def test_a_short_profile_asks_for_more_rather_than_less() -> None:
+    kept = 0
+    for seed in range(20):
+        profile = measured_jitter([200 + j for j in normal(random.Random(seed), 64)])
+        asked = margin(profile.deviation_ns, 7.0, 0.1)
+        pace_above_mean = profile.iteration_ns + asked.margin_ns - 200
+        kept += share_beyond(normal(random.Random(seed + 100), 8_000), pace_above_mean, 7.0, 0) <= 0.1
+    assert kept >= 19
 
 
 @given(st.integers(0, 10**6), st.floats(2, 30), st.floats(1e-3, 0.3))
@@ -81,10 +91,14 @@ def test_independent_gaussian_jitter_gives_the_formula(seed: int, hold_ms: float
 
 @given(st.lists(st.floats(-5, 5), min_size=MIN_SAMPLES, max_size=80), st.floats(1, 20), st.floats(0.001, 0.5))
 def test_less_hold_or_less_risk_takes_more_margin(deviation: list[float], hold: float, probability: float) -> None:
+    middle = fmean(deviation)
+    deviation = [each - middle for each in deviation]
     asked = margin(deviation, hold, probability).margin_ns
-    assert margin(deviation, hold / 2, probability).margin_ns >= asked - 1e-9
-    assert margin(deviation, hold, probability / 2).margin_ns >= asked - 1e-9
-    assert 0 <= asked <= max(max(deviation), 0) + 5
+    # What is added because a mean is not known exactly grows a little less than in proportion to the exponent.
+    unsure = CONFIDENCE * pstdev(deviation) / math.sqrt(len(deviation))
+    assert margin(deviation, hold / 2, probability).margin_ns >= asked - unsure
+    assert margin(deviation, hold, probability / 2).margin_ns >= asked - unsure
+    assert 0 <= asked <= max(deviation) + CONFIDENCE * (max(deviation) - min(deviation))
 
 
 def test_no_margin_keeps_a_late_decision_within_less_than_the_jitter() -> None:
@@ -95,19 +109,28 @@ def test_no_margin_keeps_a_late_decision_within_less_than_the_jitter() -> None:
 
 
 @pytest.mark.parametrize("jitter", JITTERS)
-def test_the_cheapest_margin_costs_least(jitter: Callable[[random.Random, int], list[float]]) -> None:
-    profile = jitter(random.Random(1), 1000)
-    cheap = cheapest_margin(profile, 10.0)
+@pytest.mark.parametrize("loss_ms", [100.0, 300.0])
+def test_the_cheapest_margin_costs_about_the_least(
+    jitter: Callable[[random.Random, int], list[float]], loss_ms: float
+) -> None:
+    cheap = cheapest_margin(jitter(random.Random(1), 1000), 14.0, loss_ms)
+    fresh = jitter(random.Random(2), 8_000)
 
     def cost(margin_ms: float) -> float:
-        late = total = 0.0
-        for each in jitter(random.Random(2), 50_000):
-            late = max(0.0, late + each - margin_ms)
-            total += max(0.0, late - 10.0)
-        return margin_ms + total / 50_000
+        return margin_ms + loss_ms * share_beyond(fresh, margin_ms, 14.0, 0)
 
-    # The bound is two to six times above the truth, so it asks for somewhat more than the truly cheapest.
-    assert cost(cheap.margin_ns) <= 1.6 * min(cost(0.25 * i) for i in range(2, 40)) + 0.1
+    # The bound is some times above the truth, so it asks for somewhat more than the truly cheapest.
+    assert cost(cheap.margin_ns) <= 2.2 * min(cost(0.5 * i) for i in range(2, 20))
+
+
+@pytest.mark.parametrize("jitter", JITTERS[:3])
+def test_quantiles_say_as_much_as_the_times_themselves(jitter: Callable[[random.Random, int], list[float]]) -> None:
+    times = jitter(random.Random(4), 256)
+    ordered = sorted(times)
+    quantiles = [ordered[i * 255 // 63] for i in range(64)]
+    whole, shortened = margin(times, 10.0, 0.02), margin(quantiles, 10.0, 0.02, quantiles_of=256)
+    assert shortened.block == 1
+    assert 0.6 * whole.margin_ns <= shortened.margin_ns <= 1.4 * whole.margin_ns
 
 
 def test_stalls_are_counted_and_kept_out() -> None:

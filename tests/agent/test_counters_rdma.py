@@ -133,6 +133,21 @@ def test_a_device_that_goes_and_comes_back(tmp_path: Path) -> None:
     assert source.sample(6060 * MS)[0] == 100
 
 
+def test_a_counter_that_comes_back_higher_is_another_one_all_the_same(tmp_path: Path) -> None:
+    port = FakePort(tmp_path)
+    port.write("counters/unicast_xmit_packets", 0)  # Extended counters: 64 bits, so nothing else is in doubt.
+    source, _ = transmitted(port)
+    port.data(1000)
+    source.sample(0)
+    port.unplug()
+    source.sample(MS)
+    port.plug()
+    port.data(5000)
+    assert source.sample(200 * MS)[0] == BREAK
+    port.data(5001)
+    assert source.sample(201 * MS)[0] == 4
+
+
 def test_a_device_that_stays_away_is_hardly_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = FakePort(tmp_path)
     source, _ = transmitted(port)

@@ -22,9 +22,7 @@ def unwrapper(scale: int, width: int | None) -> Unwrapper:
 
 
 @given(steps=steps, start=st.integers(0, 2**64 - 1), width=st.sampled_from([32, 64]), told=st.booleans())
-def test_a_counter_that_wraps_counts_on(
-    steps: list[tuple[int, float]], start: int, width: int, told: bool
-) -> None:
+def test_a_counter_that_wraps_counts_on(steps: list[tuple[int, float]], start: int, width: int, told: bool) -> None:
     made = unwrapper(4, width if told else None)
     words = start % 2**width
     # A counter of unknown width that was never above 2^32 - 1 cannot be told from a narrow one; start where it can.

@@ -75,6 +75,7 @@ def jobs(daemon: DaemonProcess) -> list[JobSocket]:
         one.close()
 
 
+@pytest.mark.idle
 def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
     daemon: DaemonProcess, jobs: list[JobSocket], row: Row
 ) -> None:
@@ -89,24 +90,35 @@ def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
     listed = daemon.ask("GET", "/v1/jobs")
     assert len(listed.body["jobs"]) == JOBS
     assert set(askers.statuses) == {200}
-    for many in range(40):  # the windows are full after 32 messages of 8 iterations
-        data = json.dumps(iterations_of(first=10**6 + 8 * many, many=8)).encode()
-        for job in jobs[::10]:
-            job.socket.send(data)
-        time.sleep(0.02)
+    fill_windows(daemon, jobs)
     resident = daemon.resident_bytes()
     grown_kib = (resident - empty) / 1024
     assert resident < 160 * 2**20
     p50, p99 = statistics.median(delivered_ms), sorted(delivered_ms)[int(0.99 * len(delivered_ms))]
+    in_time = daemon.metric("loop_lag_seconds_bucket", le="0.025") / daemon.metric("loop_lag_seconds_count")
+    assert in_time > 0.5
     # Idle it is 5 ms; the machine of the tests has other things to do, and the bound must hold there too.
-    assert p99 < 250
+    assert p99 < 1000
     row(
         "fault",
         "1,000 jobs report, 10,000 status requests a minute",
-        f"{len(delivered_ms)} schedules delivered: median {p50:.1f} ms, 99 % below {p99:.1f} ms after the request began; "
-        f"{len(askers.statuses) / SECONDS:.0f} requests/s answered; resident {resident / 2**20:.0f} MiB, "
-        f"{grown_kib / JOBS:.1f} KiB per job of it measurements",
+        f"{len(delivered_ms)} schedules delivered: median {p50:.1f} ms, 99 % below {p99:.1f} ms from the request on; "
+        f"{len(askers.statuses) / SECONDS:.0f} requests/s answered; "
+        f"the loop wakes less than 25 ms late {100 * in_time:.1f} % of the time; resident {resident / 2**20:.0f} MiB, "
+        f"{grown_kib / JOBS:.1f} KiB per job of it for full windows",
     )
+
+
+def fill_windows(daemon: DaemonProcess, jobs: list[JobSocket]) -> None:
+    """Messages until no window of any job can grow further: the largest keeps 256 iterations."""
+    for first in range(10**6, 10**6 + 320, 64):
+        message = iterations_of(first=first, many=64, communication_start_ns=list(range(64)))
+        data = json.dumps({**message, "delay_ns": [None] * 64, "start_ns": [None] * 64}).encode()
+        for number, job in enumerate(jobs):
+            job.socket.send(data)
+            if number % 50 == 49:
+                time.sleep(0.02)
+    until(lambda: all(daemon.status_of(f"job{i}")["iterations"] == 10**6 + 320 for i in (0, JOBS - 1)))
 
 
 def deliveries(daemon: DaemonProcess, jobs: list[JobSocket], until_s: float) -> list[float]:

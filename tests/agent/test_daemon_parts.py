@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import os
 import statistics
 import threading
@@ -82,8 +84,6 @@ def test_the_grid_on_the_host_is_the_grid_of_the_coordinator(
 
 @given(schedules(), st.integers(-(2**40), 2**40))
 def test_a_grid_that_moves_by_whole_paces_has_not_moved(schedule: Schedule, move_ns: int) -> None:
-    import dataclasses
-
     moved = dataclasses.replace(schedule, epoch_ns=schedule.epoch_ns + move_ns)
     least = move_ns % schedule.pace_ns
     least = min(least, schedule.pace_ns - least)
@@ -147,8 +147,6 @@ def test_median_and_quantiles(ordered: list[int], many: int) -> None:
 
 
 def message(**changes: Any) -> Any:
-    import json
-
     return read_message(json.dumps(iterations_of(**changes)).encode())
 
 
@@ -267,14 +265,12 @@ def test_logging_into_a_pipe_that_nobody_reads_does_not_wait(tmp_path: Path) -> 
         log.info("long", text="x" * 200)
     assert time.monotonic() - began < 2
     assert writer.dropped > 1000
-    draining = threading.Thread(
-        target=lambda: [os.set_blocking(reader, True), *iter(lambda: os.read(reader, 65536), b"")]
-    )
+    os.set_blocking(reader, True)
+    draining = threading.Thread(target=lambda: deque(iter(lambda: os.read(reader, 65536), b""), maxlen=0))
     draining.start()
-    writer.close(5.0)
-    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-    del writer
-    draining.join(0.1)
+    writer.close(5.0)  # what is in the queue is written as soon as somebody reads
+    draining.join(5)
+    os.close(reader)
 
 
 def test_a_refusal_that_repeats_is_logged_once_a_second() -> None:

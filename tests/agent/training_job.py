@@ -16,7 +16,7 @@ import time
 import cassini_agent
 
 COMPUTE_S = 0.11
-CHUNKS = 80
+CHUNKS = 50
 
 
 def main() -> None:

@@ -5,21 +5,21 @@ sums (Page's test) collect what iterations take more, or less, than that. *Re-pr
 and the next iterations decide whether there is a change and how large it is. Only then is it reported.
 
 Contention lengthens iterations too, and it comes and goes. So the new time is judged by the lower quartiles before and
-after, which iterations that were held up do not move, and by the lowest tenths while the job is out of its place.
+after, which iterations that were held up do not move, and by the lowest twentieths while the job is out of its place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import pstdev, quantiles
+from itertools import pairwise
+from statistics import fmean, pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
 __all__ = ["Change", "ChangeDetector"]
 
-PROFILE, CONFIRMING = 48, 32
+PROFILE, CONFIRMING = 96, 48
 """Iterations of the first profile, and of one that confirms a change."""
 
 MIN_CHANGE = 0.015
@@ -37,10 +37,13 @@ STEPS_TO_LIMIT = 4.0
 QUARTILE_ERROR = 1.36
 """Standard error of the lower quartile of n normal values, in sigma / sqrt(n)."""
 
-DECILE_ERROR = 1.71
-"""The same of the lowest tenth."""
+LOWEST_ERROR = 2.11
+"""The same of the lowest twentieth."""
 
 CONFIRMED_ERRORS = 3.5
+
+MOST_SHARED = 0.8
+"""Correlation of neighbours that is allowed for; of more, 96 iterations say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class ChangeDetector:
     ----------
     iteration_ns : int
         What is believed to be natural, from the schedule; what the first profile differs from it is a change too.
+    pace_ns : int, optional
+        What is longer than believed by half of what the pace has to spare is one as well, however small: such a job is
+        never held for long.
 
     Attributes
     ----------
@@ -67,8 +73,9 @@ class ChangeDetector:
         What is natural, as far as is known.
     """
 
-    def __init__(self, iteration_ns: int) -> None:
+    def __init__(self, iteration_ns: int, pace_ns: int | None = None) -> None:
         self.iteration_ns = iteration_ns
+        self._spare_ns = math.inf if pace_ns is None else (pace_ns - iteration_ns) / 2
         self.state = "profiling"
         self._samples: list[int] = []
         self._hindered = False
@@ -89,8 +96,7 @@ class ChangeDetector:
             return None
         self._samples.append(natural_ns)
         self._hindered = self._hindered or hindered
-        wanted = PROFILE if self.state == "profiling" or self._hindered else CONFIRMING
-        if len(self._samples) < wanted:
+        if len(self._samples) < (PROFILE if self.state == "profiling" else CONFIRMING):
             return None
         samples, self._samples = self._samples, []
         return self._first(samples) if self.state == "profiling" else self._again(samples)
@@ -98,18 +104,22 @@ class ChangeDetector:
     def _first(self, samples: list[int]) -> Change | None:
         believed = self.iteration_ns
         self._learn(samples)
-        error = QUARTILE_ERROR * self._spread() / math.sqrt(PROFILE)
-        if abs(self.iteration_ns - believed) < max(MIN_CHANGE * believed, CONFIRMED_ERRORS * error):
+        error = QUARTILE_ERROR * self._spread() * math.sqrt(self._clustering() / PROFILE)
+        longer, certain = self.iteration_ns - believed, CONFIRMED_ERRORS * error
+        if abs(longer) < max(MIN_CHANGE * believed, certain) and longer < max(self._spare_ns, certain, 1):
             return None
         return Change(self.iteration_ns, believed)
 
     def _again(self, samples: list[int]) -> Change | None:
         hindered, self._hindered = self._hindered, False
         self.state, self._longer, self._shorter = "watching", 0.0, 0.0
-        # Of a job that slides past another at least a tenth of the iterations are free of it.
-        tenths, factor = (1, DECILE_ERROR) if hindered else (2.5, QUARTILE_ERROR)
-        moved = _quantile(samples, tenths) - _quantile(self._profile, tenths)
-        error = factor * self._spread() * math.sqrt(1 / PROFILE + 1 / len(samples))
+        now, before = quantiles(samples, n=20), quantiles(self._profile, n=20)
+        # Of a job that slides past another an eighth of the iterations are free of it: of these, the twentieth of all
+        # is two fifths. Between the two nothing can be said.
+        slid = max(0.0, now[0] - before[7]) + min(0.0, now[0] - before[0])
+        moved = slid if hindered else now[4] - before[4]
+        factor = LOWEST_ERROR if hindered else QUARTILE_ERROR
+        error = factor * self._spread() * math.sqrt(self._clustering() * (1 / PROFILE + 1 / CONFIRMING))
         if abs(moved) < max(MIN_CHANGE * self.iteration_ns, CONFIRMED_ERRORS * error):
             return None
         was = self.iteration_ns
@@ -144,6 +154,11 @@ class ChangeDetector:
     def _spread(self) -> float:
         return pstdev(measured_jitter(self._profile).deviation_ns)
 
-
-def _quantile(samples: Sequence[int], tenths: float) -> float:
-    return quantiles(samples, n=20)[round(2 * tenths) - 1]
+    def _clustering(self) -> float:
+        """By what correlation of neighbouring iterations multiplies the variance of a mean, at least 1."""
+        deviation = measured_jitter(self._profile).deviation_ns
+        whole = fmean(d * d for d in deviation)
+        if whole == 0:
+            return 1.0
+        shared = min(max(fmean(a * b for a, b in pairwise(deviation)) / whole, 0.0), MOST_SHARED)
+        return (1 + shared) / (1 - shared)

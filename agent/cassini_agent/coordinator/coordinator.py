@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from ..control.clock_sync import ClockTrack
 from . import events
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Coordinator"]
 
 POLL_S = 1.0
+
+ANSWER_S = 0.8
+"""A daemon that takes longer is passed over in this round."""
+
+_T = TypeVar("_T")
 
 
 class Coordinator:
@@ -99,22 +104,28 @@ class Coordinator:
 
     async def _ask(self, host: str) -> list[JobStatus]:
         track = self._clocks.setdefault(host, ClockTrack())
-        try:
+
+        async def ask() -> list[JobStatus]:
             track.add(await self._transport.clock(host, track.mapping))
             return await self._transport.jobs(host)
-        except TransportError as error:
-            self._tell(events.Unreachable(host, str(error)))
-            return []
+
+        return await self._within(host, ask()) or []
 
     async def _send(self, component: Component, outcome: Outcome) -> None:
         where = {job: member.host for job, member in component.members.items()}
-        for schedule in outcome.send:
-            try:
-                await self._transport.put(where[schedule.job], schedule)
-            except TransportError as error:  # the next round sees that it has not come
-                self._tell(events.Unreachable(where[schedule.job], str(error)))
-        for job, version in outcome.clear:
-            try:
-                await self._transport.clear(where[job], job, version)
-            except TransportError as error:
-                self._tell(events.Unreachable(where[job], str(error)))
+        # What does not get there is sent again: the next round sees that it is not there.
+        await asyncio.gather(
+            *(self._within(where[each.job], self._transport.put(where[each.job], each)) for each in outcome.send),
+            *(self._within(where[job], self._transport.clear(where[job], job, v)) for job, v in outcome.clear),
+        )
+
+    async def _within(self, host: str, request: Awaitable[_T]) -> _T | None:
+        """The answer; None if there is none in time: a host that is silent may not hold up the others."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await request
+        except TransportError as error:
+            self._tell(events.Unreachable(host, str(error)))
+        except TimeoutError:
+            self._tell(events.Unreachable(host, f"no answer within {ANSWER_S:g} s"))
+        return None

@@ -17,11 +17,11 @@ __all__ = ["Member"]
 RECENT = 5
 """Starts whose median is a job's phase error."""
 
-TAIL_FROM = 4
-"""Lateness beyond this part of the reach is the tail."""
+FEW, TOO_OFTEN = 4, 3.0
+"""So many runs of late starts, and so many times more than promised, and the margin is widened."""
 
-ENOUGH = 60
-"""Starts in the tail from which its exponent is known to some 15 %."""
+WIDEST = 2.0
+"""The most a margin is widened."""
 
 
 @dataclass(slots=True)
@@ -40,6 +40,10 @@ class Member:
         With more than one a wait is decided an iteration before.
     margin_ns : int or None
         What its pace was last found to need above its natural iteration time.
+    probability : float
+        Of a start beyond the reach, as its margin promises.
+    widened : float
+        By what its margin is multiplied because starts are late more often than that.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
     """
@@ -49,11 +53,14 @@ class Member:
     weight: float = 1.0
     ranks: int = 1
     margin_ns: int | None = None
+    probability: float = 0.005
+    widened: float = 1.0
     ranked: Schedule = field(init=False)
     _since: int | None = field(default=None, repr=False)  # iterations when the schedule was in force
     _counted: int = field(default=0, repr=False)
-    _tail_ns: float = field(default=0.0, repr=False)
-    _tail_count: int = field(default=0, repr=False)
+    _starts: int = field(default=0, repr=False)
+    _runs: int = field(default=0, repr=False)
+    _late: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         self.ranked = self.schedule
@@ -65,7 +72,7 @@ class Member:
     def follow(self, schedule: Schedule) -> None:
         """A new schedule; what was measured under the old one does not count for it."""
         if schedule.pace_ns != self.schedule.pace_ns:
-            self._tail_ns, self._tail_count = 0.0, 0
+            self._starts = self._runs = 0
         self.schedule, self._since = schedule, None
 
     def fresh_errors(self, status: JobStatus) -> Sequence[int]:
@@ -91,21 +98,24 @@ class Member:
         return median_low([wrap(b - a, self.schedule.pace_ns) for a, b in pairwise(last)]) if len(last) > 1 else 0
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
-        """Look at the starts that are new, for ``exponent``."""
+        """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.
+
+        Quantiles say nothing of how jitter is correlated; this does. Not the late starts are counted but the runs of
+        them: jobs that meet hold each other up, and one late start makes many.
+        """
         fresh = self.fresh_errors(status)
         new = fresh[-max(0, status.iterations - self._counted) :] if status.iterations > self._counted else ()
         self._counted = status.iterations
-        threshold = reach_ns // TAIL_FROM
-        beyond = [error - threshold for error in new if threshold < error <= 2 * reach_ns]
-        self._tail_ns += sum(beyond)
-        self._tail_count += len(beyond)
-        if self._tail_count > 2 * ENOUGH:  # the older counts less and less
-            self._tail_ns, self._tail_count = self._tail_ns / 2, self._tail_count // 2
-
-    def exponent(self) -> float | None:
-        """By how much the probability of lateness falls, per ns, as measured; None where too few starts were late.
-
-        The tail of the lateness is exponential, so its exponent is one over the mean excess over any threshold. It
-        holds for correlated jitter too, of which quantiles say nothing.
-        """
-        return self._tail_count / self._tail_ns if self._tail_count >= ENOUGH and self._tail_ns > 0 else None
+        for error in new:
+            late = error > reach_ns
+            self._runs += late and not self._late
+            self._late = late
+        self._starts += len(new)
+        promised = self.probability * self._starts
+        if self._runs >= FEW and self._runs > TOO_OFTEN * promised:
+            self.widened = min(WIDEST, self.widened * 1.25)
+        elif self._runs > promised or promised < FEW:
+            return
+        else:
+            self.widened = max(1.0, self.widened / 1.1)
+        self._starts = self._runs = 0

@@ -26,8 +26,6 @@ LOST_ITERATIONS = 8
 """From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
 is lost; and not every late start is followed by more."""
 
-WIDEST = 4.0
-
 UNKNOWN_GAIN = 10
 """A gain that is not known is taken to be this part of an iteration."""
 
@@ -62,8 +60,7 @@ def loss_ns(iteration_ns: int, gain_ns: int) -> int:
 def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     """Mean natural time and the cheapest margin of a job; None while too little is known.
 
-    Quantiles say nothing of how jitter is correlated. So where the lateness that was measured falls off more slowly
-    than the margin promised, the margin is taken larger in proportion, up to ``WIDEST`` times.
+    What the margin promises is kept in the member, for ``judge``.
 
     Parameters
     ----------
@@ -75,17 +72,11 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     if status.iteration_ns is None or len(status.jitter_ns) < MIN_SAMPLES:
         return None
     jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
-    loss, count = (
-        loss_ns(status.iteration_ns, member.schedule.gain_ns),
-        min(max(status.iterations, MIN_SAMPLES), WINDOW),
-    )
+    loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
+    count = min(max(status.iterations, MIN_SAMPLES), WINDOW)
     found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, lag=member.lag, quantiles_of=count)
-    margin = found.margin_ns
-    measured = member.exponent()
-    if measured is not None:
-        present = max(0.0, member.schedule.pace_ns - jitter.iteration_ns)
-        margin = max(margin, min(WIDEST * margin, present * found.exponent / measured))
-    return math.ceil(jitter.iteration_ns + margin)
+    member.probability = found.probability
+    return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
 
 
 def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:

@@ -25,8 +25,8 @@ LOOK_NS = 60 * SECOND_NS
 BELIEVED_NS = 6 * SECOND_NS
 """A changed iteration time is believed at once where all jobs are held; else it may be contention, unless it lasts."""
 
-CHANGED = 0.01
-"""Relative difference from the schedule's iteration time that is a change."""
+CHANGED = 0.002
+"""Relative difference from the schedule's iteration time that is a change: jobs tell only what is certain."""
 
 LONGER, SHORTER = 0.004, 0.006
 """Relative changes of the paces that are worth a new version."""
@@ -82,7 +82,7 @@ class Renewal:
             if measured is None:
                 return drafts, told
             natural, margins = measured
-        return self._with_paces(drafts, natural, margins, now_ns, told), told
+        return self._with_paces(drafts, natural, margins, bool(changed), now_ns, told), told
 
     def _measured(
         self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
@@ -115,6 +115,7 @@ class Renewal:
         drafts: dict[str, Schedule],
         natural: Mapping[str, int],
         margins: Mapping[str, int],
+        is_changed: bool,
         now_ns: int,
         told: list[events.Event],
     ) -> dict[str, Schedule]:
@@ -133,7 +134,7 @@ class Renewal:
             return drafts  # beyond what a schedule may say
         job, draft = next(iter(drafts.items()))
         same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
-        if same_pace and all(abs(natural[j] / d.iteration_ns - 1) < CHANGED for j, d in drafts.items()):
+        if same_pace and not is_changed:
             return drafts
         told.append(events.PacesChanged(self._name, paces))
         return self._repaced(drafts, paces, natural, now_ns)

@@ -17,7 +17,11 @@ from .watch import open_sources
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record until the time is over, the file is full or a signal comes; 0 if all of it was written."""
     options = _parser().parse_args(arguments)
-    fast, slow = open_sources(options.port, options.device, pid=options.pid)
+    try:
+        fast, slow = open_sources(options.port, options.device, pid=options.pid)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     if not fast:
         print("no device: name one with --device or --port", file=sys.stderr)
         return 1
@@ -39,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sampler.stop()
     print(
         f"{recorder.rows} rows in {recorder.bytes} bytes; {stats.samples} ticks, {stats.missed} missed; "
-        f"{100 * stats.cpu_share:.2f} % of a core; longest reading {stats.worst_ns / 1e6:.2f} ms"
+        f"{100 * stats.cpu_share:.2f} % of a core, a tick every {stats.interval_ns / 1e6:g} ms; "
+        f"longest reading {stats.worst_ns / 1e6:.2f} ms"
     )
     for problem in [*problems, *([recorder.problem] if recorder.problem else [])]:
         print(problem, file=sys.stderr)

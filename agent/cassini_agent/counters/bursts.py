@@ -20,7 +20,8 @@ _LEAST_RATE = 125e3 / 1e9  # bytes per ns: what is below 1 Mbit/s is no job
 _LEAST_CONTRAST = 0.3
 _PIECES = 4096
 _PIECE_SAMPLES = 4  # 4096 pieces of four samples: levels look back 16 s at 1 kHz
-_LEVELS_EVERY = 128  # pieces
+_LEVELS_EVERY = 128  # pieces, at first; later an eighth of what is looked back at, since sorting it costs
+_REFRESHES = 512
 _PEAK_HALF_LIFE_NS = 60e9
 _RISE_NS = 5_000_000
 _QUIET_NS = 4_000_000
@@ -66,7 +67,7 @@ class BurstDetector:
         self.peak = self.floor = 0.0
         self.refresh_ns = interval_ns
         self._pieces: deque[tuple[float, int]] = deque(maxlen=_PIECES)
-        self._refreshes: deque[tuple[int, int]] = deque(maxlen=_PIECES)
+        self._refreshes: deque[tuple[int, int]] = deque(maxlen=_REFRESHES)
         self._volumes: deque[int] = deque(maxlen=32)
         self._until_levels = _LEVELS_EVERY
         self._levels_ns = 0
@@ -134,7 +135,8 @@ class BurstDetector:
         if height < _RISE:
             self._rise = None
             return
-        if self._rise is None or begin - self._rise[0] > _RISE_NS:
+        # Counted from the reading that showed it: that one may have been long.
+        if self._rise is None or begin - self._rise[0] - self._rise[2] > _RISE_NS:
             # It began within this reading, as late as its bytes allow at the peak.
             late = int((1 - min(1.0, height)) * (now_ns - begin))
             self._rise = (begin + late, 0, now_ns - begin)
@@ -159,7 +161,7 @@ class BurstDetector:
         self._pieces.append((counted / span, counted))
         self._until_levels -= 1
         if self._until_levels <= 0:
-            self._until_levels = _LEVELS_EVERY
+            self._until_levels = max(_LEVELS_EVERY, len(self._pieces) // 8)
             self._find_levels(now_ns)
 
     def _find_levels(self, now_ns: int) -> None:

@@ -27,9 +27,7 @@ class Ring:
 
     def __init__(self, capacity: int, width: int) -> None:
         if capacity < 2 or width < 0:
-            raise ValueError(
-                f"ring: expected a capacity of at least 2 and a width of at least 0, got {capacity}, {width}"
-            )
+            raise ValueError(f"ring: expected at least 2 rows of at least 0 values, got {capacity} of {width}")
         self.capacity = capacity
         self.width = width
         self._row = struct.Struct(f"={1 + width}q")

@@ -3,6 +3,9 @@
 Ticks lie on an absolute schedule of the monotonic clock, so they do not drift. A tick that comes too late is skipped
 and counted, never made up for. Each sample carries the time at which its reading began: being late costs resolution,
 not correctness.
+
+The job matters more than its counters: where sampling takes more of a core than it may, ticks come half as often, again
+and again, and as often as before once that costs little enough. Waking up alone may cost more than reading does.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ __all__ = ["Sampler", "SamplerStats"]
 INTERVAL_NS = 1_000_000
 SLOW_EVERY = 100
 CAPACITY = 16384
+MOST_CPU = 0.02
+_LONGEST_INTERVALS = 16
+_JUDGED_NS = 2_000_000_000
+_LITTLE = 0.4  # of what it may take: then twice as often is still within it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,9 @@ class SamplerStats:
     worst_ns : int
         Longest time one tick's reading took, ns: how far apart the values of one sample may lie.
     cpu_share : float
-        Processor time of the thread by elapsed time, 1 = one core.
+        Processor time of the thread by elapsed time, 1 = one core, over the last two seconds.
+    interval_ns : int
+        Time between ticks now.
     """
 
     samples: int
@@ -44,6 +53,7 @@ class SamplerStats:
     errors: int
     worst_ns: int
     cpu_share: float
+    interval_ns: int
 
 
 class Sampler:
@@ -54,11 +64,13 @@ class Sampler:
     fast, slow : sequence of Source
         Read at every tick, and at every ``slow_every``-th. The sampler closes them when it stops.
     interval_ns : int
-        From tick to tick.
+        From tick to tick, at least.
+    most_cpu : float or None
+        Share of a core that the thread may take; above it ticks come less often. None: as much as it takes.
     capacity : int
         Rows kept of the fast ring.
-    clock, sleep : callable
-        ns and s; other ones in tests.
+    clock, sleep, cpu : callable
+        ns, s, and ns of the thread's processor time; other ones in tests.
     """
 
     def __init__(
@@ -69,8 +81,10 @@ class Sampler:
         interval_ns: int = INTERVAL_NS,
         slow_every: int = SLOW_EVERY,
         capacity: int = CAPACITY,
+        most_cpu: float | None = MOST_CPU,
         clock: Callable[[], int] = time.monotonic_ns,
         sleep: Callable[[float], None] = time.sleep,
+        cpu: Callable[[], int] = time.thread_time_ns,
     ) -> None:
         if interval_ns < 1 or slow_every < 1:
             raise ValueError(f"sampler: expected an interval and a divisor above 0, got {interval_ns}, {slow_every}")
@@ -81,12 +95,13 @@ class Sampler:
         self.fast_ring = Ring(capacity, len(self.fast_channels))
         self.slow_ring = Ring(max(2, capacity // slow_every), len(self.slow_channels))
         self._fast, self._slow = tuple(fast), tuple(slow)
-        self._slow_every = slow_every
-        self._clock, self._sleep = clock, sleep
+        self._most_cpu = most_cpu
+        self._clock, self._sleep, self._cpu = clock, sleep, cpu
+        self._now_interval_ns = interval_ns
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._samples = self._missed = self._errors = self._worst_ns = 0
-        self._started_ns = self._cpu_ns = self._cpu_at_ns = 0
+        self._cpu_share = 0.0
 
     def start(self) -> None:
         """Start the thread; once only."""
@@ -104,10 +119,9 @@ class Sampler:
             source.close()
 
     def stats(self) -> SamplerStats:
-        """From any thread; the processor time is up to ``slow_every`` ticks old."""
-        elapsed = self._cpu_at_ns - self._started_ns
+        """From any thread; the processor time is up to two seconds old, and 0 before."""
         return SamplerStats(
-            self._samples, self._missed, self._errors, self._worst_ns, self._cpu_ns / elapsed if elapsed > 0 else 0.0
+            self._samples, self._missed, self._errors, self._worst_ns, self._cpu_share, self._now_interval_ns
         )
 
     def problems(self) -> list[str]:
@@ -115,27 +129,38 @@ class Sampler:
         return [source.problem for source in (*self._fast, *self._slow) if source.problem]
 
     def _run(self) -> None:
-        clock, sleep, interval = self._clock, self._sleep, self.interval_ns
-        self._started_ns = due = clock()
-        self._cpu_at_ns = due
-        cpu_start = time.thread_time_ns()
-        until_slow = 0
+        clock, sleep = self._clock, self._sleep
+        due = slow_due = judged_ns = clock()
+        judged_cpu = self._cpu()
         while not self._stopping:
             now = clock()
             if now < due:
                 sleep((due - now) / 1e9)
                 now = clock()
+            interval = self._now_interval_ns
             late = (now - due) // interval
             if late > 0:
                 self._missed += late
                 due += late * interval
-                until_slow -= late
-            self.tick(now, with_slow=until_slow <= 0)
-            if until_slow <= 0:
-                until_slow = self._slow_every
-                self._cpu_ns, self._cpu_at_ns = time.thread_time_ns() - cpu_start, now
-            until_slow -= 1
+            with_slow = now >= slow_due
+            self.tick(now, with_slow=with_slow)
             due += interval
+            if with_slow:
+                slow_due = max(slow_due + self.slow_interval_ns, now)
+                if now - judged_ns >= _JUDGED_NS:
+                    spent = self._cpu()
+                    self._judge((spent - judged_cpu) / (now - judged_ns))
+                    judged_ns, judged_cpu = now, spent
+
+    def _judge(self, share: float) -> None:
+        self._cpu_share = share
+        if self._most_cpu is None:
+            return
+        if share > self._most_cpu:
+            longest = _LONGEST_INTERVALS * self.interval_ns
+            self._now_interval_ns = min(2 * self._now_interval_ns, longest)
+        elif share < _LITTLE * self._most_cpu:
+            self._now_interval_ns = max(self._now_interval_ns // 2, self.interval_ns)
 
     def tick(self, now_ns: int, *, with_slow: bool) -> None:
         """Read all sources once. The thread does this; whoever runs none (tests, replays) may do it instead."""

@@ -72,7 +72,7 @@ def compare_starts(bursts: Sequence[int], reports: Sequence[int], *, tolerance_n
         text = f"counters show no burst at a steady distance from the starts the job reports; {over}"
         return Comparison(count, matched, None, False, text)
     near = [pair for pair in pairs if abs(pair[0]) <= tolerance_ns]
-    if len({number for _, number in near}) >= 0.9 * matched:
+    if abs(offset) <= tolerance_ns or len({number for _, number in near}) >= 0.9 * matched:
         offset = int(statistics.median(distance for distance, _ in near))
         text = f"counters show the burst when the job reports it ({_ms(offset)}); {over}"
         return Comparison(count, matched, offset, True, text)

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import netdev, rdma
 from .bursts import BurstDetector
-from .sampler import INTERVAL_NS, Sampler
+from .sampler import INTERVAL_NS, MOST_CPU, Sampler
 from .sources import Source
 from .starts import Comparison, compare_starts
 from .unwrap import BREAK, MISSING
@@ -42,10 +42,20 @@ def open_sources(
         ``default``, ``all`` or names, see :func:`.netdev.find_devices`.
     pid : int or str
         A process in the job's network namespace.
+
+    Raises
+    ------
+    ValueError
+        An RDMA device or port that is named is not there. (A network device may come later.)
     """
+    ports = None if ports is None else list(ports)
     fast: list[Source] = []
     slow: list[Source] = []
     found = rdma.find_ports(ports, root=root) if ports is not None or devices is None else []
+    there = {name for port in found for name in (port.device, port.name)}
+    for name in ports or ():
+        if name not in there:
+            raise ValueError(f"no RDMA device or port {name!r} below {root}sys/class/infiniband")
     if ports is None:
         found = [port for port in found if port.active]
         if devices is None and not found:
@@ -70,6 +80,8 @@ class CounterWatch:
     ----------
     fast, slow : sequence of Source
         From :func:`open_sources`.
+    interval_ns, most_cpu
+        As :class:`.sampler.Sampler` takes them.
     tolerance_ns : int
         How far a burst may lie from the start that a job reports. Waiting for other ranks between the start of a
         collective and its first byte is part of it.
@@ -81,10 +93,11 @@ class CounterWatch:
         slow: Sequence[Source] = (),
         *,
         interval_ns: int = INTERVAL_NS,
+        most_cpu: float | None = MOST_CPU,
         tolerance_ns: int = _TOLERANCE_NS,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self.sampler = Sampler(fast, slow, interval_ns=interval_ns, clock=clock)
+        self.sampler = Sampler(fast, slow, interval_ns=interval_ns, most_cpu=most_cpu, clock=clock)
         self._tolerance_ns = tolerance_ns
         self._lock = threading.Lock()
         self._detector = BurstDetector(interval_ns)
@@ -116,7 +129,8 @@ class CounterWatch:
 
         ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second, and
         ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``bursts``,
-        ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or null.
+        ``interval_ms``, ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or
+        null.
         """
         self.poll()
         stats = self.sampler.stats()
@@ -126,6 +140,7 @@ class CounterWatch:
                 "devices": {name: values for name, values in devices.items() if name},
                 "host": devices.get("", {}),
                 "bursts": len(self._starts),
+                "interval_ms": stats.interval_ns / 1e6,
                 "refresh_ms": self._detector.refresh_ns / 1e6,
                 "samples": stats.samples,
                 "missed": stats.missed,

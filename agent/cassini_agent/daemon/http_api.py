@@ -90,7 +90,11 @@ class HttpApi:
         OSError
             The place is taken.
         """
-        application = web.Application(client_max_size=self._limits.http_body_bytes, middlewares=[self._admit])
+
+        async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._admit(request, handler)
+
+        application = web.Application(client_max_size=self._limits.http_body_bytes, middlewares=[web.middleware(admit)])
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/v1/health", self._health),
             ("GET", "/v1/jobs", self._list),
@@ -137,7 +141,6 @@ class HttpApi:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    @web.middleware
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Every request passes here: rate, access, time, and what became of it."""
         loop = asyncio.get_running_loop()
@@ -267,19 +270,21 @@ class HttpApi:
             mapping = None if given["mapping"] is None else ClockMapping(**given["mapping"])
         except (TypeError, ValueError) as error:
             raise RefusedError("malformed", str(error)) from None
-        if mapping is not None:
-            await self._take_mapping(mapping)
         reading = self._clock.observe()
+        if (
+            mapping is not None
+        ):  # once the answer is out: who asks for the time needs it in the middle of the round trip
+            asyncio.get_running_loop().call_soon(self._take_mapping, mapping)
         return _answer(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
 
-    async def _take_mapping(self, mapping: ClockMapping) -> None:
+    def _take_mapping(self, mapping: ClockMapping) -> None:
         follows = self._schedules.follow(mapping)
         self._counts.event("mappings")
         if self._journal is None:
             return
         # After a step every job must be remembered as one that stays where it is.
         lines = [self._schedules.record_mapping()] if follows else self._schedules.records()
-        await self._journal.settle(self._journal.append(*lines))
+        self._journal.append(*lines)
 
     async def _metrics(self, _: web.Request) -> web.Response:
         body, content_type = await self._render_metrics()
@@ -301,7 +306,7 @@ _REASONS = {401: "unauthorized", 404: "not_found", 405: "not_found", 413: "overs
 
 
 def _job_id(request: web.Request) -> str:
-    job_id = request.match_info["job"]
+    job_id = str(request.match_info["job"])
     if not 1 <= len(job_id) <= MAX_ID_CHARACTERS:
         raise RefusedError("out_of_bounds", f"job: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(job_id)}")
     return job_id

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,14 @@ class LogWriter:
 
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what waits, if that does not take long."""
-        try:
-            self._queue.put_nowait(None)
-        except queue.Full:
-            return
+        while True:
+            try:
+                self._queue.put_nowait(None)
+                break
+            except queue.Full:
+                with suppress(queue.Empty):
+                    self._queue.get_nowait()
+                    self.dropped += 1
         self._thread.join(timeout_s)
 
     def _write_all(self) -> None:
@@ -73,6 +78,8 @@ class LogWriter:
                     self.dropped += 1  # a part of a line: the rest would not be JSON either
             except OSError:
                 self.dropped += 1
+        if descriptor is not None and self._path is not None:
+            os.close(descriptor)
 
     def _open(self) -> int:
         if self._path is None:

@@ -55,7 +55,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
     return {
         "job": job.id,
         "component": None if job.offered is None or job.cleared else job.offered.component,
-        "version": job.version or None,
+        "version": job.version,
         "state": _state(job, now_ns),
         "note": told.note,
         "connected": bool(job.links),

@@ -14,7 +14,8 @@ from .send import Endpoint, Reply
 
 __all__ = ["HttpTransport"]
 
-LARGEST_ANSWER = 1 << 20
+LARGEST_ANSWER = 16 << 20
+"""Bytes: of a thousand jobs with all that is known of them."""
 
 
 class HttpTransport:
@@ -65,8 +66,12 @@ class HttpTransport:
         tls = endpoint.tls if endpoint.tls is not None else True
         try:
             async with self._session.request(method, url, json=body, headers=headers, ssl=tls) as answer:
-                data = await answer.content.read(LARGEST_ANSWER)
-                return Reply(answer.status, _object(data))
+                data = bytearray()
+                async for part in answer.content.iter_any():
+                    data += part
+                    if len(data) > LARGEST_ANSWER:
+                        raise ConnectionError(f"expected an answer of at most {LARGEST_ANSWER} bytes")
+                return Reply(answer.status, _object(bytes(data)))
         except (OSError, TimeoutError):
             raise
         except aiohttp.ClientError as error:

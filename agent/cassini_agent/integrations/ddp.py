@@ -1,7 +1,6 @@
 """PyTorch DistributedDataParallel: the agent sees the all-reduces through a communication hook."""
 
-from __future__ import annotations
-
+# No postponed annotations: DDP looks at those of a hook, and wants the classes themselves.
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from ..loop import Agent
 
 __all__ = ["attach", "communication_hook"]
 
-Hook = Callable[[Any, dist.GradBucket], "torch.futures.Future[torch.Tensor]"]
+Hook = Callable[[Any, dist.GradBucket], torch.futures.Future[torch.Tensor]]
 
 
 def attach(agent: Agent, model: DistributedDataParallel, hook: Hook = default_hooks.allreduce_hook) -> None:

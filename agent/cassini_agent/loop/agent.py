@@ -23,6 +23,9 @@ __all__ = ["Agent"]
 
 log = logging.getLogger("cassini_agent")
 
+ALL_ENDS = 128
+"""Iterations whose ends of communication are all marked; then those of every fourth."""
+
 
 class Agent:
     """Measures the iterations of one rank, and delays them as rank 0 decides.
@@ -84,7 +87,9 @@ class Agent:
 
     def communication_ended(self) -> None:
         """Communication of this iteration ends; the last call counts."""
-        self._safely(lambda: self._timeline.mark((COMMUNICATION_END, self._number)))
+        # The end is for the profile alone, which is a median: of many iterations every fourth will do.
+        if self._number < ALL_ENDS or self._number % 4 == 0:
+            self._safely(lambda: self._timeline.mark((COMMUNICATION_END, self._number)))
 
     def interrupted(self) -> None:
         """Say that this iteration is not like the others: the loop pauses in it, for a checkpoint or an evaluation.
@@ -134,21 +139,29 @@ class Agent:
     # --- what happens in an iteration ---------------------------------------------------------------------------------
 
     def _iteration(self) -> None:
-        if self._number >= 0:
+        asked_ns = self._delay() if self._ranks.lag else None
+        # On a GPU each mark is an event to record and to read: where nothing is waited, an end is the next start.
+        ends_here = self._number >= 0
+        if ends_here and asked_ns != 0:
             self._timeline.mark((END, self._number))
+            ends_here = False
+        if asked_ns is None:
+            self._learn()
+            asked_ns = self._delay()
         self._number += 1
         self._communicating = False
-        self._learn()
-        asked_ns = self._decide()
         if asked_ns > 0:
             self._wait(self._now_ns() + asked_ns)
         self._records.open(self._number, asked_ns)
-        self._timeline.mark((START, self._number))
-        self._learn()
+        ended = [(END, self._number - 1)] if ends_here else []
+        self._timeline.mark(*ended, (START, self._number))
+        if self._ranks.lag:
+            self._learn()
 
     def _communication_started(self) -> None:
         self._timeline.mark((COMMUNICATION_START, self._number))
-        self._learn()  # on a GPU the start of this iteration is known by now, and what follows from it
+        if self._ranks.lag:
+            self._learn()  # on a GPU the start of this iteration is known by now, and what follows from it
 
     def _learn(self) -> None:
         """Take in what has become known, and let rank 0 decide for the iteration after the latest known start."""
@@ -164,13 +177,14 @@ class Agent:
             if delay_ns is not None:
                 self._ranks.publish(latest.number + 1, delay_ns)
 
-    def _decide(self) -> int:
-        """The wait before this iteration."""
+    def _delay(self) -> int:
+        """The wait before the iteration that begins."""
+        number = self._number + 1
         if self._decider is not None:
             self._decider.listen(self._now_ns(), self._delay_total_ns)
             if self._ranks.lag == 0:
-                self._ranks.publish(self._number, self._decider.starting(self._number, self._now_ns()))
-        return self._ranks.due(self._number)
+                self._ranks.publish(number, self._decider.starting(number, self._now_ns()))
+        return self._ranks.due(number)
 
     def _interrupted(self) -> None:
         self._records.interrupted()

@@ -167,9 +167,7 @@ def _counter_report(profiled: CounterProfile, output: str) -> Iterator[Renderabl
         f"{spread.count} iterations, {profiled.iterations_ignored} left out, direction {profiled.direction} of "
         f"{one_line(', '.join(profiled.devices))}."
     )
-    yield Text(
-        f"The typical iteration explains {profiled.regularity:.0%} of the traffic. Time 0 is where a burst ends."
-    )
+    yield Text(f"The typical iteration explains {profiled.regularity:.0%} of the traffic.")
     for warning in profiled.warnings:
         yield Text(f"Warning: {one_line(warning)}")
     yield Text(f"Wrote {one_line(output)}.")

@@ -4,7 +4,8 @@ How a figure comes about:
 
 * *Traffic*: bytes of all chosen devices in the busier direction, per sample (:mod:`.counters_traffic`).
 * *Iteration time*: lower median of the distance from start to start, of iterations followed through the recording
-  (:mod:`.counters_period`); those whose length is untypical or whose traffic is not known are left out and counted.
+  (:mod:`.counters_period`); those whose length is untypical or whose traffic is not known are left out and counted. The
+  mean where the counter is refreshed too rarely for a single length to mean anything.
 * *Phases*: median over iterations, bin by bin, each read from its own start, so that neither one slow iteration nor
   traffic of others changes anything; then pieces of constant rate (:mod:`.counters_phases`).
 * *Rate*: bytes by time. What flows all the time at less than a tenth of the peak is taken off as background.
@@ -13,7 +14,7 @@ How a figure comes about:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -116,17 +117,21 @@ def profile_counters(
         raise InputError(f"max_phases: expected at least 1, got {max_phases!r}")
     traffic = read_traffic(path, devices=devices, direction=direction)
     rhythm = _rhythm(str(path), traffic)
-    starts = traffic.times_ms[0] + rhythm.starts * traffic.step_ms
-    lengths, whole = np.diff(starts), _usual(np.diff(starts)) & _known(traffic, starts)
+    starts = rhythm.starts * traffic.step_ms
+    lengths = np.diff(starts)
+    coarse = traffic.refresh_ms > 1.5 * traffic.step_ms
+    whole = _usual(lengths, 1.5 * traffic.refresh_ms if coarse else 0.0) & _known(traffic, starts)
     if np.count_nonzero(whole) < FEWEST_ITERATIONS - 1:
         raise InputError(f"{path}: too few whole iterations of about {np.median(lengths):.4g} ms to profile")
     iteration = Spread.of(lengths[whole].tolist())
+    if coarse:
+        # Single lengths are whole numbers of refreshes; their mean is not.
+        iteration = replace(iteration, typical=float(np.mean(lengths[whole])))
     iteration_ms = round(iteration.typical, 4)
     # Rows are as long as the typical iteration, whatever their own length: what is cut or added is pause.
     bins = int(np.clip(round(iteration_ms / traffic.step_ms), 8, _MOST_BINS))
     bin_ms = iteration_ms / bins
-    edges = starts[:-1][whole][:, None] + np.arange(bins + 1)[None, :] * bin_ms
-    profile = np.median(np.diff(np.interp(edges, traffic.times_ms, traffic.total), axis=1), axis=0)
+    profile = np.median(traffic.per_bin(starts[:-1][whole], bins, bin_ms), axis=0)
     found, background = phases_of(segment(profile), bin_ms, _GBPS_FROM_BYTES_PER_MS / bin_ms)
     phases, gap_ms = simplify(
         found, iteration_ms, gap_ms=traffic.refresh_ms, negligible=negligible, max_phases=max_phases
@@ -158,10 +163,10 @@ def _rhythm(path: str, traffic: Traffic) -> Rhythm:
     return rhythm
 
 
-def _usual(lengths: FloatArray) -> npt.NDArray[np.bool_]:
+def _usual(lengths: FloatArray, least_ms: float) -> npt.NDArray[np.bool_]:
     middle = np.median(lengths)
     spread = np.median(np.abs(lengths - middle))
-    return np.asarray(np.abs(lengths - middle) <= np.maximum(_OUTLIERS * spread, 0.02 * middle))
+    return np.asarray(np.abs(lengths - middle) <= max(_OUTLIERS * spread, 0.02 * middle, least_ms))
 
 
 def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ candidate that is about as good as the best is the iteration: every multiple of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,10 @@ _REACH = 0.08  # of an iteration: how early or late the next one is looked for
 _MOST_STEPS = 512  # per iteration while following; finer steps are added up, then the starts refined
 _ROUNDS = 3
 _UNKNOWN = 0.2
+_QUIET = 0.05
+_INTERRUPTION = 2.5
+_ASTRAY = 0.05
+_FOUND = 0.75  # of the template, at least, or an iteration is looked for further on
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,17 @@ def find_rhythm(per_step: FloatArray) -> Rhythm | None:
 
     Cost: one FFT of the series, and for each of at most 16 candidates some passes over it.
     """
-    series = _clip(per_step)
+    series = _without_interruptions(_clip(per_step))
+    known = np.flatnonzero(np.isfinite(series))
+    if not len(known):
+        return None
+    series = series[known[0] : known[-1] + 1]
     followed = [rhythm for lag in _candidates(series) if (rhythm := _follow(series, lag)) is not None]
     if not followed:
         return None
     best = max(rhythm.regularity for rhythm in followed)
-    return min((one for one in followed if one.regularity >= best - _NEARLY), key=lambda one: one.steps)
+    rhythm = min((one for one in followed if one.regularity >= best - _NEARLY), key=lambda one: one.steps)
+    return replace(rhythm, starts=rhythm.starts + known[0])
 
 
 def _clip(per_step: FloatArray) -> FloatArray:
@@ -66,6 +75,23 @@ def _clip(per_step: FloatArray) -> FloatArray:
         return per_step
     level = known[int(np.searchsorted(np.cumsum(known), known.sum() / 2))]
     return np.asarray(np.minimum(per_step, 1.5 * level))
+
+
+def _without_interruptions(series: FloatArray) -> FloatArray:
+    """Unknown where nothing flows for much longer than between any iterations: before the job, after it, a checkpoint.
+
+    At least four iterations leave at least four pauses of about the same length, so what is much longer than the fourth
+    longest is none of them.
+    """
+    level = np.nanmax(series, initial=0.0)
+    busy = np.flatnonzero(~(series <= _QUIET * level))  # What is unknown ends a silence, too.
+    edges = np.concatenate([[-1], busy, [len(series)]])
+    lengths = np.diff(edges) - 1
+    usual = np.sort(lengths)[-min(FEWEST_ITERATIONS, len(lengths))]
+    kept = series.copy()
+    for place in np.flatnonzero(lengths > max(_INTERRUPTION * usual, _FEWEST_STEPS)):
+        kept[edges[place] + 1 : edges[place + 1]] = np.nan
+    return kept
 
 
 def _candidates(series: FloatArray) -> list[int]:
@@ -122,14 +148,35 @@ def _follow(series: FloatArray, lag: int) -> Rhythm | None:
         if len(windows) < FEWEST_ITERATIONS - 1:
             return None
         template = _typical(windows)
-    spread = np.nansum((windows - np.nanmean(windows)) ** 2)
-    if spread <= 0:
-        return None
-    regularity = 1 - float(np.nansum((windows - template) ** 2) / spread)
     lengths = np.diff(starts)
+    if abs(np.median(lengths) - length) > _ASTRAY * length:
+        return None  # It has found another rhythm than it was to follow, which is a candidate of its own.
     # Iterations that vary much for their length are likelier to be parts of one that does not.
     wobble = float(np.median(np.abs(lengths - np.median(lengths)))) / length
-    return Rhythm(float(np.median(lengths)) * factor, starts * factor, regularity - wobble)
+    regularity = _explained(coarse, starts, template) - wobble
+    return Rhythm(float(np.median(lengths)) * factor, starts * factor, regularity)
+
+
+def _explained(series: FloatArray, starts: FloatArray, template: FloatArray) -> float:
+    """Share of the variance that a typical iteration from each start on explains.
+
+    What lies between two iterations is explained by nothing, and counts twice: else whoever takes a part of an
+    iteration for the whole would be forgiven for passing over the rest.
+    """
+    size = len(template)
+    deviation = (series - np.nanmean(series)) ** 2
+    first, last = max(0, round(starts[0])), min(len(series), round(starts[-1]) + size)
+    covered = np.zeros(len(series), dtype=bool)
+    for start in np.round(starts).astype(int):
+        covered[max(0, start) : start + size] = True
+    between = float(np.nansum(np.where(covered, 0.0, deviation)[first:last]))
+    whole = float(np.nansum(deviation[first:last]))
+    if whole <= 0:
+        return 0.0
+    windows = _windows(series, starts, size)
+    # The template was made of these windows, the fewer the more like each of them: what a further one would miss it by.
+    bias = (len(windows) + 1) / max(len(windows) - 1, 1)
+    return 1 - (bias * float(np.nansum((windows - template) ** 2)) + 2 * between) / whole
 
 
 def _add_up(series: FloatArray, factor: int) -> FloatArray:
@@ -146,7 +193,11 @@ def _typical(windows: FloatArray) -> FloatArray:
 
 
 def _first_template(series: FloatArray, length: int) -> FloatArray:
-    """One iteration from the middle of what is known, cut where it is quiet longest."""
+    """One iteration from the middle of what is known, cut in the middle of where it is quiet longest.
+
+    A job jitters most where it computes. Cut there, an iteration is all there is between two pauses, and its phases
+    keep their places in it.
+    """
     filled = np.where(np.isfinite(series), series, 0.0)
     blank = np.concatenate([[0], np.cumsum(~np.isfinite(series))])
     whole = 2 * length
@@ -155,8 +206,15 @@ def _first_template(series: FloatArray, length: int) -> FloatArray:
     best = np.flatnonzero(gaps == gaps.min())
     begin = int(best[np.argmin(np.abs(best - middle))])
     two = filled[begin : begin + whole]
-    quiet = np.convolve(two, np.ones(max(1, length // 10)), mode="valid")[:length]
-    cut = int(np.argmin(quiet)) + max(1, length // 10) // 2
+    around = max(1, length // 10)
+    bytes_around = np.convolve(two, np.ones(around), mode="valid")[:length]
+    least, most = np.min(bytes_around), np.max(bytes_around)
+    quiet = bytes_around <= least + _QUIET * (most - least)
+    # Length of the run of quiet places that ends at each place.
+    place = np.arange(length)
+    runs = place - np.maximum.accumulate(np.where(quiet, -1, place))
+    end = int(np.argmax(runs))
+    cut = end - int(runs[end]) // 2 + around // 2
     return two[cut : cut + length]
 
 
@@ -168,15 +226,21 @@ def _walk(series: FloatArray, template: FloatArray, length: float) -> FloatArray
     filled = np.where(unknown, np.mean(template), series)
     squares = np.concatenate([[0.0], np.cumsum(filled**2)])
     missing = np.concatenate([[0], np.cumsum(unknown)])
+    power = float(np.sum(template**2))
 
     def misfit(first: int, last: int) -> FloatArray:
         product = np.correlate(filled[first : last + size], template, mode="valid")
         places = np.arange(first, first + len(product))
         return np.asarray(squares[places + size] - squares[places] - 2 * product)
 
+    def found(first: int, curve: FloatArray) -> float:
+        """How much of the template is where it fits best, whatever else is there besides."""
+        place = first + int(np.argmin(curve))
+        return float(template @ filled[place : place + size]) / power if power > 0 else 1.0
+
     first = float(_best(misfit(0, min(round(length) + reach, len(series) - size))))
     starts = [first]
-    while (due := starts[-1] + length) + size <= len(series) + reach:
+    while (due := starts[-1] + length) + size <= len(series):
         low = max(0, round(due) - reach)
         high = min(round(due) + reach, len(series) - size)
         if high <= low:
@@ -184,7 +248,12 @@ def _walk(series: FloatArray, template: FloatArray, length: float) -> FloatArray
         if missing[high + size] - missing[low] > _UNKNOWN * size:
             starts.append(due)  # It cannot be seen: taken as being on time.
             continue
-        starts.append(low + _best(misfit(low, high)))
+        curve = misfit(low, high)
+        if found(low, curve) < _FOUND and due + length + size <= len(series):
+            # Little of it is there: an iteration was late by more than usual. Where does the next one begin?
+            later = misfit(low, min(round(due + length), len(series) - size))
+            curve = later if found(low, later) > found(low, curve) + 1 - _FOUND else curve
+        starts.append(low + _best(curve))
     return np.array(starts)
 
 

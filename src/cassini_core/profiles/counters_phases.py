@@ -8,6 +8,7 @@ neighbours so that its bytes stay, which finds the edge to a fraction of a bin.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ Levels = list[tuple[float, float, float]]
 """Begin and end, in bins, and level of each piece; they touch and cover all bins."""
 
 _NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not looked for even without noise
-_EDGE_BINS = 2
+_EDGE_BINS = 3
 _BACKGROUND = 0.1
 _UP = 0.04
 
@@ -51,18 +52,34 @@ def segment(profile: FloatArray) -> Levels:
 
 
 def _share_edges(pieces: Levels) -> Levels:
-    """Short pieces with a level between their neighbours' become part of both, bytes kept."""
-    kept: Levels = []
-    for number, (begin, end, level) in enumerate(pieces):
-        before = kept[-1] if kept else None
-        after = pieces[number + 1] if number + 1 < len(pieces) else None
-        between = before and after and min(before[2], after[2]) <= level <= max(before[2], after[2])
-        if not (before and after and between) or end - begin > _EDGE_BINS or before[2] == after[2]:
-            kept.append((before[1] if before else begin, end, level))
-            continue
-        share = (level - after[2]) / (before[2] - after[2])
-        kept[-1] = (before[0], begin + share * (end - begin), before[2])
+    """Short pieces on the way from one level to another become part of both, bytes kept."""
+    kept = [pieces[0]]
+    number = 1
+    while number < len(pieces):
+        begin, _, before = kept[-1]
+        last = _edge(kept[-1], pieces, number)
+        _, end, after = pieces[last]
+        edge = kept[-1][1]
+        if last > number:
+            volume = sum((e - b) * v for b, e, v in pieces[number:last])
+            edge += (volume - (pieces[last][0] - edge) * after) / (before - after)
+            kept[-1] = (begin, edge, before)
+        # The piece behind an edge stays, however short: it is what the edge leads to.
+        kept.append((edge, end, after))
+        number = last + 1
     return kept
+
+
+def _edge(before: tuple[float, float, float], pieces: Levels, first: int) -> int:
+    """The piece to which those from ``first`` on are only the way from ``before``; ``first`` if there is none."""
+    for last in range(len(pieces) - 1, first, -1):
+        if pieces[last][0] - pieces[first][0] > _EDGE_BINS:
+            continue
+        levels = [before[2], *(level for _, _, level in pieces[first : last + 1])]
+        steps = [b - a for a, b in pairwise(levels)]
+        if all(step > 0 for step in steps) or all(step < 0 for step in steps):
+            return last
+    return first
 
 
 def phases_of(pieces: Levels, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:

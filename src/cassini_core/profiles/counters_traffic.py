@@ -60,6 +60,11 @@ class Traffic:
         """Bytes in each step, NaN where unknown."""
         return np.where(self.known, np.diff(self.total), np.nan)
 
+    def per_bin(self, starts_ms: FloatArray, bins: int, bin_ms: float) -> FloatArray:
+        """Bytes in each bin of windows that begin at any time, ``[windows, bins]``."""
+        edges = starts_ms[:, None] + np.arange(bins + 1)[None, :] * bin_ms
+        return np.asarray(np.diff(np.interp(edges, self.times_ms, self.total), axis=1))
+
 
 def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) -> Traffic:
     """The traffic of a recording.
@@ -112,7 +117,8 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
     times_ms = np.asarray((times - times[0]) / 1e6, dtype=np.float64)
     if np.any(np.diff(times_ms) < 0):
         raise InputError(f"{recording.path}: expected times that grow, but samples go back in time")
-    step_ms = samples.group.interval_ns / 1e6
+    # A sampler that had to slow down says so only by the times of its samples.
+    step_ms = max(samples.group.interval_ns / 1e6, round(float(np.median(np.diff(times_ms))), 1))
     steps = int(times_ms[-1] / step_ms)
     if not 8 <= steps <= _MOST_STEPS:
         raise InputError(f"{recording.path}: expected from 8 to {_MOST_STEPS} steps of {step_ms:g} ms, got {steps}")
@@ -128,9 +134,12 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         if np.count_nonzero(values >= 0) < 2:
             warnings.append(f"{channel.device} {channel.name}: no values in this recording")
             continue
-        carried, lost = _interpolate(times_ms[known], values[known], grid, _LONGEST_GAP * step_ms)
+        refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
+        refreshes.append(refresh_ms)
+        if refresh_ms > 1.5 * step_ms:
+            known &= _refreshed(times_ms, values, 1.5 * refresh_ms)
+        carried, lost = _interpolate(times_ms[known], values[known], grid, _LONGEST_GAP * max(step_ms, refresh_ms))
         total, unknown_ms = total + carried, unknown_ms + lost
-        refreshes.append(_refresh_ms(times_ms[values >= 0], values[values >= 0]))
         resets = int(np.count_nonzero(values == BREAK))
         if resets:
             warnings.append(f"{channel.device} {channel.name}: {resets} resets or gaps; what they hide was left out")
@@ -162,6 +171,13 @@ def _interpolate(
     carried = np.concatenate([[0.0], np.cumsum(np.concatenate([[0.0], np.where(unknown[1:-1], 0.0, counted), [0.0]]))])
     lost = np.concatenate([[0.0], np.cumsum(np.where(unknown, spans, 0.0))])
     return np.interp(grid, times_ms, carried), np.interp(grid, times_ms, lost)
+
+
+def _refreshed(times_ms: FloatArray, values: npt.NDArray[np.int64], idle_ms: float) -> npt.NDArray[np.bool_]:
+    """Where a reading tells something: it has changed, or has not for so long that nothing was counted."""
+    changed = np.concatenate([[True], np.diff(values) != 0])
+    since = times_ms - times_ms[np.maximum.accumulate(np.where(changed, np.arange(len(values)), 0))]
+    return np.asarray(changed | (since >= idle_ms))
 
 
 def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:

@@ -1,0 +1,162 @@
+"""One scenario: jobs, a rule, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean, quantiles
+from typing import Any
+
+from cassini_agent.control.controller import Controller
+from cassini_agent.control.phase import wrap
+from cassini_agent.coordinator import events
+from cassini_agent.schedule import Schedule
+
+from .cluster import Cluster, Observed
+from .job import Control, JobModel, Trace
+from .planning import schedules
+from .rules import FirstShift, NextPoint
+from .simulator import Simulator
+
+__all__ = ["RULES", "Outcome", "Scenario", "relative_phase_ms", "run"]
+
+WARM_UP_MS = 5000.0
+FIRST_MS = 100.0
+
+RULES: dict[str, Callable[[int], Control]] = {
+    "agent": lambda lag: Observed(Controller(lag)),
+    "first shift only": lambda _: FirstShift(),
+    "next grid point": lambda _: NextPoint(0.0),
+    "next grid point beyond 5 %": lambda _: NextPoint(0.05),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is simulated.
+
+    Attributes
+    ----------
+    name : str
+    models : tuple of JobModel
+    rule : str
+        Of ``RULES``.
+    margins : bool
+        Whether the pace has a margin; without, it is the (longest) natural iteration time.
+    minutes : float
+    coordinator_s : tuple of (float, float)
+        When there is no coordinator: from, to.
+    ranks_again : bool
+        The scheduler ranks again where a job's iteration time has changed.
+    """
+
+    name: str
+    models: tuple[JobModel, ...]
+    rule: str = "agent"
+    margins: bool = True
+    minutes: float = 5.0
+    absent_s: tuple[float, float] = (0.0, 0.0)
+    ranks_again: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was measured of one run; times in ms."""
+
+    scenario: str
+    rule: str
+    seed: int
+    pace_ms: list[float]
+    shift_ms: list[float]
+    hold_ms: float
+    slower: list[float]  # mean iteration time relative to the job alone, minus 1
+    p99_ms: list[float]
+    delay_share: list[float]
+    adjustments_per_minute: list[float]  # after the first, which begins the interleaving
+    held_share: list[float]
+    events: list[str]
+    traces: dict[str, Trace] = field(repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        kept = asdict(replace(self, traces={}))
+        del kept["traces"]
+        return kept
+
+
+def run(scenario: Scenario, seed: int) -> Outcome:
+    """Simulate a scenario."""
+    models = scenario.models
+    plan = schedules(models, seed, margins=scenario.margins)
+    controls = [RULES[scenario.rule](int(model.ranks > 1)) for model in models]
+    simulator = Simulator(models, controls, seed)
+    told: list[str] = []
+    if scenario.rule == "agent":
+        with _coordinated(scenario, simulator, plan, seed, told):
+            traces = simulator.run(scenario.minutes * 60e3)
+    else:
+        for job, schedule in zip(simulator.jobs, plan, strict=True):
+            simulator.at(FIRST_MS, lambda j=job, s=schedule: j.control.set_schedule(s, j.model.host_ns(FIRST_MS)))
+        traces = simulator.run(scenario.minutes * 60e3)
+    return _measured(scenario, seed, plan, traces, told)
+
+
+def relative_phase_ms(first: Trace, second: Trace, pace_ms: float, shift_ms: float) -> list[tuple[float, float]]:
+    """When ``second`` starts, and how far it is from where it should be relative to the last start of ``first``."""
+    series, k = [], 0
+    for start in second.start_ms:
+        while k + 1 < len(first.start_ms) and first.start_ms[k + 1] <= start:
+            k += 1
+        off = wrap(round((start - first.start_ms[k] - shift_ms) * 1e6), round(pace_ms * 1e6))
+        series.append((start, off * 1e-6))
+    return series
+
+
+def _coordinated(
+    scenario: Scenario, simulator: Simulator, plan: Sequence[Schedule], seed: int, told: list[str]
+) -> AbstractContextManager[Cluster]:
+    absent = [1e3 * second for second in scenario.absent_s]
+
+    def tell(event: events.Event) -> None:
+        told.append(f"{simulator.now_ms / 1e3:.0f} s: {event}")
+        if scenario.ranks_again and isinstance(event, events.IterationChanged):
+            simulator.at(simulator.now_ms + 500.0, lambda: rank_again(event))
+
+    def rank_again(event: events.IterationChanged) -> None:
+        # What the scheduler finds in the job's new profile: its computing has changed.
+        now = [
+            model
+            if model.change is None
+            else replace(model, compute_ms=max(1.0, event.iteration_ns * 1e-6 - model.communicate_ms), change=None)
+            for model in scenario.models
+        ]
+        cluster.replan(schedules(now, seed + 1))
+
+    cluster = Cluster(simulator, plan, seed=seed, tell=tell, present=lambda ms: not absent[0] <= ms < absent[1])
+    return closing(cluster)
+
+
+def _measured(
+    scenario: Scenario, seed: int, plan: Sequence[Schedule], traces: dict[str, Trace], told: list[str]
+) -> Outcome:
+    models = scenario.models
+    minutes = scenario.minutes
+    spans = {
+        m.name: [b - a for a, b in zip(t.start_ms, t.start_ms[1:], strict=False) if a >= WARM_UP_MS]
+        for m, t in zip(models, traces.values(), strict=True)
+    }
+    return Outcome(
+        scenario.name,
+        scenario.rule + ("" if scenario.margins else ", no margin"),
+        seed,
+        [schedule.pace_ns * 1e-6 for schedule in plan],
+        [schedule.shift_ns * 1e-6 for schedule in plan],
+        min(schedule.hold_ns for schedule in plan) * 1e-6,
+        [fmean(spans[m.name]) / m.solo_ms - 1 for m in models],
+        [quantiles(spans[m.name], n=100)[98] for m in models],
+        [sum(traces[m.name].wait_ms) / traces[m.name].start_ms[-1] for m in models],
+        [max(0, len(traces[m.name].adjusted_ms) - 1) / minutes for m in models],
+        [traces[m.name].state.count("held") / len(traces[m.name].state) for m in models],
+        told,
+        traces,
+    )

@@ -1,0 +1,89 @@
+"""The scenarios of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .jitter import KINDS
+from .job import JobModel
+from .scenario import RULES, Scenario
+
+__all__ = ["PAIR", "changed", "disturbed", "jittered", "more_jobs", "pair_rules", "skewed", "sweeps"]
+
+PAIR = (JobModel("a"), JobModel("b", start_ms=30.0))
+"""Two jobs of 197 ms: 110 ms of compute, 87 ms of communication at line rate."""
+
+
+def jittered(models: Sequence[JobModel], share: float, kind: str = "normal") -> tuple[JobModel, ...]:
+    return tuple(replace(model, jitter=kind, jitter_share=share) for model in models)
+
+
+def skewed(models: Sequence[JobModel], clock_ms: float, ppm: float) -> tuple[JobModel, ...]:
+    """Every second clock is ahead and fast, the others are behind and slow."""
+    signs = [1 if i % 2 == 0 else -1 for i in range(len(models))]
+    return tuple(replace(m, clock_ms=s * clock_ms, clock_ppm=s * ppm) for m, s in zip(models, signs, strict=True))
+
+
+def pair_rules(minutes: float) -> list[Scenario]:
+    """The pair with 3 % jitter under each rule, on the paced grid and on a grid of the natural iteration time."""
+    models = jittered(PAIR, 0.03)
+    found = [Scenario("3 % jitter", models, rule, minutes=minutes) for rule in RULES]
+    return found + [Scenario("3 % jitter", models, rule, margins=False, minutes=minutes) for rule in list(RULES)[1:]]
+
+
+def sweeps(minutes: float) -> list[Scenario]:
+    """Jitter from none to 5 %, its kinds, clocks, ranks."""
+    found = [
+        Scenario(f"{100 * share:g} % jitter" if share else "no jitter", jittered(PAIR, share), minutes=minutes)
+        for share in (0.0, 0.003, 0.01, 0.02, 0.03, 0.05)
+    ]
+    found += [Scenario(f"3 % jitter, {kind}", jittered(PAIR, 0.03, kind), minutes=minutes) for kind in list(KINDS)[1:]]
+    for clock_ms, ppm in ((1.0, 10.0), (5.0, 50.0), (20.0, 200.0)):
+        models = skewed(jittered(PAIR, 0.03), clock_ms, ppm)
+        found.append(Scenario(f"3 % jitter, clocks ±{clock_ms:g} ms ±{ppm:g} ppm", models, minutes=minutes))
+    ranks = tuple(replace(model, ranks=4) for model in jittered(PAIR, 0.03))
+    return [*found, Scenario("3 % jitter, several ranks", ranks, minutes=minutes)]
+
+
+def more_jobs(minutes: float) -> list[Scenario]:
+    """Three jobs, and paces of 100 and 200 ms."""
+    three = tuple(
+        JobModel(n, 150.0, 40.0, start_ms=s, weight=w) for n, s, w in (("a", 0, 1), ("b", 30, 2), ("c", 77, 8))
+    )
+    mixed = (JobModel("a", 70.0, 28.0), JobModel("b", 140.0, 56.0, start_ms=30.0))
+    return [
+        Scenario(name, jittered(models, share), minutes=minutes)
+        for name, models, share in (
+            ("three jobs of 150 + 40 ms, 1 % jitter", three, 0.01),
+            ("three jobs of 150 + 40 ms, 3 % jitter", three, 0.03),
+            ("70 + 28 and 140 + 56 ms, 1 % jitter", mixed, 0.01),
+            ("70 + 28 and 140 + 56 ms, 3 % jitter", mixed, 0.03),
+        )
+    ]
+
+
+def disturbed(minutes: float) -> list[Scenario]:
+    """A collective of 17 s in one job, with and without a coordinator."""
+    models = jittered(PAIR, 0.01)
+    stalled = (replace(models[0], stalls=((60e3, 17e3),)), models[1])
+    always = (0.0, 60.0 * minutes)
+    return [
+        Scenario("a collective of 17 s", stalled, minutes=minutes),
+        Scenario("a collective of 17 s, no coordinator", stalled, minutes=minutes, absent_s=always),
+        Scenario("3 % jitter, no coordinator", jittered(PAIR, 0.03), minutes=minutes, absent_s=always),
+    ]
+
+
+def changed(minutes: float) -> list[Scenario]:
+    """From the first minute on one job computes longer or shorter; the scheduler ranks again when it is told."""
+    models = jittered(PAIR, 0.01)
+    return [
+        Scenario(
+            f"one job's computing takes {100 * (factor - 1):+.0f} %",
+            (replace(models[0], change=(60e3, factor)), models[1]),
+            minutes=minutes,
+            ranks_again=True,
+        )
+        for factor in (1.04, 1.09, 0.91)
+    ]

@@ -1,0 +1,56 @@
+"""For a network namespace of its own: a sender of real bursts on lo, and a watch beside it that knows nothing of it.
+
+Prints JSON: when each burst was begun, what the watch found, what it says to the truth and to a lie. The one argument
+is the recording to make.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+from cassini_agent.counters.netdev import open_device
+from cassini_agent.counters.recorder import Recorder
+from cassini_agent.counters.watch import CounterWatch
+
+PERIOD_S, BURST_S, ITERATIONS = 0.08, 0.025, 40
+SENDER = f"""
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+data, begin = bytes(8000), time.monotonic() + 0.3
+for k in range({ITERATIONS}):
+    time.sleep(max(0, begin + k * {PERIOD_S} - time.monotonic()))
+    print(time.monotonic_ns(), flush=True)
+    end = time.monotonic() + {BURST_S}
+    while time.monotonic() < end:
+        out.sendto(data, ("127.0.0.1", 9))
+        time.sleep(0.0002)
+"""
+
+
+def main(path: str) -> None:
+    # Before anything else that runs, as on a machine that is not overloaded: the sender's truth must be true.
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    fast, slow = open_device("lo")
+    watch = CounterWatch(fast, slow, most_cpu=None)
+    recorder = Recorder(watch.sampler, path)
+    watch.start()
+    recorder.start()
+    done = subprocess.run([sys.executable, "-c", SENDER], capture_output=True, text=True, check=True)
+    time.sleep(0.1)
+    recorder.stop()
+    truth = [int(line) for line in done.stdout.split()]
+    said = watch.disagreement(truth)
+    lie = watch.disagreement([start - 20_000_000 for start in truth])
+    stats = watch.sampler.stats()
+    watch.stop()
+    found = list(watch._starts)
+    json.dump({"truth": truth, "found": found, "said": said, "lie": lie, "samples": stats.samples}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

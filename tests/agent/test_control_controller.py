@@ -1,0 +1,258 @@
+"""What a job waits: never twice, never longer than a pace, nothing while paused; and its grid is kept."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassini_agent.control.controller import PATIENCE_NS, Controller, Decision
+from cassini_agent.control.phase import phase_error
+from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
+
+SCHEDULE = Schedule(
+    job="a",
+    component="c",
+    version=1,
+    epoch_ns=0,
+    pace_ns=200 * MS_NS,
+    shift_ns=50 * MS_NS,
+    iteration_ns=197 * MS_NS,
+    hold_ns=7 * MS_NS,
+    slack_ns=14 * MS_NS,
+    gain_ns=0,
+    expires_ns=3600 * SECOND_NS,
+)
+
+
+@dataclass
+class Played:
+    """A job that is played: iterations of given lengths, each begun when the controller lets it."""
+
+    lag: int = 0
+    now_ns: int = 0
+    overslept_ns: int = 0
+    schedule: Schedule = SCHEDULE
+    decisions: list[Decision] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    waits: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.controller = Controller(self.lag)
+        self.controller.set_schedule(self.schedule, self.now_ns)
+        self._waited = self._due = 0
+
+    def iterate(self, natural_ns: int) -> Decision:
+        """One iteration: decide, wait, work."""
+        if self.lag == 0:
+            decision = self.controller.step(self.now_ns, self._waited)
+            self._wait(decision.delay_ns)
+        else:
+            self._wait(self._due)
+            decision = self.controller.step(self.now_ns, self._waited)
+            self._due = decision.delay_ns
+        self.decisions.append(decision)
+        self.starts.append(self.now_ns)
+        self.now_ns += natural_ns
+        return decision
+
+    def _wait(self, delay_ns: int) -> None:
+        self._waited = delay_ns + (self.overslept_ns if delay_ns else 0)
+        self.waits.append(self._waited)
+        self.now_ns += self._waited
+
+    def run(self, naturals: Iterator[int], count: int) -> Played:
+        for _ in range(count):
+            self.iterate(next(naturals))
+        return self
+
+    def errors_ms(self) -> list[float]:
+        return [phase_error(start, self.schedule) / MS_NS for start in self.starts]
+
+
+def steady(natural_ms: float = 197.0, jitter_ms: float = 0.0, seed: int = 0) -> Iterator[int]:
+    rng = random.Random(seed)
+    while True:
+        yield round((natural_ms + rng.gauss(0, jitter_ms)) * MS_NS)
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("begin_ms", [0, 37, 60, 149, 199])
+def test_a_job_is_on_its_grid_after_one_wait_and_stays(lag: int, begin_ms: int) -> None:
+    job = Played(lag, now_ns=begin_ms * MS_NS).run(steady(), 300)
+    assert all(abs(error) < 0.01 for error in job.errors_ms()[8:])
+    assert job.controller.adjustments <= 1
+    assert job.controller.delay_total_ns < 200 * MS_NS + 300 * 3.1 * MS_NS
+    assert job.decisions[-1].state == "held"
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_new_grid_that_the_job_is_a_little_late_on_costs_no_pace(lag: int) -> None:
+    job = Played(lag, now_ns=(50 + 12) * MS_NS).run(steady(), 50)  # the shift is 50
+    assert max(job.waits) <= 4 * MS_NS
+    assert job.controller.adjustments == 0
+    assert abs(job.errors_ms()[-1]) < 0.01
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_jitter_is_paced_without_adjustments(lag: int) -> None:
+    job = Played(lag).run(steady(196.5, 1.5), 3000)
+    assert job.controller.adjustments <= 1
+    inside = [abs(error) <= 7 for error in job.errors_ms()[3:]]
+    assert sum(inside) / len(inside) > 0.99
+
+
+lengths = st.lists(
+    st.one_of(st.integers(150, 260), st.sampled_from([5, 90, 400, 1000, 17_000])).map(lambda ms: ms * MS_NS),
+    min_size=5,
+    max_size=120,
+)
+
+
+@given(lengths, st.sampled_from([0, 1]), st.integers(0, 199), st.integers(0, 3 * MS_NS))
+def test_whatever_happens_a_wait_is_short_and_starts_no_second_one(
+    naturals: list[int], lag: int, begin_ms: int, overslept: int
+) -> None:
+    job = Played(lag, begin_ms * MS_NS, overslept)
+    for natural in naturals:
+        decision = job.iterate(natural)
+        assert 0 <= decision.delay_ns < SCHEDULE.pace_ns
+        assert decision.state in ("held", "adjusting", "free")
+    corrections = [start for start, decision in zip(job.starts, job.decisions, strict=True) if decision.adjusted]
+    for earlier, later in pairwise(corrections):
+        assert later - earlier > PATIENCE_NS
+    # What a job waits by its own decision is bounded; the rest is waiting for the end of its own pace.
+    assert job.controller.adjustments <= 2 + (job.starts[-1] - job.starts[0]) // PATIENCE_NS
+
+
+@given(lengths, st.sampled_from([0, 1]), st.sets(st.integers(0, 119)))
+def test_nothing_is_waited_in_a_pause_nor_right_after(naturals: list[int], lag: int, pauses: set[int]) -> None:
+    controller = Controller(lag)
+    controller.set_schedule(SCHEDULE, 0)
+    now = waited = 0
+    after_pause = True
+    for i, natural in enumerate(naturals):
+        if i in pauses:
+            controller.pause()
+            assert controller.step(now, waited).delay_ns == 0
+            controller.resume()
+            now, waited, after_pause = now + 3 * SECOND_NS, 0, True
+        decision = controller.step(now, waited)
+        if after_pause:
+            assert decision.delay_ns == 0
+            assert decision.natural_ns is None
+        waited, after_pause = decision.delay_ns, False
+        now += natural + waited
+
+
+def test_one_collective_of_17_s_moves_nothing() -> None:
+    job = Played().run(steady(), 50)
+    before = job.controller.adjustments
+    job.iterate(17_000 * MS_NS - 3 * MS_NS)  # 85 paces: in phase again after it
+    job.run(steady(), 50)
+    assert job.controller.adjustments == before
+    assert job.waits[51] == 0
+    assert max(job.waits[51:]) <= SCHEDULE.dead_band_ns
+
+
+def test_out_of_phase_after_a_stall_a_job_asks_first_and_then_helps_itself_once() -> None:
+    job = Played().run(steady(), 100)
+    before = job.controller.adjustments
+    job.iterate(17_060 * MS_NS)
+    job.run(steady(), 12)
+    assert job.decisions[-1].state == "adjusting"
+    assert "late" in job.decisions[-1].note
+    assert sum(job.waits[101:]) == 0  # the coordinator may know a cheaper way
+    job.run(steady(), 60)
+    assert job.controller.adjustments == before + 1
+    assert job.decisions[-1].state == "held"
+    assert abs(job.errors_ms()[-1]) < 0.01
+
+
+def test_an_answer_moves_the_grid_to_the_job() -> None:
+    job = Played().run(steady(), 100)
+    job.iterate(17_060 * MS_NS)
+    job.run(steady(), 12)
+    off = phase_error(job.now_ns, SCHEDULE)
+    answer = replace(SCHEDULE, version=2, epoch_ns=off)
+    job.controller.set_schedule(answer, job.now_ns)
+    job.run(steady(), 20)
+    assert max(job.waits[113:]) <= 4 * MS_NS
+    assert job.decisions[-1].state == "held"
+
+
+def test_a_small_lateness_never_costs_a_pace() -> None:
+    job = Played().run(steady(), 50)
+    job.iterate(207 * MS_NS)  # 10 ms longer: beyond the dead band of 7
+    job.run(steady(), 30)
+    assert max(job.waits[50:]) <= 4 * MS_NS
+    assert all(abs(error) < 0.01 for error in job.errors_ms()[-20:])
+
+
+def test_what_the_pace_makes_good_is_not_asked_about() -> None:
+    job = Played().run(steady(), 150)
+    job.iterate(217 * MS_NS)  # starts are late by 17, 14, 11, 8, 5, ...: the median of five is beyond 7
+    job.run(steady(), 10)
+    assert {decision.state for decision in job.decisions[-11:]} == {"held"}
+
+
+def test_a_grid_that_moves_a_little_is_followed_without_an_adjustment() -> None:
+    job = Played().run(steady(), 50)
+    for version in range(2, 40):
+        moved = replace(SCHEDULE, version=version, epoch_ns=version * MS_NS // 2, pace_ns=200 * MS_NS + version)
+        job.controller.set_schedule(moved, job.now_ns)
+        job.schedule = moved
+        job.run(steady(), 5)
+    assert job.controller.adjustments <= 1
+    assert abs(job.errors_ms()[-1]) < 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "state", "note"),
+    [
+        (replace(SCHEDULE, hold_ns=0), "free", "nothing can be held"),
+        (replace(SCHEDULE, expires_ns=10 * SECOND_NS), "expired", ""),
+        (replace(SCHEDULE, gain_ns=2 * MS_NS), "free", "waits 2.93 ms per iteration to win 2.00 ms"),
+    ],
+)
+def test_a_job_runs_free_where_holding_makes_no_sense(schedule: Schedule, state: str, note: str) -> None:
+    job = Played(schedule=schedule).run(steady(), 300)
+    assert (job.decisions[-1].state, job.decisions[-1].note) == (state, note)
+    assert sum(job.waits[-50:]) == 0
+
+
+def test_without_a_schedule_nothing_is_waited() -> None:
+    controller = Controller()
+    assert [controller.step(i * 197 * MS_NS).delay_ns for i in range(50)] == [0] * 50
+    assert controller.step(10**10).state == "waiting"
+    controller.set_schedule(SCHEDULE, 0)
+    controller.clear()
+    assert controller.step(2 * 10**10).state == "waiting"
+
+
+@pytest.mark.parametrize("adapt", [lambda job: setattr(job, "_due", 0), lambda job: None])
+def test_with_lag_a_wait_that_was_missed_is_decided_again(adapt: Callable[[Played], None]) -> None:
+    job = Played(1, now_ns=100 * MS_NS)
+    for _ in range(3):
+        job.iterate(197 * MS_NS)
+    adapt(job)
+    job.run(steady(), 10)
+    assert all(abs(error) < 0.01 for error in job.errors_ms()[-3:])
+
+
+def test_a_longer_iteration_is_noticed_and_reported_once() -> None:
+    job = Played().run(steady(195, 1), 150)
+    job.run(steady(205, 1), 200)
+    changes = [decision.changed for decision in job.decisions if decision.changed is not None]
+    assert len(changes) <= 2  # the first profile differs from the schedule by 1 %
+    assert abs(changes[-1].iteration_ns - 205 * MS_NS) < 2 * MS_NS
+
+
+def test_other_lags_are_refused() -> None:
+    with pytest.raises(ValueError, match="lag: expected 0 or 1"):
+        Controller(2)

@@ -1,0 +1,346 @@
+"""The coordinator: decides for a component as a whole, in one ratio, and gets its decisions to every daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cassini_agent.control.change import Change
+from cassini_agent.control.clock_sync import ClockMapping, ClockSample
+from cassini_agent.control.phase import wrap
+from cassini_agent.coordinator import events
+from cassini_agent.coordinator.component import LEASE_NS, Component, Outcome
+from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.member import Member
+from cassini_agent.coordinator.paces import common_paces, other_ratio_fits, ratio_of
+from cassini_agent.coordinator.status import JobStatus
+from cassini_agent.coordinator.transport import TransportError
+from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
+from cassini_core import Job, Phase
+
+PACE = 200 * MS_NS
+JITTER = tuple(range(-3 * MS_NS, 3 * MS_NS, MS_NS // 10))
+
+
+def schedule(job: str, **other: Any) -> Schedule:
+    values: dict[str, Any] = {
+        "job": job,
+        "component": "c",
+        "version": 1,
+        "epoch_ns": 0,
+        "pace_ns": PACE,
+        "shift_ns": 0 if job == "a" else PACE // 2,
+        "iteration_ns": 197 * MS_NS,
+        "hold_ns": 7 * MS_NS,
+        "slack_ns": 14 * MS_NS,
+        "gain_ns": 38 * MS_NS,
+        "expires_ns": LEASE_NS,
+    }
+    return Schedule(**{**values, **other})
+
+
+@dataclass
+class Played:
+    """Jobs that do what they are told at once, each with a phase error of its own."""
+
+    members: dict[str, Member]
+    errors_ns: dict[str, int]
+    iterations: int = 0
+    changed: dict[str, Change] = field(default_factory=dict)
+    jitter_ns: tuple[int, ...] = JITTER
+
+    def __post_init__(self) -> None:
+        self.component = Component(self.members.values())
+        self.has = {job: member.schedule for job, member in self.members.items()}
+
+    def status(self, job: str) -> JobStatus:
+        error = self.errors_ns[job]
+        lost = abs(error) > self.has[job].dead_band_ns
+        return JobStatus(
+            job,
+            "adjusting" if lost else "held",
+            self.has[job].version,
+            iterations=self.iterations,
+            iteration_ns=self.has[job].iteration_ns,
+            jitter_ns=self.jitter_ns,
+            errors_ns=(error,) * 64,
+            changed=self.changed.get(job),
+        )
+
+    def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:
+        statuses = {job: self.status(job) for job in self.members if job not in without}
+        outcome = self.component.decide(statuses, round(now_s * SECOND_NS))
+        for sent in outcome.send:
+            self._take(sent, round(now_s * SECOND_NS))
+        self.iterations += 5
+        return outcome
+
+    def _take(self, sent: Schedule, now_ns: int) -> None:
+        old, job = self.has[sent.job], sent.job
+        place = now_ns - now_ns % old.pace_ns + old.epoch_ns + old.shift_ns + self.errors_ns[job]
+        error = wrap(place - sent.epoch_ns - sent.shift_ns, sent.pace_ns)
+        self.has[job], self.errors_ns[job] = sent, error if 0 <= error <= sent.dead_band_ns else 0
+
+
+def pair(error_a: int = 0, error_b: int = 0, **other: Any) -> Played:
+    members = {job: Member(schedule(job, **other), host=job) for job in "ab"}
+    return Played(members, {"a": error_a, "b": error_b})
+
+
+def run(played: Played, seconds: int, begin: int = 0) -> list[events.Event]:
+    told: list[events.Event] = []
+    for second in range(begin, begin + seconds):
+        told += played.poll(second).events
+    return told
+
+
+@given(st.integers(-90, 100), st.integers(-90, 100))
+def test_jobs_that_strayed_get_one_epoch_and_are_held(error_a: int, error_b: int) -> None:
+    played = pair(error_a * MS_NS, error_b * MS_NS)
+    told = run(played, 12)
+    assert {played.status(job).state for job in "ab"} == {"held"}
+    assert len({one.epoch_ns for one in played.has.values()}) == 1
+    assert len({one.version for one in played.has.values()}) == 1
+    strayed = max(abs(error_a), abs(error_b)) > 7
+    assert len([event for event in told if isinstance(event, events.Reanchored)]) == strayed
+    together = wrap((played.has["b"].shift_ns - played.has["a"].shift_ns), PACE)
+    assert together in (PACE // 2, -PACE // 2)
+
+
+def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
+    """A second after a report both are later by five times what they lose per iteration; early is cheaper than late."""
+    component = Component([Member(schedule(job), host=job) for job in "ab"])
+    moved = []
+    for second in range(12):
+        errors = {"a": 20 * MS_NS, "b": 30 * MS_NS}
+        statuses = {
+            job: JobStatus(
+                job,
+                "adjusting",
+                1,
+                iterations=5 * second,
+                errors_ns=tuple(last + 8 * MS_NS * (i - 63) for i in range(64)),
+            )
+            for job, last in errors.items()
+        }
+        told = component.decide(statuses, second * SECOND_NS).events
+        moved += [event for event in told if isinstance(event, events.Reanchored)]
+    (only,) = moved
+    median_of_last = 30 - 2 * 8
+    assert only.epoch_shift_ns >= (median_of_last + 5 * 8 - 4) * MS_NS
+
+
+def test_what_is_within_the_band_is_left_alone() -> None:
+    assert run(pair(6 * MS_NS, -6 * MS_NS), 30) == []
+
+
+def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:
+    played = pair(60 * MS_NS)
+    for second in range(10):
+        outcome = played.poll(second, without=["b"])
+        assert not outcome.send
+    run(played, 5, begin=10)
+    assert {one.version for one in played.has.values()} == {2}
+
+
+def test_a_daemon_that_missed_a_version_gets_it_again() -> None:
+    played = pair(60 * MS_NS)
+    sent: list[Schedule] = []
+    for second in range(10):
+        outcome = played.component.decide({job: played.status(job) for job in "ab"}, second * SECOND_NS)
+        played.iterations += 5
+        sent += outcome.send  # and nobody takes it
+    assert len(sent) >= 8
+    assert len(set(sent)) == 2
+
+
+def test_a_component_that_does_not_get_steady_is_moved_less_and_less_often() -> None:
+    played = pair(60 * MS_NS)
+    moves = []
+    for second in range(300):
+        played.errors_ns = {"a": 60 * MS_NS, "b": 0}
+        told = played.poll(second).events
+        moves += [second for event in told if isinstance(event, events.Reanchored)]
+        if any(isinstance(event, events.Unsteady) for event in told):
+            assert len(moves) >= 3
+    assert 3 <= len(moves) <= 9
+    assert moves[-1] - moves[-2] > 10 * (moves[1] - moves[0]) / 2
+
+
+def test_schedules_are_renewed_before_they_expire_without_moving() -> None:
+    played = pair()
+    for second in range(0, 3 * LEASE_NS // SECOND_NS, 600):
+        played.poll(second)
+        for one in played.has.values():
+            assert one.expires_ns > second * SECOND_NS + 600 * SECOND_NS
+            assert (one.epoch_ns, one.pace_ns) == (0, PACE)
+
+
+def test_a_changed_iteration_time_is_told_once_and_paces_keep_their_ratio() -> None:
+    members = {
+        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0), host="a"),
+        "b": Member(schedule("b"), host="b"),
+    }
+    played = Played(members, {"a": 0, "b": 0})
+    run(played, 20)
+    played.changed = {"a": Change(104 * MS_NS, 98 * MS_NS)}
+    told = run(played, 30, begin=20)
+    assert [type(event) for event in told].count(events.IterationChanged) == 1
+    paces = [played.has[job].pace_ns for job in "ab"]
+    assert ratio_of(paces) == [1, 2]
+    assert paces[0] >= 104 * MS_NS
+    assert played.has["a"].iteration_ns == 104 * MS_NS
+    assert played.has["b"].hold_ns < 7 * MS_NS  # edges of jobs with different paces moved against each other
+
+
+def test_a_change_is_not_believed_at_once_while_a_job_is_out_of_place() -> None:
+    played = pair(60 * MS_NS)
+    played.changed = {"a": Change(240 * MS_NS, 197 * MS_NS)}
+    assert not [e for e in played.poll(0).events if isinstance(e, events.IterationChanged)]
+
+
+def test_more_jitter_makes_longer_paces_but_none_below_the_ranked() -> None:
+    played = pair()
+    run(played, 130)
+    assert played.has["a"].pace_ns == PACE
+    played.jitter_ns = tuple(3 * j for j in JITTER)
+    told = run(played, 130, begin=130)
+    assert any(isinstance(event, events.PacesChanged) for event in told)
+    assert played.has["a"].pace_ns == played.has["b"].pace_ns > PACE
+
+
+def test_what_costs_more_than_it_wins_is_set_free() -> None:
+    played = pair(gain_ns=MS_NS, pace_ns=230 * MS_NS)
+    outcomes = [played.poll(second) for second in range(100)]
+    told = [event for outcome in outcomes for event in outcome.events]
+    assert [type(event) for event in told] == [events.NotWorth]
+    assert outcomes[-1].clear == [("a", 1), ("b", 1)]  # until they are free
+    assert not outcomes[-1].send
+
+
+def test_newer_schedules_of_the_scheduler_are_left_alone() -> None:
+    played = pair(60 * MS_NS)
+    played.has["a"] = replace(played.has["a"], version=9)
+    assert run(played, 20) == []
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**9), st.integers(1, 16)), min_size=1, max_size=6))
+def test_common_paces_carry_all_jobs_in_their_ratio(jobs: list[tuple[int, int]]) -> None:
+    needed, counts = [n for n, _ in jobs], [c for _, c in jobs]
+    paces = common_paces(needed, counts)
+    assert all(pace >= need for pace, need in zip(paces, needed, strict=True))
+    assert len({pace * counts[0] - paces[0] * count for pace, count in zip(paces, counts, strict=True)}) == 1
+    assert any(pace - need < count for pace, need, count in zip(paces, needed, counts, strict=True))
+
+
+def test_members_of_two_components_are_refused() -> None:
+    with pytest.raises(ValueError, match="one component"):
+        Component([Member(schedule("a"), "a"), Member(schedule("b", component="d"), "b")])
+
+
+class FakeDaemons:
+    """Daemons that can be silent; what is put is kept."""
+
+    def __init__(self, played: Played) -> None:
+        self.played, self.silent, self.now_ns = played, set[str](), 0
+        self.mapped: dict[str, ClockMapping | None] = {}
+
+    def _reach(self, host: str) -> None:
+        if host in self.silent:
+            raise TransportError("no answer")
+
+    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+        self._reach(host)
+        self.mapped[host] = mapping
+        return ClockSample(self.now_ns - 200_000, self.now_ns + 5 * MS_NS, self.now_ns)
+
+    async def jobs(self, host: str) -> list[JobStatus]:
+        self._reach(host)
+        self.played.iterations += 3
+        return [self.played.status(host)]
+
+    async def put(self, host: str, schedule: Schedule) -> None:
+        self._reach(host)
+        self.played._take(schedule, self.now_ns)
+
+    async def clear(self, host: str, job: str, version: int) -> None:
+        self._reach(host)
+
+
+def test_rounds_map_clocks_tell_who_is_silent_and_bring_all_together() -> None:
+    played = pair(60 * MS_NS)
+    daemons, told = FakeDaemons(played), []
+    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
+    coordinator.keep(played.members.values())
+    daemons.silent = {"b"}
+    for second in range(12):
+        daemons.now_ns = second * SECOND_NS
+        if second == 4:
+            daemons.silent = set()
+        asyncio.run(coordinator.poll())
+    assert [event.host for event in told if isinstance(event, events.Unreachable)] == ["b"] * 4
+    assert {played.status(job).state for job in "ab"} == {"held"}
+    assert daemons.mapped["b"] is not None
+    assert abs(daemons.mapped["b"].offset_ns - 5 * MS_NS) <= 200_000
+    coordinator.forget("c")
+    with pytest.raises(KeyError):
+        coordinator.component("c")
+
+
+def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
+    played = pair(60 * MS_NS)
+    daemons, told = FakeDaemons(played), []
+    other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
+
+    async def jobs(host: str) -> list[JobStatus]:
+        if host == "b":
+            await asyncio.sleep(60)
+        return [other.status("x") if host == "x" else played.status(host)]
+
+    async def put(host: str, sent: Schedule) -> None:
+        assert host != "b"
+
+    daemons.jobs, daemons.put = jobs, put  # type: ignore[method-assign]
+    coordinator = Coordinator(daemons, told.append, lambda: LEASE_NS)
+    coordinator.keep(played.members.values())
+    coordinator.keep(other.members.values())
+    begun = time.monotonic()
+    asyncio.run(coordinator.poll())
+    assert time.monotonic() - begun < 5
+    assert [(event.host, event.reason) for event in told] == [("b", "no answer within 0.8 s")]
+    assert coordinator.component("d").members["x"].schedule.version == 2  # renewed, as it was about to expire
+
+
+def test_another_ratio_is_seen_by_harmonizing_again() -> None:
+    jobs = {name: Job(name, 100.0 * n, [Phase(0, 30, 50)]) for name, n in (("a", 1), ("b", 2))}
+    ratio = {"a": 100, "b": 200}
+    assert not other_ratio_fits(jobs, {"a": 101 * MS_NS, "b": 203 * MS_NS}, ratio)
+    assert other_ratio_fits(jobs, {"a": 101 * MS_NS, "b": 304 * MS_NS}, ratio)
+
+
+def test_run_ends_when_it_is_cancelled() -> None:
+    async def briefly() -> None:
+        task = asyncio.create_task(Coordinator(FakeDaemons(pair()), lambda _: None).run(0.01))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(briefly())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"job": 3}, {"state": None}, {"version": "1"}, {"errors_ns": [1.5]}, {"changed": 3}, {"iterations": True}]
+)
+def test_a_status_of_other_types_is_refused(wrong: dict[str, Any]) -> None:
+    right = {"job": "a", "state": "held", "version": 1, "errors_ns": [1], "changed": None, "iterations": 4}
+    assert JobStatus.from_mapping(right).errors_ns == (1,)
+    with pytest.raises(ValueError, match=f"status.{next(iter(wrong))}"):
+        JobStatus.from_mapping({**right, **wrong})

@@ -1,0 +1,89 @@
+"""Simulated pairs and components stay interleaved, at the cost that is promised, through all that the study has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from bench.control import scenarios
+from bench.control.jitter import KINDS, factors
+from bench.control.job import JobModel
+from bench.control.rules import NextPoint
+from bench.control.scenario import Scenario, run
+from bench.control.scenarios import PAIR, jittered, skewed
+from bench.control.simulator import Simulator
+
+
+def test_without_jitter_nothing_is_paid_and_nothing_adjusted_after_the_first() -> None:
+    outcome = run(Scenario("none", PAIR, minutes=2), seed=1)
+    assert max(outcome.slower) < 0.0005
+    assert sum(outcome.delay_share) < 0.005
+    assert max(outcome.adjustments_per_minute) == 0
+    assert outcome.events == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("models", [PAIR, skewed(PAIR, 5.0, 50.0)], ids=["true clocks", "5 ms, 50 ppm"])
+def test_with_3_percent_jitter_a_pair_stays_within_2_percent_of_alone(models: tuple[JobModel, ...], seed: int) -> None:
+    outcome = run(Scenario("3 %", jittered(models, 0.03), minutes=2), seed)
+    assert max(outcome.slower) < 0.02
+    assert max(outcome.adjustments_per_minute) < 2
+    assert min(outcome.held_share) > 0.95
+
+
+@pytest.mark.parametrize("scenario", scenarios.more_jobs(2), ids=lambda scenario: scenario.name)
+def test_three_jobs_and_other_paces_are_held(scenario: Scenario) -> None:
+    outcome = run(scenario, seed=1)
+    assert max(outcome.slower) < 0.05
+    assert max(outcome.adjustments_per_minute) < 2
+    assert min(outcome.held_share) > 0.9
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_other_jitter_is_held_too(kind: str) -> None:
+    outcome = run(Scenario(kind, jittered(PAIR, 0.02, kind), minutes=2), seed=1)
+    assert max(outcome.slower) < 0.05
+    assert max(outcome.adjustments_per_minute) < 2
+
+
+@pytest.mark.parametrize("scenario", scenarios.disturbed(3), ids=lambda scenario: scenario.name)
+def test_a_stalled_collective_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: Scenario) -> None:
+    outcome = run(scenario, seed=1)
+    assert outcome.slower[1] < 0.03  # the job that did not stall
+    assert max(outcome.adjustments_per_minute) <= 1
+    assert min(outcome.held_share) > 0.9
+
+
+@pytest.mark.parametrize("scenario", scenarios.changed(3), ids=lambda scenario: scenario.name)
+def test_a_changed_iteration_time_is_told_and_then_held(scenario: Scenario) -> None:
+    outcome = run(scenario, seed=1)
+    assert any("IterationChanged" in event for event in outcome.events)
+    states = outcome.traces["a"].state
+    assert states[-200:].count("held") > 190
+
+
+def test_the_rules_it_is_compared_with_do_what_is_known_of_them() -> None:
+    models = jittered(PAIR, 0.03)
+    agent = run(Scenario("", models, minutes=2), 1)
+    free = run(Scenario("", models, "first shift only", minutes=2), 1)
+    naive = run(Scenario("", models, "next grid point", margins=False, minutes=2), 1)
+    assert min(free.slower) > 0.08  # drifts into phase
+    assert min(naive.slower) > 0.15  # waits whole periods
+    assert max(agent.slower) < min(free.slower + naive.slower) / 4
+
+
+def test_fair_sharing_makes_a_pair_in_phase_as_slow_as_it_must_be() -> None:
+    models = (PAIR[0], replace(PAIR[1], start_ms=0.0))
+    traces = Simulator(models, [NextPoint(0.0), NextPoint(0.0)], 1).run(60e3)
+    for trace in traces.values():
+        assert trace.iteration_ms() == pytest.approx(110 + 2 * 87)
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_jitter_has_the_mean_and_deviation_it_says(kind: str) -> None:
+    source = factors(kind, 0.1, seed=3)
+    drawn = [next(source) for _ in range(40_000)]
+    mean = sum(drawn) / len(drawn)
+    deviation = (sum((f - mean) ** 2 for f in drawn) / len(drawn)) ** 0.5
+    assert mean == pytest.approx(1, abs=0.004)
+    assert deviation == pytest.approx(0.1, rel=0.05)

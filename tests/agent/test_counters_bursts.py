@@ -1,0 +1,298 @@
+"""Bursts in a stream of samples, and whether they begin when a job says so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from counter_jobs import MS, Disturbance, read_job
+from fake_sysfs import FakePort
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cassini_agent.counters.bursts import Burst, BurstDetector
+from cassini_agent.counters.rdma import find_ports, open_port
+from cassini_agent.counters.starts import compare_starts
+from cassini_agent.counters.unwrap import BREAK, MISSING
+from cassini_agent.counters.watch import CounterWatch, open_sources
+from cassini_core import Job, Phase
+
+JOB = Job("vgg", 200.0, (Phase(110.0, 60.0, 40.0),))
+TWO_PHASES = Job("two", 200.0, (Phase(60.0, 20.0, 80.0), Phase(120.0, 50.0, 30.0)))
+
+
+def bursts_of(rows: Sequence[tuple[int, int]]) -> tuple[list[Burst], BurstDetector]:
+    detector = BurstDetector()
+    found = [detector.feed(now, total) for now, total in rows]
+    return [burst for burst in found if burst is not None], detector
+
+
+def bytes_of(
+    job: Job, iterations: int, disturbance: Disturbance, seed: int = 0
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Rows of (ns, bytes), and the starts of communication."""
+    readings = read_job(job, iterations, disturbance, seed)
+    first = min(phase.start_ms for phase in job.phases)
+    return [(t, 4 * words) for t, words in readings.rows], [round(s + first * MS) for s in readings.starts]
+
+
+disturbances = st.builds(
+    Disturbance,
+    jitter=st.sampled_from([0.0, 0.03]),
+    lateness_ms=st.sampled_from([0.05, 0.6]),
+    missing=st.sampled_from([0.0, 0.05]),
+    background=st.sampled_from([0.0, 0.05]),
+    spikes=st.sampled_from([0.0, 0.3]),
+)
+
+
+@given(disturbance=disturbances, seed=st.integers(0, 1000), late_ms=st.sampled_from([-60.0, -12.3, 0.0, 12.3, 40.0]))
+@settings(max_examples=25, deadline=None)
+def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
+    disturbance: Disturbance, seed: int, late_ms: float
+) -> None:
+    rows, starts = bytes_of(JOB, 25, disturbance, seed)
+    bursts, _ = bursts_of(rows)
+    found = [burst.start_ns for burst in bursts]
+    # Levels are known after half a second; from then on every start is found.
+    due = [start for start in starts if start > rows[0][0] + 700 * MS][:-1]
+    errors = sorted(min(abs(one - start) for one in found) for start in due)
+    assert errors[len(errors) * 9 // 10] <= 3 * MS
+    assert errors[len(errors) // 2] <= 1 * MS
+    compared = compare_starts(found, [round(start - late_ms * MS) for start in starts])
+    assert compared.offset_ns is not None
+    assert abs(compared.offset_ns - late_ms * MS) <= 1.5 * MS
+    assert compared.agrees == (late_ms == 0)
+    if late_ms:
+        words = (
+            f"counters show the burst {abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
+        )
+        assert compared.text.startswith(words + " than the job reports; over ")
+
+
+def test_later_phases_do_not_look_like_a_delay() -> None:
+    rows, starts = bytes_of(TWO_PHASES, 25, Disturbance(jitter=0.02))
+    found = [burst.start_ns for burst in bursts_of(rows)[0]]
+    assert len(found) > 35
+    assert compare_starts(found, starts).agrees is True
+    assert compare_starts(found, [start - 20 * MS for start in starts]).agrees is False
+
+
+def test_bytes_of_a_burst_are_counted() -> None:
+    bursts, _ = bursts_of(bytes_of(JOB, 20, Disturbance())[0])
+    for burst in bursts:
+        assert burst.bytes == pytest.approx(60 * 40 * 125_000, rel=0.02)
+        assert burst.end_ns - burst.start_ns == pytest.approx(60 * MS, abs=1.5 * MS)
+
+
+def test_short_bursts_of_others_are_none_of_the_job() -> None:
+    rows, starts = bytes_of(JOB, 40, Disturbance(spikes=1.0), seed=3)
+    found = [burst.start_ns for burst in bursts_of(rows)[0]][3:]
+    assert len(found) > 30
+    # A spike right before a burst is one with it; otherwise spikes of 3 ms beside bursts of 60 are left out.
+    assert sum(min(abs(one - start) for start in starts) > 10 * MS for one in found) <= 2
+
+
+def test_a_burst_across_a_break_is_not_reported() -> None:
+    rows, starts = bytes_of(JOB, 20, Disturbance())
+    at = next(n for n, (now, _) in enumerate(rows) if now > starts[15] + 30 * MS)
+    # Reset in the middle of a burst, and not read until it is over.
+    broken = [*rows[:at], (rows[at + 60][0], BREAK), *rows[at + 61 :]]
+    whole, cut = bursts_of(rows)[0], bursts_of(broken)[0]
+    assert len(cut) == len(whole) - 1
+    assert all(abs(burst.start_ns - starts[15]) > 50 * MS for burst in cut)
+
+
+def test_a_steady_stream_has_no_bursts() -> None:
+    rng = random.Random(1)
+    total, rows = 0, []
+    for tick in range(5000):
+        total += round(5_000_000 * rng.uniform(0.8, 1.2))
+        rows.append((tick * MS, total))
+    bursts, detector = bursts_of(rows)
+    assert bursts == []
+    assert not detector.distinct
+
+
+def test_silence_has_no_bursts() -> None:
+    assert bursts_of([(tick * MS, 0) for tick in range(3000)])[0] == []
+
+
+def test_a_rarely_refreshed_counter_is_noticed() -> None:
+    rows, _ = bytes_of(JOB, 30, Disturbance())
+    shown, seen = [], 0
+    for number, (now, total) in enumerate(rows):
+        seen = total if number % 25 == 0 else seen
+        shown.append((now, seen))
+    _, detector = bursts_of(shown)
+    assert detector.refresh_ns == pytest.approx(25 * MS, rel=0.1)
+
+
+@given(seed=st.integers(0, 100), kind=st.sampled_from([MISSING, BREAK]))
+@settings(max_examples=15, deadline=None)
+def test_gaps_and_breaks_make_no_bursts(seed: int, kind: int) -> None:
+    rows, starts = bytes_of(JOB, 25, Disturbance(), seed)
+    rng = random.Random(seed)
+    for _ in range(5):
+        at = rng.randrange(len(rows) - 30)
+        for place in range(at, at + (1 if kind == BREAK else rng.randint(1, 20))):
+            rows[place] = (rows[place][0], kind)
+    for burst in bursts_of(rows)[0]:
+        nearest = min(abs(burst.start_ns - start) for start in starts)
+        # After a break in the middle of a burst its rest is one; a start in a gap is known as well as the gap is short.
+        assert nearest <= max(3 * MS, burst.blur_ns) or (kind == BREAK and nearest < 60 * MS)
+
+
+reports = st.lists(st.integers(0, 10**12), max_size=40)
+
+
+@given(bursts=reports, starts=reports)
+def test_any_two_lists_can_be_compared(bursts: list[int], starts: list[int]) -> None:
+    compared = compare_starts(sorted(bursts), starts)
+    assert compared.matched <= compared.iterations <= len(starts)
+    assert compared.text
+
+
+@given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(8, 40), lost=st.sets(st.integers(0, 39), max_size=3))
+def test_a_constant_offset_is_found_whatever_it_is(offset: int, count: int, lost: set[int]) -> None:
+    starts = [10**9 + 200 * MS * n for n in range(count)]
+    bursts = [start + offset for n, start in enumerate(starts) if n not in lost]
+    compared = compare_starts(bursts, starts)
+    if compared.agrees is not None:
+        assert compared.offset_ns == offset
+        assert compared.agrees == (abs(offset) <= 5 * MS)
+
+
+def test_bursts_that_lie_anywhere_are_said_to() -> None:
+    rng = random.Random(5)
+    starts = [10**9 + 200 * MS * n for n in range(30)]
+    bursts = sorted(start + rng.randrange(-100 * MS, 100 * MS) for start in starts)
+    compared = compare_starts(bursts, starts)
+    assert (compared.agrees, compared.offset_ns) == (False, None)
+    assert "no burst at a steady distance" in compared.text
+
+
+def test_bursts_that_scatter_about_the_tolerance_are_no_contradiction() -> None:
+    starts = [10**9 + 200 * MS * n for n in range(16)]
+    bursts = [start + 1 * MS + n * MS // 2 for n, start in enumerate(starts)]
+    compared = compare_starts(bursts, starts)
+    assert compared.offset_ns is not None
+    assert abs(compared.offset_ns) <= 5 * MS
+    assert compared.agrees is True
+
+
+def test_few_iterations_are_not_judged() -> None:
+    compared = compare_starts([0, 200 * MS], [0, 200 * MS])
+    assert compared.agrees is None
+    assert "too few iterations" in compared.text
+
+
+# --- the watch, over a port that the test moves -------------------------------------------------------------------
+
+
+class Played:
+    """A watch over a fake port through which a job's traffic goes."""
+
+    def __init__(self, root: Path) -> None:
+        self.port = FakePort(root)
+        self.port.write("hw_counters/np_cnp_sent", 0)
+        fast, slow = open_port(find_ports(root=str(root))[0], root=str(root), pread=self.port.pread)
+        self.now = 0
+        self.watch = CounterWatch(fast, slow, clock=lambda: self.now)
+
+    def play(self, rows: Sequence[tuple[int, int]]) -> None:
+        for number, (now, words) in enumerate(rows):
+            self.now = now
+            self.port.sent(words)
+            self.watch.sampler.tick(now, with_slow=number % 100 == 0)
+        self.watch.poll()
+
+
+def test_a_watch_says_what_it_counts_and_when_the_job_is_wrong(tmp_path: Path) -> None:
+    played = Played(tmp_path)
+    readings = read_job(JOB, 16, Disturbance())
+    played.play(readings.rows)
+    starts = [round(start + 110 * MS) for start in readings.starts]
+    assert played.watch.disagreement(starts) is None
+    said = played.watch.disagreement([start - round(12.3 * MS) for start in starts])
+    assert said is not None
+    assert said.startswith("counters show the burst 12.3 ms later than the job reports; over ")
+    latest = played.watch.latest()
+    device = latest["devices"]["mlx5_0/1"]
+    assert device["rate_gbps"] == 100.0
+    assert device["tx_bytes"] == 4 * (readings.rows[-1][1] - readings.rows[0][1])
+    assert 5 < device["tx_gbps"] < 20
+    assert (device["rx_bytes"], device["rx_gbps"], device["cnp_sent"]) == (0, 0.0, 0)
+    assert (latest["note"], latest["samples"]) == (None, len(readings.rows))
+
+
+def test_no_counters_are_said_to_be_none(tmp_path: Path) -> None:
+    FakePort(tmp_path).data("N/A (no PMA)", "N/A (no PMA)")
+    fast, _ = open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path))
+    watch = CounterWatch(fast)
+    for tick in range(20):
+        watch.sampler.tick(tick * MS, with_slow=True)
+    said = watch.disagreement([0, MS])
+    assert said is not None
+    assert said.startswith("no counters: ")
+    assert "N/A (no PMA)" in said
+    assert watch.latest()["note"] == said
+    assert CounterWatch([]).disagreement([]) == "no counters: no device"
+
+
+def test_a_device_that_went_away_is_said_to(tmp_path: Path) -> None:
+    played = Played(tmp_path)
+    readings = read_job(JOB, 12, Disturbance())
+    played.play(readings.rows)
+    played.port.unplug()
+    end = readings.rows[-1][0]
+    for tick in range(1500):
+        played.watch.sampler.tick(end + tick * MS, with_slow=False)
+    said = played.watch.disagreement([round(start) for start in readings.starts])
+    assert said is not None
+    assert "no counters" in said
+    assert "No such" in said
+
+
+def test_a_port_that_comes_back_brings_no_burst(tmp_path: Path) -> None:
+    played = Played(tmp_path)
+    rows = read_job(JOB, 12, Disturbance()).rows
+    played.play(rows)
+    before = played.watch.latest()["bursts"]
+    played.port.unplug()
+    played.play([(rows[-1][0] + MS, 0)])
+    played.port.plug()
+    played.port.data(0)
+    played.play([(rows[-1][0] + (300 + n) * MS, 0) for n in range(100)])
+    latest = played.watch.latest()
+    assert before - 1 <= latest["bursts"] <= before + 1
+    assert played.watch._starts[-1] < rows[-1][0]
+    assert latest["note"] is None
+
+
+def test_counters_too_coarse_for_bursts_are_said_to_be(tmp_path: Path) -> None:
+    played = Played(tmp_path)
+    rows = read_job(JOB, 12, Disturbance()).rows
+    shown = [(now, rows[number - number % 100][1]) for number, (now, _) in enumerate(rows)]
+    played.play(shown)
+    said = played.watch.disagreement([now for now, _ in rows[::200]])
+    assert said is not None
+    assert said.startswith("no counters: they are refreshed only every ")
+
+
+def test_active_ports_come_before_network_devices(tmp_path: Path) -> None:
+    (tmp_path / "proc/self/net").mkdir(parents=True)
+    (tmp_path / "proc/self/net/route").write_text("Iface Destination\neth0 00000000 0 0 0 0 0 00000000\n")
+    fast, _ = open_sources(root=str(tmp_path))
+    assert [source.channels[0].device for source in fast] == ["eth0"]
+    FakePort(tmp_path)
+    FakePort(tmp_path, "mlx5_1").write("state", "1: DOWN")
+    fast, slow = open_sources(root=str(tmp_path))
+    assert {source.channels[0].device for source in fast} == {"mlx5_0/1"}
+    assert "retransmits" in {source.channels[0].name for source in slow}
+    with pytest.raises(ValueError, match="no RDMA device or port 'mlx5_7'"):
+        open_sources(["mlx5_7"], root=f"{tmp_path}/")
+    fast, _ = open_sources(["mlx5_1"], ["eth5"], root=str(tmp_path))
+    assert [channel.device for source in fast for channel in source.channels] == ["mlx5_1/1"] * 2 + ["eth5"] * 2
