@@ -68,28 +68,53 @@ std::vector<Atom> comonotone(const std::vector<Atom>& a, const std::vector<Atom>
   return out;
 }
 
+// Some movable jobs by themselves, with or without the jobs whose shift does not matter.
+struct Group {
+  std::vector<const Circle*> fixed;    // free and constant ones
+  std::vector<const Circle*> movable;  // in canonical order
+  std::vector<int64_t> turn;           // [movable]
+
+  Group(const Link& link, std::span<const std::size_t> members, bool with_base) {
+    for (std::size_t j = 0; with_base && j < link.jobs.size(); ++j) {
+      if (!link.is_movable(j) && !link.jobs[j].silent()) fixed.push_back(&link.jobs[j]);
+    }
+    std::vector<int64_t> periods;
+    for (const std::size_t m : members) {
+      movable.push_back(&link.circle(m));
+      periods.push_back(movable.back()->period);
+    }
+    turn = folded_turns(periods, std::vector<uint8_t>(periods.size(), 1));
+  }
+
+  double events() const {
+    std::vector<std::size_t> edges;
+    for (const Circle* job : movable) edges.push_back(job->edges.size());
+    return folded_events(turn, edges);
+  }
+};
+
 // Bins of demand levels such that all sums of an interval computation together stay affordable: each touches, at every
 // interval, all bins with all levels of one job.
-double affordable_bins(const Link& link, const Link& group, double intervals) {
-  std::size_t levels = 1;
-  for (const Circle& job : group.jobs) levels = std::max(levels, job.levels.size() + 1);
+double affordable_bins(const Link& link, std::size_t most_levels, double intervals) {
   const double share = link.limits.max_interval_work() / static_cast<double>(link.jobs.size()) / intervals;
-  const double bins = std::max(share / static_cast<double>(levels), std::min(std::sqrt(share), share));
-  return std::clamp(std::min(bins, static_cast<double>(Limits::max_atoms) / 8.0 / intervals), 8.0,
-                    link.limits.max_bins());
+  const double bins = std::max(share / static_cast<double>(most_levels), std::min(std::sqrt(share), share));
+  const double atoms = static_cast<double>(Limits::max_atoms) / 8.0 / intervals;
+  return std::clamp(std::min(bins, atoms), 8.0, link.limits.max_bins());
 }
 
-// All jobs of a group and, if asked, of the base, at their shifts; levels kept in bounds the given way.
-Demand group_demand(const Link& link, std::span<const std::size_t> group, std::span<const int64_t> shift,
-                    bool with_base, Levels levels, int64_t* work) {
-  const Link sub = link.only(group, with_base);
+// All jobs of a group at their shifts; levels kept in bounds the given way.
+Demand group_demand(const Link& link, const Group& group, std::span<const int64_t> shift, Levels levels,
+                    int64_t* work) {
   // A group of jobs with few residues may keep many levels; one with many residues must keep few.
-  std::vector<std::size_t> edges(sub.size());
-  for (std::size_t m = 0; m < sub.size(); ++m) edges[m] = sub.circle(m).edges.size();
-  const double intervals = 1.0 + folded_events(sub.turn, edges);
+  std::size_t most_levels = 1;
   double peak = 0.0;
-  for (const Circle& job : sub.jobs) peak += job.peak;
-  const double bin = std::max(peak, 1.0) / affordable_bins(link, sub, intervals);
+  for (const auto* jobs : {&group.fixed, &group.movable}) {
+    for (const Circle* job : *jobs) {
+      most_levels = std::max(most_levels, job->levels.size() + 1);
+      peak += job->peak;
+    }
+  }
+  const double bin = std::max(peak, 1.0) / affordable_bins(link, most_levels, 1.0 + group.events());
   Limits limits;  // groups were chosen within max_events, and bins keep the levels few
   limits.max_events = std::numeric_limits<int32_t>::max();
   limits.max_levels = std::numeric_limits<int32_t>::max();
@@ -97,18 +122,15 @@ Demand group_demand(const Link& link, std::span<const std::size_t> group, std::s
   Demand sum;
   Demand scratch;
   const double keep_all = -1.0;  // a comonotone sum needs every level
-  for (std::size_t j = 0; j < sub.jobs.size(); ++j) {
-    const Circle& job = sub.jobs[j];
-    if (sub.is_movable(j) || job.silent()) continue;
-    Demand one = job.constant() ? always(job.peak) : spread(job, true);
+  for (const Circle* job : group.fixed) {
+    Demand one = job->constant() ? always(job->peak) : spread(*job, true);
     coarsen(one, levels, bin);
     add(sum, one, 0, keep_all, limits, scratch, work, levels, bin);
     std::swap(sum, scratch);
   }
-  for (std::size_t m = 0; m < sub.size(); ++m) {
-    Demand one = fold(sub.circle(m), sub.turn[m], true);
+  for (std::size_t m = 0; m < group.movable.size(); ++m) {
+    Demand one = fold(*group.movable[m], group.turn[m], true);
     coarsen(one, levels, bin);
-    // `only` keeps the canonical order, so the m-th movable job of the group is group[m] after sorting.
     add(sum, one, shift[m], keep_all, limits, scratch, work, levels, bin);
     std::swap(sum, scratch);
   }
@@ -357,20 +379,20 @@ Interval certified_excess(const Link& link, std::span<const int64_t> shift, int6
   Interval out;
   double lower = 0.0;
   std::optional<std::vector<Atom>> joint;
-  const auto take = [&](std::span<const std::size_t> group, bool with_base) {
+  const auto take = [&](std::span<const std::size_t> members, bool with_base) {
+    const Group group(link, members, with_base);
     std::vector<int64_t> own;
-    for (const std::size_t m : group) own.push_back(shift[m]);
+    for (const std::size_t m : members) own.push_back(shift[m]);
     std::vector<Atom> outer;
     try {
-      const double inner = mean_excess(group_demand(link, group, own, with_base, Levels::inner, work), link.capacity);
-      outer = distribution(group_demand(link, group, own, with_base, Levels::outer, work));
+      const double inner = mean_excess(group_demand(link, group, own, Levels::inner, work), link.capacity);
+      outer = distribution(group_demand(link, group, own, Levels::outer, work));
       lower += inner;
     } catch (const LimitExceeded&) {
       // Too many atoms even in bins: nothing from below, and from above each job as if it moved with all others.
-      const Link sub = link.only(group, with_base);
       outer.assign(1, Atom{0.0, 1.0});
-      for (const Circle& job : sub.jobs) {
-        if (!job.silent()) outer = comonotone(outer, distribution(spread(job, true)));
+      for (const auto* jobs : {&group.fixed, &group.movable}) {
+        for (const Circle* job : *jobs) outer = comonotone(outer, distribution(spread(*job, true)));
       }
     }
     joint = joint ? comonotone(*joint, outer) : outer;

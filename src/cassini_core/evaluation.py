@@ -52,9 +52,14 @@ class Evaluator:
         Their shared links.
     nodes_of_look : float64 array
         What evaluating each problem once costs, search nodes.
+    with_slack : bool
+        Else slack and hold are 0.
     """
 
-    def __init__(self, links: KernelLinks, flat: FlatLinks, nodes_of_look: _Float64) -> None:
+    def __init__(
+        self, links: KernelLinks, flat: FlatLinks, nodes_of_look: _Float64, *, with_slack: bool = True
+    ) -> None:
+        self._with_slack = with_slack
         self._links = links
         self._flat = flat
         self._nodes_of_look = nodes_of_look
@@ -158,13 +163,14 @@ class Evaluator:
             np.arange(len(shift), dtype=np.int64),
             shift=shift,
             options=self._links.options,
+            with_slack=self._with_slack,
             cancel=self._links.cancel,
         )
         if seen is None:
             raise KernelError("evaluate_block: canceled")
         lower, upper, slack, hold = seen
-        assert slack is not None  # asked for
-        assert hold is not None
+        slack = np.zeros(len(shift), dtype=np.int64) if slack is None else slack
+        hold = np.zeros(len(keys), dtype=np.int64) if hold is None else hold
         slacks, ends = slack.tobytes(), itertools.accumulate([len(stands) for _, stands in keys], initial=0)
         own = [slacks[a:b] for a, b in itertools.pairwise(ends)]
         return list(zip(lower.tolist(), upper.tolist(), hold.tolist(), own, strict=True))

@@ -21,7 +21,7 @@ from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 
 __all__ = ["LinkEffort", "link_effort"]
 
-LEAST_EVENTS, LEAST_LEVELS = 256, 128
+LEAST_EVENTS, LEAST_LEVELS = 64, 128
 """Fewer events would not be less work: a link falls into as many groups of jobs as it has jobs."""
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
@@ -43,7 +43,8 @@ MOST_PERIODS = 64
 LEVELS_OF_A_KINK = 12
 """So many are added up in the time in which a kink of a job's marginal excess is read, for its slack."""
 
-MAX_SUM_WORK, MAX_INTERVAL_WORK = 2.0**24, 1024.0  # of the kernel; the second for each event of the limit
+# Of the kernel; the last for each event of the limit. One link alone, whatever it is, keeps within MAX_LOOKS.
+MAX_SUM_WORK, MAX_KINK_WORK, MAX_INTERVAL_WORK = 2.0**24, 2.0**24, 1024.0
 
 _Float64 = npt.NDArray[np.float64]
 
@@ -173,6 +174,6 @@ def _effort(phases: Sequence[int], folded: Sequence[_Folded]) -> tuple[float, ..
     kinks = 4.0 * most * events if len(phases) == 2 else 0.0
     pair = kinks if 2 * kinks <= DEFAULT_MAX_EVENTS else 0.0  # with more the kernel keeps none
     sums_of_all = min(MAX_SUM_WORK, events * together * len(phases))
-    exact = sums_of_all + LEVELS_OF_A_KINK * events * most * len(phases)
+    exact = sums_of_all + min(MAX_KINK_WORK, LEVELS_OF_A_KINK * events * most * len(phases))
     need = max(events, events * most / 16, atoms / 16, 2 * pair, sums_of_all / 64)
     return need, exact, float(edges * len(phases)), sums * (most + 1), atoms + pair

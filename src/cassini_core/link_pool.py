@@ -51,7 +51,7 @@ PARTS_AWAY = 64
 class Budget:
     """What one link and one cyclic block may cost, and how finely they are judged; see ``rank`` for each.
 
-    ``centred``: jobs are moved to where slack grows.
+    ``centred``: jobs are moved to where slack grows, and it is known how large it is; else it is given as 0.
     """
 
     node_limit: int | None

@@ -59,8 +59,10 @@ def _in_steps(nodes: int) -> int:
     return nodes >> last << last
 
 
-def block_limit(asked: NodeLimit, n_candidates: int) -> int | None:
-    """Nodes of one cyclic block where ``n_candidates`` are ranked."""
+def block_limit(asked: NodeLimit, n_candidates: int, *, affordable: bool = True) -> int | None:
+    """Nodes of one cyclic block where ``n_candidates`` are ranked; the least where looking at links costs too much."""
+    if asked == AUTO and not affordable:
+        return LEAST_BLOCK_NODES
     if asked == AUTO:
         return max(LEAST_BLOCK_NODES, min(MOST_BLOCK_NODES, BLOCK_NODES // max(1, n_candidates)))
     return asked

@@ -57,7 +57,7 @@ class RankOptions:
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,
             slack_tolerance=self.slack_tolerance,
-            block_node_limit=block_limit(self.block_node_limit, n_candidates),
+            block_node_limit=block_limit(self.block_node_limit, n_candidates, affordable=effort.affordable),
             max_events=effort.max_events,
             max_levels=effort.max_levels,
             centred=effort.affordable,

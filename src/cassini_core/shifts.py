@@ -88,9 +88,8 @@ class Round:
         self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
         self.kernel_links = kernel_links
         self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
-        self.evaluator = Evaluator(
-            self.kernel_links, self.flat, np.zeros(len(solved)) if nodes_of_look is None else nodes_of_look
-        )
+        looks = np.zeros(len(solved)) if nodes_of_look is None else nodes_of_look
+        self.evaluator = Evaluator(kernel_links, flat, looks, with_slack=budget.centred)
         self.nodes_of_candidate: int | None = None
         self._shared = catalog.shared
         self._link_scores: dict[tuple[int, float], LinkScore] = {}  # most candidates have most alike

@@ -87,7 +87,8 @@ typedef struct cassini_options {
                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
                              bounds time whatever the periods. */
   int64_t deadline_ns;    /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
-  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link, 1 .. 2^22; default 262144 */
+  int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link, 1 .. 2^22; default 262144. With less, all that a
+                             link may cost beside its search is less, in proportion */
   int64_t max_levels;     /* limit on distinct partial sums of demand at one instant, 1 .. 2^22; default 65536 */
   const int32_t* cancel;  /* read now and then while searching, may be null; non-zero stops with ECANCELED. Read
                              atomically: another thread sets it by an atomic store, which may be relaxed. */
