@@ -66,6 +66,11 @@ def test_rankings_of_a_quarter_of_the_size_are_bounded(name: str, tmp_path: Path
     assert_bounded("rank", problem_file(HOSTILE[name], MOST_BYTES // 4), tmp_path)
 
 
+@pytest.mark.parametrize("name", LINKS)
+def test_links_of_a_quarter_of_the_size_are_solved_in_bounded_time(name: str, tmp_path: Path) -> None:
+    assert_bounded("solve_link", link_file(HOSTILE[name], MOST_BYTES // 4), tmp_path)
+
+
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_files_are_refused_in_no_time(name: str, tmp_path: Path) -> None:
     assert assert_bounded("rank", MALFORMED[name], tmp_path).startswith("InputError")

@@ -15,13 +15,6 @@ constexpr std::size_t kPairs = 64;
 constexpr std::size_t kTries = 64;  // groups that a job is tried in
 constexpr std::size_t kGroup = 16;  // jobs of one group at most: finding groups costs its square per job
 
-double least_marginal(const Marginal& marginal, Kinks& kinks, Values& values) {
-  marginal.valleys(kinks);
-  values.resize(kinks.size());
-  marginal.at_all({kinks.data(), kinks.size()}, values.data());
-  return *std::min_element(values.begin(), values.end());
-}
-
 // Value and probability of a demand at a uniformly random residue, ascending.
 std::vector<Atom> distribution(const Demand& demand) {
   std::vector<Atom> atoms;
@@ -160,10 +153,10 @@ PairGains pair_gains(const Link& link, Budget& budget) {
     add(link.base, link.folded[i], 0, link.capacity - (peaks - link.circle(i).peak), link.limits, placed, &budget.work);
     for (std::size_t k = i + 1; k < n && budget.left(); ++k) {
       marginal.build(placed, link.circle(k), link.capacity, &budget.work);
-      const double gain = std::max(0.0, least_marginal(marginal, kinks, values) - out.single[k]);
+      const double least = marginal.least(kinks, values, &budget.work).value;
+      const double gain = std::max(0.0, least - out.single[k]);
       out.gain[i * n + k] = out.gain[k * n + i] = gain;
       out.any = out.any || gain > link.noise;
-      budget.work += static_cast<int64_t>(4 * kinks.size());
     }
   }
   return out;

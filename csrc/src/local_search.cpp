@@ -55,7 +55,7 @@ void LocalSearch::greedy(std::span<const std::size_t> order, std::vector<int64_t
     // The first answer is worth a few nodes more than there may be; after that what is left stands at 0.
     if (budget_.nodes() < kFirstAnswer ? budget_.in_time() : budget_.left()) {
       marginal_.build(sum, link_.circle(m), link_.capacity, &budget_.work);
-      shift[m] = valleys_[lowest()];
+      shift[m] = marginal_.least(valleys_, values_, &budget_.work).shift;
     }
     int64_t work = 0;
     add(sum, link_.folded[m], shift[m], link_.capacity - left, link_.limits, demand_, &work);
@@ -73,22 +73,13 @@ void LocalSearch::descend(std::vector<int64_t>& shift) {
     for (std::size_t m = 0; m < link_.size() && budget_.left(); ++m) {
       link_.total(shift, m, demand_, &budget_.work);
       marginal_.build(demand_, link_.circle(m), link_.capacity, &budget_.work);
-      const std::size_t least = lowest();
-      if (values_[least] < marginal_.at(shift[m]) - noise_) {
-        shift[m] = valleys_[least];
+      const Marginal::Least least = marginal_.least(valleys_, values_, &budget_.work);
+      if (least.value < marginal_.at(shift[m]) - noise_) {
+        shift[m] = least.shift;
         moved = true;
       }
     }
   }
-}
-
-// The best shift, as an index into valleys_, by marginal_.
-std::size_t LocalSearch::lowest() {
-  marginal_.valleys(valleys_);
-  values_.resize(valleys_.size());
-  marginal_.at_all({valleys_.data(), valleys_.size()}, values_.data());
-  budget_.work += static_cast<int64_t>(4 * valleys_.size());
-  return static_cast<std::size_t>(std::min_element(values_.begin(), values_.end()) - values_.begin());
 }
 
 void LocalSearch::offer(const std::vector<int64_t>& shift, Placed& best) {

@@ -33,7 +33,6 @@ class LocalSearch {
   void greedy(std::span<const std::size_t> order, std::vector<int64_t>& shift);
   void descend(std::vector<int64_t>& shift);
   void offer(const std::vector<int64_t>& shift, Placed& best);
-  std::size_t lowest();
 
   const Link& link_;
   const double noise_;

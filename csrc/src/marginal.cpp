@@ -251,6 +251,24 @@ void Marginal::valleys(Kinks& out) const {
   out.erase_from(std::unique(out.begin(), out.end()));
 }
 
+Marginal::Least Marginal::least(Kinks& valleys, Values& values, int64_t* work) const {
+  constexpr std::size_t kMany = 64;     // shifts for each interval: reading each is the square of the job's segments
+  constexpr std::size_t kSorting = 16;  // levels touched for a change of slope that is sorted
+  this->valleys(valleys);
+  values.resize(valleys.size());
+  const std::size_t n = at_.size() - 1;
+  const bool swept = valleys.size() > kMany * n;
+  if (swept) {
+    sweep(valleys, values);
+  } else {
+    at_all({valleys.data(), valleys.size()}, values.data());
+  }
+  const std::size_t reading = std::max<std::size_t>(4, (1 + arc_.size()) / 2);
+  *work += static_cast<int64_t>(swept ? 2 * kSorting * n * arc_.size() : reading * valleys.size());
+  const auto first = static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin());
+  return {valleys[first], swept ? at(valleys[first]) : values[first]};
+}
+
 void Marginal::profile(Kinks& shifts, Values& values) const {
   constexpr std::size_t kFew = 8192;
   kinks(shifts);

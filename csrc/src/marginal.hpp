@@ -43,6 +43,14 @@ class Marginal {
   // Fewer than half of all kinks. LimitExceeded as above.
   void valleys(Kinks& out) const;
 
+  // Where in [0, turn) the marginal is least, the earliest such shift, and what it is there. LimitExceeded as above.
+  // Adds to *work.
+  struct Least {
+    int64_t shift;
+    double value;
+  };
+  Least least(Kinks& valleys, Values& values, int64_t* work) const;
+
   // offset + the marginal, with its kinks and slopes; in profile.cpp. O(n) but for merging sorted lists.
   void profile(double offset, Profile& out, ProfileScratch& scratch) const;
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -67,6 +68,47 @@ TEST(a_marginal_is_least_in_a_valley) {
     for (int64_t s = 0; s < link.turn[0]; ++s) CHECK(marginal.at(s) >= least - 1e-12);
     CHECK(std::is_sorted(valleys.begin(), valleys.end()));
   }
+}
+
+// With hundreds of segments the marginal is swept, not read shift by shift; that must change neither the least nor leave
+// the readings uncounted.
+TEST(the_least_of_a_job_of_many_segments_is_that_of_all_shifts) {
+  std::mt19937 rng(54);
+  int told = 0;
+  for (int round = 0; round < 40; ++round) {
+    const int64_t period = 3000;
+    const std::size_t counts[2] = {round % 2 == 0 ? 3U : 400U, 60U};
+    Problem p;
+    p.capacity = 60;
+    for (const std::size_t count : counts) {
+      p.period.push_back(period);
+      p.phases.emplace_back();
+      for (std::size_t i = 0; i < count; ++i) {
+        const int64_t room = period / static_cast<int64_t>(count);
+        const auto length = 1 + static_cast<int64_t>(rng() % static_cast<uint32_t>(room - 1));
+        p.phases.back().push_back({static_cast<int64_t>(i) * room, length, 1 + static_cast<int64_t>(rng() % 50U)});
+      }
+    }
+    const Link link = link_of(p);
+    const std::size_t m = link.circle(0).segments.size() == counts[0] ? 0 : 1;
+    Demand other;
+    Marginal marginal;
+    int64_t work = 0;
+    add(link.base, link.folded[1 - m], 0, link.capacity - link.circle(m).peak, link.limits, other, &work);
+    marginal.build(other, link.circle(m), link.capacity, &work);
+    Kinks valleys;
+    Values values;
+    work = 0;
+    const Marginal::Least found = marginal.least(valleys, values, &work);
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t s = 0; s < period; ++s) least = std::min(least, marginal.at(s));
+    CHECK(std::abs(found.value - least) <= 1e-12 * (1.0 + least));
+    CHECK(std::abs(marginal.at(found.shift) - found.value) <= 1e-12 * (1.0 + least));
+    told += found.value > 0.0;
+    CHECK(work >= static_cast<int64_t>(4 * valleys.size()));
+    if (counts[0] > 100) CHECK(work >= static_cast<int64_t>(16 * valleys.size()));
+  }
+  CHECK(told > 30);  // where the least is 0 there is little to find
 }
 
 // What the search prunes with: candidates of a job that were read before another job was added bound its marginal at
