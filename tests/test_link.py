@@ -37,6 +37,17 @@ def gbps_scaled(job: Job, factor: float) -> Job:
     return Job(job.id, job.iteration_ms, [Phase(p.start_ms, p.duration_ms, p.gbps * factor) for p in job.phases])
 
 
+@given(st.integers(3, 6), st.lists(st.floats(0.2, 0.9), min_size=6, max_size=6), st.floats(20, 500))
+def test_gaps_of_bursts_side_by_side_are_nearly_equal(n_jobs: int, fill: list[float], iteration_ms: float) -> None:
+    # With equal gaps each job may be held to half a gap; packed at first, no move of one job alone widens two gaps.
+    bursts_ms = [share * iteration_ms / n_jobs for share in fill[:n_jobs]]
+    gap_ms = (iteration_ms - sum(bursts_ms)) / n_jobs
+    jobs = [Job(f"{i}", iteration_ms, [Phase(0, burst, 50)]) for i, burst in enumerate(bursts_ms)]
+    solution = solve_link(jobs, 50, slack_tolerance=0)
+    assert solution.score == 1
+    assert 0.98 * gap_ms / 2 - 2 * TICK_MS <= solution.hold_ms <= gap_ms / 2 + 2 * TICK_MS
+
+
 @given(placed_cases(), resolutions_ms)
 def test_folded_score_equals_the_lcm_circle(placed: tuple[LinkCase, dict[str, float]], resolution_ms: float) -> None:
     (jobs, capacity), shifts = placed

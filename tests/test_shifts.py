@@ -15,7 +15,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
+from cassini_core import Candidate, Job, Link, Phase, Problem, _reference, rank
 from cassini_core.flat_links import FlatLinks
 from cassini_core.kernel_links import KernelLinks
 from cassini_core.link_catalog import LinkCatalog, Placement, SharedLink
@@ -143,6 +143,15 @@ def test_hold_is_the_least_of_all_links_and_slack_that_of_the_job() -> None:
     assert {job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()} == {"a": 30.0, "b": 10.0, "c": 10.0}
     assert answer.hold is not None
     assert ms_from_ticks(answer.hold) == 5.0
+
+
+@pytest.mark.parametrize("n_jobs", [3, 4, 5])
+def test_gaps_of_bursts_side_by_side_are_nearly_equal_around_a_loop(n_jobs: int) -> None:
+    jobs = [up(f"{i}", 200, 0, 20, 50) for i in range(n_jobs)]
+    routes = {job.id: ["x", "y"] if job.id in ("0", "1") else ["x"] for job in jobs}
+    ranking = rank(one_candidate(jobs, [Link("x", 50), Link("y", 50)], routes), slack_tolerance=0.0)
+    gap_ms = (200 - 20 * n_jobs) / n_jobs
+    assert ranking.candidates[0].hold_ms == pytest.approx(gap_ms / 2, rel=0.02)
 
 
 def _job(problem: Problem, job_id: str) -> Job:

@@ -33,22 +33,17 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
     if margins:
         longer = [1.01 * natural for natural in needed]
         first = _solved(models, longer)
-        hold = first.hold_ms
-        if len(models) > 2 and (spread := _spread(models, _harmonized(models, longer).jobs)):
-            hold = spread[2]
         gain = max(0.0, first.score - _at_random(_jobs(models, needed)))
         early = [EARLY_SHARE * _deviation(j.deviation_ns) for m, j in zip(models, jitters, strict=True) if m.ranks > 1]
-        reach = late_reach_ns(round(hold * MS_NS), [round(each * MS_NS) for each in early]) / MS_NS
+        reach = late_reach_ns(round(first.hold_ms * MS_NS), [round(each * MS_NS) for each in early]) / MS_NS
         for i, (model, jitter) in enumerate(zip(models, jitters, strict=True)):
             loss = loss_ns(round(needed[i] * MS_NS), round(gain * needed[i] * MS_NS)) / MS_NS
             needed[i] += cheapest_margin(jitter.deviation_ns, reach, loss, lag=int(model.ranks > 1)).margin_ns
     solution = _solved(models, needed)
     paced = _harmonized(models, needed)
     at_random = _at_random(paced.jobs)
-    shifts, slack, hold = solution.shifts_ms, solution.slack_ms, solution.hold_ms
-    if len(models) > 2 and (spread := _spread(models, paced.jobs)):
-        shifts, slack, hold = spread
-    hold_ns = math.floor(hold * MS_NS)
+    shifts, slack = solution.shifts_ms, solution.slack_ms
+    hold_ns = math.floor(solution.hold_ms * MS_NS)
     made = []
     for model, jitter, job in zip(models, jitters, paced.jobs, strict=True):
         pace = round(job.iteration_ms * MS_NS)
@@ -89,25 +84,6 @@ def _solved(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> cc.Lin
 def _harmonized(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> Harmonized:
     # Margins of equal jobs differ by some percent with their profiles.
     return cc.harmonize(_jobs(models, iteration_ms), TOLERANCE, capacity_gbps=LINK_GBPS)
-
-
-def _spread(
-    models: Sequence[JobModel], jobs: Sequence[cc.Job]
-) -> tuple[dict[str, float], dict[str, float], float] | None:
-    """Shifts, slacks and hold of jobs of one pace that fit side by side, with equal gaps; None if they do not.
-
-    The solver centres the plateau it finds until no move of a single job widens the least slack. Of three jobs side by
-    side that is at once, as two gaps are the least; here all are made equal.
-    """
-    pace = jobs[0].iteration_ms
-    gap = (pace - sum(model.communicate_ms for model in models)) / len(models)
-    if gap <= 0 or len({round(job.iteration_ms * MS_NS) for job in jobs}) > 1:
-        return None
-    shifts, at = {}, 0.0
-    for model in models:
-        shifts[model.name] = (at - model.compute_ms) % pace
-        at += model.communicate_ms + gap
-    return shifts, {model.name: gap for model in models}, gap / 2
 
 
 def _at_random(jobs: Sequence[cc.Job]) -> float:

@@ -87,14 +87,25 @@ class Centring {
   static constexpr std::size_t kRounds = 8;
   static constexpr int64_t kMostWork = int64_t{1} << 23;
 
-  int64_t least_around(std::size_t j) {
-    int64_t least = slack_in_block(state_, j, tolerance_, &budget_.work);
+  // The least slack of a job and those that share a link with it, and how often it is found among them.
+  struct Tightest {
+    int64_t slack;
+    int64_t count;
+    bool better_than(const Tightest& other) const {
+      return slack > other.slack || (slack == other.slack && count < other.count);
+    }
+  };
+
+  Tightest tightest_around(std::size_t j) {
+    Tightest out{slack_in_block(state_, j, tolerance_, &budget_.work), 1};
     for (const Place& p : state_.block().places[j]) {
       for (const std::size_t k : state_.block().links[p.link].job) {
-        if (k != j) least = std::min(least, slack_in_block(state_, k, tolerance_, &budget_.work));
+        if (k == j) continue;
+        const int64_t slack = slack_in_block(state_, k, tolerance_, &budget_.work);
+        out = {std::min(out.slack, slack), slack < out.slack ? 1 : out.count + (slack == out.slack)};
       }
     }
-    return least;
+    return out;
   }
 
   bool try_places(std::size_t j, double limit) {
@@ -107,13 +118,13 @@ class Centring {
     if (late >= turn) return false;  // no shift is worse
     const int64_t early = walk(terms, kept, here, -1, turn - late, &budget_.work);
     if (early + late < 2) return false;
-    const int64_t before = least_around(j);
+    const Tightest before = tightest_around(j);
     for (const int64_t eighths : std::array<int64_t, 3>{4, 2, 6}) {
       const int64_t to = wrap(kept - early + (early + late) / 8 * eighths + (early + late) % 8 * eighths / 8, turn);
       if (to == kept) continue;
       state_.mark();
       state_.move(j, to);
-      if (state_.objective() <= limit && least_around(j) > before) {
+      if (state_.objective() <= limit && tightest_around(j).better_than(before)) {
         state_.mark();
         return true;
       }

@@ -1,4 +1,5 @@
-// Centring: single jobs move within their plateaus as long as that raises the least slack.
+// Centring: single jobs move within their plateaus as long as that raises the least slack, or frees one of those that have
+// it. Of three jobs side by side with room at one end, two gaps are nothing: no single move widens both.
 #include <algorithm>
 #include <array>
 
@@ -25,7 +26,7 @@ class Centring {
     // Measured from the first answer, so that noise cannot add up over many moves.
     limit_ = now_->excess + link_.noise;
     // Tried at most this often: enough for convergence with a few jobs, bounded with many.
-    tries_ = std::max<int64_t>(12, 600 / static_cast<int64_t>(n));
+    tries_ = std::max<int64_t>(12, 6000 / static_cast<int64_t>(n));
     most_work_ = budget_.work + link_.limits.max_sum_work();
     // Until every job has been asked in vain since the last move.
     for (std::size_t m = 0, vain = 0; vain < n && tries_ > 0; m = m + 1 < n ? m + 1 : 0) {
@@ -35,7 +36,7 @@ class Centring {
   }
 
  private:
-  // Tries to move one job so that the least slack of all grows.
+  // Tries to move one job so that the least slack of all grows, or else that fewer jobs have it.
   bool improve(std::size_t m) {
     const Reach flat = now_->reach[m].near;
     const int64_t width = flat.early + flat.late;
@@ -48,13 +49,20 @@ class Centring {
     for (std::size_t i = 0; i < move.size(); ++i) {
       move[i] = width / 8 * kEighths[i] + width % 8 * kEighths[i] / 8 - flat.early;
     }
-    const Marks marks = m == t ? eased_by_itself(move) : eased_by(m, move);
+    Marks marks = m == t ? eased_by_itself(m, move) : eased_by(m, move);
+    Marks aside{};
+    if (now_->movable[m] == now_->least) {
+      const std::size_t middle = kOrder[0];
+      aside[middle] = m == t ? marks[middle] : !marks[middle] && eased_by_itself(m, move)[middle];
+      marks[middle] = marks[middle] || aside[middle];
+    }
     const int64_t kept = shift_[m];
     for (const std::size_t i : kOrder) {
       if (!marks[i] || move[i] == 0) continue;
       if (tries_-- <= 0 || budget_.work > most_work_ || !budget_.in_time()) return stop();
       shift_[m] = wrap(kept + move[i], link_.turn[m]);
-      if (table_.measure(shift_, m, now_->least, *tried_) && tried_->excess <= limit_) {
+      if (table_.measure(shift_, m, now_->least - (aside[i] ? 1 : 0), *tried_) && is_better() &&
+          tried_->excess <= limit_) {
         table_.keep(m);
         std::swap(now_, tried_);
         return true;
@@ -64,14 +72,22 @@ class Centring {
     return false;
   }
 
+  bool is_better() const {
+    return tried_->least > now_->least || (tried_->least == now_->least && at_least(*tried_) < at_least(*now_));
+  }
+
+  static std::ptrdiff_t at_least(const Slacks& slacks) {
+    return std::count(slacks.movable.begin(), slacks.movable.end(), slacks.least);
+  }
+
   bool stop() {
     tries_ = 0;
     return false;
   }
 
-  // Which moves of the tightest job leave it more slack. On a plateau both its ends stay where they are.
-  Marks eased_by_itself(const Moves& move) const {
-    const Reach far = now_->reach[now_->tightest].far;
+  // Which moves of a job leave it more slack than the least. On a plateau both its ends stay where they are.
+  Marks eased_by_itself(std::size_t m, const Moves& move) const {
+    const Reach far = now_->reach[m].far;
     Marks out;
     for (std::size_t i = 0; i < move.size(); ++i) {
       out[i] = std::min(far.early + move[i], far.late - move[i]) > now_->least;
