@@ -88,6 +88,28 @@ def test_another_boot_is_begun_anew() -> None:
     assert abs(track.mapping.to_host(now) - rebooted.to_host(now)) < 3 * MS_NS
 
 
+@given(st.integers(-MAX_RATE_PPB, MAX_RATE_PPB), st.integers(0, 2**32))
+def test_however_fast_clocks_drift_no_boot_is_seen_that_was_not(rate_ppb: int, seed: int) -> None:
+    """Forgetting what is known would show: of a few samples no rate is known, and the mapping falls behind."""
+    truth, track = ClockMapping(-UNIX_NS, rate_ppb, UNIX_NS), ClockTrack()
+    for number, sample in enumerate(sampled(truth, random.Random(seed), 60)):
+        mapping = track.add(sample)
+        if number >= 32:
+            assert abs(mapping.rate_ppb - rate_ppb) < 30_000
+            assert abs(mapping.to_host(sample.middle_ns) - truth.to_host(sample.middle_ns)) < MS_NS
+
+
+@pytest.mark.parametrize("step_ns", [-SECOND_NS, -3 * MS_NS, 3 * MS_NS, 3600 * SECOND_NS])
+def test_a_step_beyond_all_drift_is_followed_at_once(step_ns: int) -> None:
+    track, rng = ClockTrack(), random.Random(2)
+    for sample in sampled(ClockMapping(-UNIX_NS, 20_000, UNIX_NS), rng, 60, slow=0):
+        track.add(sample)
+    host_ns = sample.host_ns + SECOND_NS + step_ns
+    sent_ns = sample.sent_ns + SECOND_NS
+    mapping = track.add(ClockSample(sent_ns, host_ns, sent_ns + 200_000))
+    assert abs(mapping.to_host(sent_ns + 100_000) - host_ns) < 200_000
+
+
 def test_an_answer_before_its_request_is_refused() -> None:
     with pytest.raises(ValueError, match="expected"):
         fit([ClockSample(10, 5, 9)])

@@ -22,6 +22,9 @@ MAX_RATE_PPB = 500_000
 MIN_SPAN_NS = 10 * SECOND_NS
 """Over less time no rate is fitted: 0.1 ms of noise would be 10 ppm."""
 
+ROUNDING_NS = 3
+"""Of two offsets and half round trips."""
+
 KEPT = 64
 """Samples in a track."""
 
@@ -129,10 +132,10 @@ class ClockTrack:
     def add(self, sample: ClockSample) -> ClockMapping:
         """Take a sample; O(64 log 64).
 
-        A sample that the mapping cannot explain, whatever the delays of the network, is another boot of the host (or a
-        step of the coordinator's clock): what was known before is forgotten.
+        A sample that no delays of the network and no drift of the clocks can explain is of another boot of the host (or
+        of a step of the coordinator's clock): what was known before is forgotten.
         """
-        if self.mapping is not None and not self._explains(sample):
+        if self._is_another_boot(sample):
             self._samples.clear()
             self.mapping = None
         self._samples = [*self._samples[-(KEPT - 1) :], sample]
@@ -140,12 +143,15 @@ class ClockTrack:
         self.mapping, self.bound_ns = fit(self._samples, rate_ppb=rate)
         return self.mapping
 
-    def _explains(self, sample: ClockSample) -> bool:
-        assert self.mapping is not None
-        expected = self.mapping.to_host(sample.middle_ns)
-        since = abs(sample.middle_ns - self._samples[-1].middle_ns)
-        allowed = sample.round_trip_ns // 2 + self.bound_ns + 2 * since * MAX_RATE_PPB // SECOND_NS
-        return abs(sample.host_ns - expected) <= allowed
+    def _is_another_boot(self, sample: ClockSample) -> bool:
+        """Whether the clocks would have had to run apart faster than they can since one of the samples."""
+        return any(
+            abs(sample.offset_ns - known.offset_ns)
+            > (sample.round_trip_ns + known.round_trip_ns) // 2
+            + abs(sample.middle_ns - known.middle_ns) * MAX_RATE_PPB // SECOND_NS
+            + ROUNDING_NS
+            for known in self._samples
+        )
 
 
 def _quickest(samples: Sequence[ClockSample]) -> list[ClockSample]:
