@@ -318,6 +318,26 @@ def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
     assert coordinator.component("d").members["x"].schedule.version == 2  # renewed, as it was about to expire
 
 
+def test_components_come_and_go_while_daemons_are_asked() -> None:
+    played, told = pair(60 * MS_NS), list[events.Event]()
+    other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
+    daemons = FakeDaemons(played)
+    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
+    coordinator.keep(played.members.values())
+    asked = daemons.jobs
+
+    async def jobs(host: str) -> list[JobStatus]:
+        coordinator.forget("c")
+        coordinator.keep(other.members.values())
+        return [other.status("x")] if host == "x" else await asked(host)
+
+    daemons.jobs = jobs  # type: ignore[method-assign]
+    for _ in range(3):
+        asyncio.run(coordinator.poll())
+    assert told == []
+    assert daemons.mapped["x"] is not None
+
+
 def test_another_ratio_is_seen_by_harmonizing_again() -> None:
     jobs = {name: Job(name, 100.0 * n, [Phase(0, 30, 50)]) for name, n in (("a", 1), ("b", 2))}
     ratio = {"a": 100, "b": 200}

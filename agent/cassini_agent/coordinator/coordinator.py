@@ -91,10 +91,11 @@ class Coordinator:
         now_ns = self._clock_ns()
         sending = []
         for component in list(self._components.values()):
+            # A component that was taken on meanwhile may be on hosts that were not asked yet.
             of_members = {
-                job: statuses[member.host][job]
+                job: status
                 for job, member in component.members.items()
-                if job in statuses[member.host]
+                if (status := statuses.get(member.host, {}).get(job)) is not None
             }
             outcome = component.decide(of_members, now_ns)
             for event in outcome.events:
