@@ -16,13 +16,14 @@ from cassini_agent.control.change import Change
 from cassini_agent.control.clock_sync import ClockMapping, ClockSample
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.component import LEASE_NS, Component, Outcome
+from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.paces import common_paces, other_ratio_fits, ratio_of
 from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.coordinator.transport import TransportError
-from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
+from cassini_agent.schedule import MAX_ITERATION_NS, MAX_VERSION, MS_NS, SECOND_NS, Schedule
 from cassini_core import Job, Phase
 
 PACE = 200 * MS_NS
@@ -174,13 +175,63 @@ def test_a_component_that_does_not_get_steady_is_moved_less_and_less_often() -> 
     assert moves[-1] - moves[-2] > 10 * (moves[1] - moves[0]) / 2
 
 
-def test_schedules_are_renewed_before_they_expire_without_moving() -> None:
+@pytest.mark.parametrize(
+    "paces",
+    [(PACE, PACE), (PACE, PACE // 2), (7 * 11 * 13 * 17 * 2_000_003, 19 * 23 * 29 * 31 * 2_000_003)],
+    ids=["alike", "half", "together again after years"],
+)
+def test_schedules_are_renewed_for_days_and_no_grid_moves(paces: tuple[int, int]) -> None:
+    members = {
+        job: Member(schedule(job, pace_ns=pace, iteration_ns=pace, shift_ns=pace // 3), host=job)
+        for job, pace in zip("ab", paces, strict=True)
+    }
+    played = Played(members, {"a": 0, "b": 0}, jitter_ns=())  # nothing to renew paces by
+    for second in range(0, 3 * 86_400, 600):
+        for sent in played.poll(second).send:
+            sent.check_near(second * SECOND_NS)  # or its daemon would not take it
+        for job, one in played.has.items():
+            first = members[job].ranked
+            assert one.expires_ns > (second + 600) * SECOND_NS
+            assert one.pace_ns == first.pace_ns
+            assert (one.epoch_ns + one.shift_ns - first.epoch_ns - first.shift_ns) % one.pace_ns == 0
+    assert len({one.epoch_ns for one in played.has.values()}) == 1
+
+
+def test_what_expired_by_a_clock_of_its_host_is_renewed_once() -> None:
     played = pair()
-    for second in range(0, 3 * LEASE_NS // SECOND_NS, 600):
-        played.poll(second)
-        for one in played.has.values():
-            assert one.expires_ns > second * SECOND_NS + 600 * SECOND_NS
-            assert (one.epoch_ns, one.pace_ns) == (0, PACE)
+    run(played, 10)
+    report = played.status
+    played.status = lambda job: replace(report(job), state="expired")  # type: ignore[method-assign]
+    sent = [len(played.poll(second).send) for second in range(10, 15)]
+    assert sent == [2, 0, 0, 0, 0]
+    assert all(one.expires_ns >= LEASE_NS + 10 * SECOND_NS for one in played.has.values())
+
+
+def test_a_clock_that_is_set_back_does_not_put_off_what_is_to_be_done() -> None:
+    played = pair(60 * MS_NS)
+    assert run(played, 10, begin=1000) != []
+    played.errors_ns = {"a": 0, "b": 60 * MS_NS}
+    told = run(played, 20, begin=60)
+    assert [type(event) for event in told] == [events.Reanchored]
+    assert {played.status(job).state for job in "ab"} == {"held"}
+
+
+@pytest.mark.parametrize("told_ns", [-(2**42), 0, 1, MS_NS - 1, MAX_ITERATION_NS + 1, 2**62])
+def test_iteration_times_that_cannot_be_change_nothing(told_ns: int) -> None:
+    """A job reports what it likes; the coordinator serves others too."""
+    played = pair()
+    run(played, 10)
+    played.changed = {job: Change(told_ns, 197 * MS_NS) for job in "ab"}
+    assert run(played, 20, begin=10) == []
+    played.changed, report = {}, played.status
+    played.status = lambda job: replace(report(job), iteration_ns=told_ns, jitter_ns=(0,) * 64)  # type: ignore[method-assign]
+    assert run(played, 200, begin=30) == []
+
+
+def test_after_the_last_version_there_is_none() -> None:
+    played = pair(60 * MS_NS, version=MAX_VERSION)
+    for second in range(20):
+        assert not played.poll(second).send
 
 
 def test_a_changed_iteration_time_is_told_once_and_paces_keep_their_ratio() -> None:

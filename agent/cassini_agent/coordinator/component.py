@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..control.anchor import Strayed, anchor
-from ..schedule import SECOND_NS, Schedule
+from ..schedule import MAX_VERSION, SECOND_NS, Schedule
 from . import events
+from .lease import Lease
 from .member import Member
 from .renewal import Renewal, epoch_near
 from .status import JobStatus
@@ -25,9 +26,6 @@ __all__ = ["Component", "Outcome"]
 
 ANSWER_NS = 1_300_000_000
 """From the latest start a report tells of to the first on the new schedule: a report and a message's way, at most."""
-
-LEASE_NS = 3600 * SECOND_NS
-"""Schedules expire so long after they were made; renewed at half time."""
 
 STEADY_NS = 60 * SECOND_NS
 """After so long without a new epoch the next is granted at once."""
@@ -71,6 +69,8 @@ class Component:
         self._anchored_ns = -(2**62)
         self._pause_ns = FIRST_PAUSE_NS
         self._renewal = Renewal(self.name, self.members, profiles)
+        self._lease = Lease()
+        self._decided_ns = -(2**62)
 
     def decide(self, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
         """What to do now. ``statuses`` of the jobs whose daemons answered; ``now_ns`` on the coordinator's clock."""
@@ -80,10 +80,13 @@ class Component:
         if self.free:
             outcome.clear = [(j, m.schedule.version) for j, m in self.members.items() if _has(statuses.get(j))]
             return outcome
+        if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
+            self._anchored_ns = -(2**62)
+            self._renewal.restart()
+        self._decided_ns = now_ns
         known = {j: statuses[j] for j in self.members if j in statuses and statuses[j].connected}
         drafts = {job: member.schedule for job, member in self.members.items()}
-        if any(now_ns > draft.expires_ns - LEASE_NS // 2 for draft in drafts.values()):
-            drafts = {job: replace(draft, expires_ns=now_ns + LEASE_NS) for job, draft in drafts.items()}
+        drafts = self._lease.renewed(drafts, statuses, now_ns)
         if len(known) == len(self.members):  # else a part of the jobs would move and the rest not
             drafts, told = self._renewal.decide(drafts, known, now_ns)
             outcome.events += told
@@ -96,6 +99,8 @@ class Component:
             if drafts[job] != member.schedule:
                 # One version for all: the phase of each is meant for those of the others.
                 version = 1 + max(draft.version for draft in drafts.values())
+                if version > MAX_VERSION:
+                    break  # no daemon would take it; what they have stays
                 for other, each in self.members.items():
                     each.follow(replace(drafts[other], version=version))
                 break

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..control.phase import turns
-from ..schedule import SECOND_NS, Schedule
+from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
 from . import events
 from .member import Member
 from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of
@@ -56,6 +56,12 @@ class Renewal:
         self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
         self._told: set[tuple[str, ...]] = set()
 
+    def restart(self) -> None:
+        """The clock was set back: forget when anything was."""
+        self._calm_since_ns = None
+        self._looked_ns = -(2**62)
+        self._believing.clear()
+
     def disturbed(self, now_ns: int) -> None:
         """What is measured from now on shows contention too, for a while."""
         self._calm_since_ns = now_ns
@@ -98,8 +104,10 @@ class Renewal:
         margins: dict[str, int] = {}
         for job, status in known.items():
             member = self._members[job]
+            if status.iteration_ns is None or not _is_possible(status.iteration_ns):
+                return None
             need = needed_ns(member, status, reach)
-            if need is None or status.iteration_ns is None:
+            if need is None:
                 return None
             natural[job] = status.iteration_ns
             member.margin_ns = margins[job] = need - status.iteration_ns
@@ -190,7 +198,7 @@ class Renewal:
         for job, status in known.items():
             was = self._members[job].schedule.iteration_ns
             change = status.changed
-            if change is None or change.iteration_ns <= 0 or abs(change.iteration_ns / was - 1) < CHANGED:
+            if change is None or not _is_possible(change.iteration_ns) or abs(change.iteration_ns / was - 1) < CHANGED:
                 self._believing.pop(job, None)
                 continue
             value, since = self._believing.get(job, (0, now_ns))
@@ -211,6 +219,11 @@ class Renewal:
         if key not in self._told:
             self._told.add(key)
             told.append(event)
+
+
+def _is_possible(iteration_ns: int) -> bool:
+    """Whether a schedule may say so: a job reports what it likes of itself."""
+    return MS_NS <= iteration_ns <= MAX_ITERATION_NS
 
 
 def epoch_near(now_ns: int, schedules: Iterable[Schedule]) -> int:
