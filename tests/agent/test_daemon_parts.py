@@ -30,7 +30,7 @@ from cassini_agent.daemon.measurements import Measurements, Ring, median, quanti
 from cassini_agent.daemon.messages import read_message
 from cassini_agent.daemon.registry import NotYoursError, Registry, TooManyError
 from cassini_agent.daemon.status import CounterView, job_status
-from cassini_agent.schedule import DAY_NS, Schedule
+from cassini_agent.schedule import DAY_NS, MAX_ITERATION_NS, Schedule
 
 instants = st.integers(1_600_000_000 * SECOND_NS, 2_000_000_000 * SECOND_NS)
 rates = st.one_of(st.integers(-500_000, 500_000), st.floats(-500_000, 500_000))
@@ -39,8 +39,8 @@ rates = st.one_of(st.integers(-500_000, 500_000), st.floats(-500_000, 500_000))
 @st.composite
 def schedules(draw: st.DrawFn) -> Schedule:
     now_ns = draw(instants)
-    iteration_ns = draw(st.integers(MS_NS, 2**40))
-    pace_ns = draw(st.integers(iteration_ns, iteration_ns * 3 // 2))
+    iteration_ns = draw(st.one_of(st.integers(MS_NS, 2**40), st.sampled_from([MS_NS, 2**40])))
+    pace_ns = draw(st.one_of(st.integers(iteration_ns, iteration_ns * 3 // 2), st.just(iteration_ns * 3 // 2)))
     hold_ns = draw(st.integers(0, pace_ns // 2))
     return Schedule(
         job="a",
@@ -73,6 +73,7 @@ def test_the_grid_on_the_host_is_the_grid_of_the_coordinator(
     now_ns = mapping.to_monotonic(now_coordinator_ns)
     host = on_host(schedule, mapping, now_ns)  # its bounds are checked as it is made
     assume(schedule.pace_ns - schedule.shift_ns > MS_NS or not rate_ppb)  # a shift that must be clipped
+    assume(host.pace_ns < MAX_ITERATION_NS * 3 // 2 or not rate_ppb)  # a pace that must be
     point = (now_coordinator_ns - schedule.epoch_ns - schedule.shift_ns) // schedule.pace_ns + turn
     expected = mapping.to_monotonic(schedule.epoch_ns + schedule.shift_ns + point * schedule.pace_ns)
     origin = host.epoch_ns + host.shift_ns
@@ -80,6 +81,23 @@ def test_the_grid_on_the_host_is_the_grid_of_the_coordinator(
     # Half a nanosecond per turn, and the clipping of a pace that would be less than a millisecond.
     assert abs(nearest - expected) <= 4 + abs(turn) + (600 * (abs(turn) + 1) if host.pace_ns <= MS_NS + 600 else 0)
     assert abs(host.expires_ns - mapping.to_monotonic(schedule.expires_ns)) == 0
+
+
+@given(schedules(), instants, st.one_of(st.integers(0, DAY_NS), st.just(DAY_NS)), rates)
+def test_what_the_daemon_takes_the_job_takes_whenever_it_comes(
+    schedule: Schedule, taken_ns: int, later_ns: int, rate_ppb: float
+) -> None:
+    schedule = dataclasses.replace(
+        schedule,
+        epoch_ns=taken_ns + (schedule.epoch_ns - taken_ns) % (2 * DAY_NS) - DAY_NS,
+        expires_ns=taken_ns + 1 + (schedule.expires_ns - taken_ns) % DAY_NS,
+    )
+    schedule.check_near(taken_ns)  # as the daemon sees it
+    mapping = ClockMapping(1000 * SECOND_NS - taken_ns, rate_ppb, taken_ns)
+    now_ns = mapping.to_monotonic(taken_ns)
+    host = on_host(schedule, mapping, now_ns)
+    now_ns += min(later_ns, host.expires_ns - now_ns - 1)
+    host.check_near(now_ns)  # as the job does
 
 
 @given(schedules(), st.integers(-(2**40), 2**40))

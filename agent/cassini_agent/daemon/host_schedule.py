@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..schedule import MS_NS, Schedule
+from ..schedule import DAY_NS, MAX_ITERATION_NS, MS_NS, Schedule
 from .clocks import ClockMapping
 
 __all__ = ["grid_move_ns", "on_host"]
@@ -24,22 +24,23 @@ def on_host(schedule: Schedule, mapping: ClockMapping, now_ns: int) -> Schedule:
 
     Notes
     -----
-    If the clocks run at different rates pace and shift are scaled and the epoch moved by whole paces to just before
+    If the clocks run at different rates pace and shift are scaled and the epoch moved by whole paces to just after
     now: an epoch of an hour ago and an unscaled pace would be 180 ms off at 50 ppm. What is left is the rounding of the
     pace, at most half a nanosecond per iteration. Other durations keep their value, clipped into their bounds.
+
+    A job takes no epoch of more than a day ago, and may come long after its schedule: then it is moved too.
     """
     epoch_ns, pace_ns, shift_ns = schedule.epoch_ns, schedule.pace_ns, schedule.shift_ns
-    if mapping.rate_ppb:
-        turns = (mapping.to_coordinator(now_ns) - epoch_ns - shift_ns) // pace_ns
-        epoch_ns += turns * pace_ns
-        pace_ns += round(pace_ns * mapping.rate_ppb / 1e9)
-        shift_ns += round(shift_ns * mapping.rate_ppb / 1e9)
+    if mapping.rate_ppb or epoch_ns < schedule.expires_ns - DAY_NS:
+        epoch_ns -= (epoch_ns - mapping.to_coordinator(now_ns)) // pace_ns * pace_ns
+    pace_ns = min(pace_ns + round(pace_ns * mapping.rate_ppb / 1e9), MAX_ITERATION_NS * 3 // 2)
+    shift_ns += round(shift_ns * mapping.rate_ppb / 1e9)
     iteration_ns = min(schedule.iteration_ns, pace_ns)
     iteration_ns = max(iteration_ns, -(-pace_ns * 2 // 3), MS_NS)
     return dataclasses.replace(
         schedule,
         epoch_ns=mapping.to_monotonic(epoch_ns),
-        expires_ns=mapping.to_monotonic(schedule.expires_ns),
+        expires_ns=min(mapping.to_monotonic(schedule.expires_ns), now_ns + DAY_NS),
         pace_ns=max(pace_ns, iteration_ns),
         shift_ns=min(shift_ns, pace_ns - 1),
         iteration_ns=iteration_ns,
