@@ -74,6 +74,30 @@ def test_a_schedule_reaches_the_job_and_its_measurements_the_scheduler(daemon: D
         assert job.receive() == {"type": "clear"}
 
 
+def test_a_change_is_remembered_until_a_schedule_knows_of_it_or_the_job_begins_again(daemon: DaemonProcess) -> None:
+    """The job tells it once, and a lease that is renewed or an epoch that moves is no answer to it."""
+    told = {"iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS}
+    first = schedule_of("slower")
+    with daemon.job("slower") as job:
+        daemon.put(first)
+        job.send(iterations_of(first=0, many=4))
+        job.send({"type": "changed", **told})
+        wait_until(lambda: daemon.status_of("slower")["changed"])
+        daemon.put({**first, "version": 2, "epoch_ns": first["epoch_ns"] + 5 * MS_NS})
+        assert daemon.status_of("slower")["changed"] == told
+        daemon.put({**first, "version": 3, "iteration_ns": 210 * MS_NS, "pace_ns": 215 * MS_NS})
+        assert daemon.status_of("slower")["changed"] is None
+        job.send({"type": "changed", **told})
+        wait_until(lambda: daemon.status_of("slower")["changed"])
+        job.send(iterations_of(first=4, many=4))
+        wait_until(lambda: daemon.status_of("slower")["iterations"] == 8)
+        assert daemon.status_of("slower")["changed"] == told
+    with daemon.job("slower") as job:
+        job.send(iterations_of(first=0, many=4))
+        wait_until(lambda: daemon.status_of("slower")["iterations"] == 4)
+        assert daemon.status_of("slower")["changed"] is None
+
+
 def test_the_scheduler_goes_away(daemon: DaemonProcess, row: Row) -> None:
     with daemon.job("orphan") as job:
         daemon.put(schedule_of("orphan", expires_ns=time.time_ns() + 700 * MS_NS))

@@ -29,6 +29,7 @@ from cassini_agent.daemon.logs import LogWriter, RefusalLog, make_logger
 from cassini_agent.daemon.measurements import Measurements, Ring, median, quantiles
 from cassini_agent.daemon.messages import read_message
 from cassini_agent.daemon.registry import NotYoursError, Registry, TooManyError
+from cassini_agent.daemon.schedules import Schedules
 from cassini_agent.daemon.status import CounterView, job_status
 from cassini_agent.schedule import DAY_NS, MAX_ITERATION_NS, Schedule
 
@@ -304,6 +305,44 @@ def test_a_refusal_that_repeats_is_logged_once_a_second() -> None:
         now = i / 50
         refusals("http", "malformed", {"peer": "a"})
     assert [line["unsaid"] for line in lines] == [0, 49]
+
+
+def kept(job: str, **changes: Any) -> dict[str, Any]:
+    """A line of the journal, of this boot."""
+    line = {"job": job, "version": 3, "cleared": False, "boot": "b", "owner": None, "offered": None, "host": None}
+    return {**line, "keep_until_ns": 10**18, "keep_until_unix_ns": 10**19, "follows": True, **changes}
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        kept("a", offered=3),
+        kept("a", host=[1]),
+        kept("a", offered={"format": 1}),
+        kept("a", version=None),
+        kept("a", keep_until_ns="soon"),
+        kept("a", keep_until_ns=float("inf")),
+        {"job": 3},
+        {"job": "a"},
+        {},
+        {"mapping": 3, "boot": "b"},
+        {"mapping": ["1", 2, 3], "boot": "b"},
+    ],
+    ids=str,
+)
+def test_lines_of_the_journal_that_make_no_sense_are_passed_over(strange: dict[str, Any]) -> None:
+    registry = Registry(Limits())
+    schedules = Schedules(registry, CoordinatorClock(HandClocks()), "b")
+    assert schedules.restore([strange, kept("other")]) == 1
+    assert registry.ids() == ["other"]
+
+
+def test_a_journal_of_more_jobs_than_there_is_room_for_is_read_as_far_as_there_is() -> None:
+    registry = Registry(Limits(jobs=4))
+    schedules = Schedules(registry, CoordinatorClock(HandClocks()), "b")
+    lines = [kept(f"job{i}") for i in range(5)] + [kept("owned", owner=7, keep_until_ns=0)]
+    assert schedules.restore(lines) == 2
+    assert registry.ids() == [f"job{i}" for i in range(4)]
 
 
 class BrokenCounters:

@@ -136,7 +136,8 @@ class LocalSocket:
         if connection.rank != 0:
             return "not_rank_0"
         if isinstance(message, Iterations):
-            job.measurements.record(message)
+            if job.measurements.record(message):
+                job.changed = None
         elif isinstance(message, Changed):
             job.changed = {"iteration_ns": message.iteration_ns, "was_ns": message.was_ns}
         self._registry.touch(job, self._clocks.monotonic_ns())

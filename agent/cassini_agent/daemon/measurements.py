@@ -84,8 +84,10 @@ class Measurements:
         self.state = "waiting"
         self.note: str | None = None
 
-    def record(self, message: Iterations) -> None:
-        if message.first < self.iterations:  # the job began again: what was before is another run's
+    def record(self, message: Iterations) -> bool:
+        """Take a report; whether the job began again with it: what was before is another run's."""
+        began_again = message.first < self.iterations
+        if began_again:
             self.forget_windows()
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
@@ -96,6 +98,7 @@ class Measurements:
         self.dropped = message.dropped
         self.state = message.state
         self.note = message.note
+        return began_again
 
     def forget_windows(self) -> None:
         for ring in (self._natural, self._errors, self._starts):

@@ -11,7 +11,7 @@ from ..schedule import DAY_NS, MAX_VERSION, Schedule, ScheduleError
 from .clocks import ClockMapping, CoordinatorClock
 from .host_schedule import grid_move_ns, on_host
 from .messages import CLEAR, to_job
-from .registry import Job, Registry
+from .registry import Job, Registry, TooManyError
 
 __all__ = ["RefusedError", "Schedules"]
 
@@ -70,7 +70,9 @@ class Schedules:
         if known is not None and self._is_repeated(known, schedule):
             return known, False
         job = known or self._registry.get_or_add(job_id, now_ns)
-        job.version, job.cleared, job.offered, job.changed = schedule.version, False, schedule, None
+        if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
+            job.changed = None  # else it is as true as before, and the job will not say it again
+        job.version, job.cleared, job.offered = schedule.version, False, schedule
         job.host, job.follows = on_host(schedule, mapping, now_ns), True
         job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
         job.revision += 1
@@ -198,7 +200,7 @@ class Schedules:
             offered, host = (_schedule(line[key]) for key in ("offered", "host"))
             version, cleared, follows = int(line["version"]), bool(line["cleared"]), bool(line["follows"])
             job = self._registry.get_or_add(line["job"], reading.monotonic_ns)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError, TooManyError):
             return False
         job.version, job.cleared, job.offered, job.keep_until_ns = version, cleared, offered, keep_until_ns
         if type(owner) is int:
@@ -210,5 +212,9 @@ class Schedules:
         return True
 
 
-def _schedule(mapping: Mapping[str, Any] | None) -> Schedule | None:
-    return None if mapping is None else Schedule.from_mapping(mapping)
+def _schedule(mapping: object) -> Schedule | None:
+    if mapping is None:
+        return None
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f"expected an object, got {type(mapping).__name__}")
+    return Schedule.from_mapping(mapping)
