@@ -65,6 +65,31 @@ def times_of(busy: Sequence[int], oversleep: Sequence[int]) -> tuple[list[int], 
     return [row[0] - 5_000 * MS for row in rows], sampler
 
 
+class Given:
+    """A source that gives these values, one after the other."""
+
+    channels = (Channel("x", "tx_bytes", "bytes"),)
+    problem: str | None = None
+
+    def __init__(self, *values: int) -> None:
+        self.values = list(values)
+
+    def sample(self, now_ns: int) -> Sequence[int]:
+        return [self.values.pop(0)]
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_is_no_number_of_64_bits_is_missing_and_sampling_goes_on() -> None:
+    sampler = Sampler([Given(1, 2**63, 3)], [Given(4, 5, -(2**63) - 1)])
+    for tick in range(3):
+        sampler.tick(tick * MS, with_slow=True)
+    assert [row[1] for row in sampler.fast_ring.read(0)[0]] == [1, MISSING, 3]
+    assert [row[1] for row in sampler.slow_ring.read(0)[0]] == [4, 5, MISSING]
+    assert sampler.stats().errors == 2
+
+
 @given(
     busy=st.lists(st.integers(0, 5 * MS), max_size=200),
     oversleep=st.lists(st.integers(0, 3 * MS), max_size=200),

@@ -89,6 +89,41 @@ def test_a_narrow_counter_not_read_for_long_is_ambiguous() -> None:
     assert made.advance(3000, 701 * MS) == 4000
 
 
+@given(
+    width=st.sampled_from([16, 32, 64]),
+    scale=st.sampled_from([1, 4]),
+    per_second=st.sampled_from([10**8, 10**9, 5 * 10**10]),
+    start=st.integers(0, 2**64 - 1),
+    steps=st.lists(
+        st.tuples(st.sampled_from([MS, 10 * MS, 100 * MS, 1000 * MS, 30_000 * MS]), st.floats(0, 1)), max_size=40
+    ),
+)
+def test_however_seldom_it_is_read_what_it_says_was_counted_was(
+    width: int, scale: int, per_second: int, start: int, steps: list[tuple[int, float]]
+) -> None:
+    made = Unwrapper(scale, width)
+    made.set_speed(per_second)
+    now, true = 0, start % 2**width
+    before: tuple[int, int] | None = (made.advance(true, now), true)
+    for span, share in steps:
+        now += span
+        true += int(share * per_second * span / 1e9) // scale
+        total = made.advance(true % 2**width, now)
+        if total != BREAK and before is not None:
+            assert total - before[0] == scale * (true - before[1])
+        before = None if total == BREAK else (total, true)
+
+
+@given(st.integers(1, 2**40), st.integers(MS // 2, 10_000 * MS), st.sampled_from([1, 4]), st.sampled_from([None, 64]))
+def test_a_gain_beyond_all_links_was_not_there(before: int, span: int, scale: int, width: int | None) -> None:
+    """All ones, as a device shows that is gone, or a driver that counted below zero."""
+    made = Unwrapper(scale, width)
+    made.advance(before, 0)
+    assert made.advance(2**64 - before, span) == BREAK
+    assert made.advance(2**64 - before + 1, span + MS) == scale
+    assert made.resets == 1
+
+
 def test_width_known_nothing_is_ambiguous() -> None:
     made = unwrapper(4, 64)
     made.advance(1000, 0)

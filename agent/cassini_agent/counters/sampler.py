@@ -10,6 +10,7 @@ and again, and as often as before once that costs little enough. Waking up alone
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ class SamplerStats:
     samples, missed : int
         Ticks read, and ticks skipped because the one before ended too late.
     errors : int
-        Ticks in which a source raised, which it should not.
+        Ticks in which a source raised, or gave what is no number of 64 bits, which it should not.
     worst_ns : int
         Longest time one tick's reading took, ns: how far apart the values of one sample may lie.
     cpu_share : float
@@ -164,13 +165,20 @@ class Sampler:
 
     def tick(self, now_ns: int, *, with_slow: bool) -> None:
         """Read all sources once. The thread does this; whoever runs none (tests, replays) may do it instead."""
-        self.fast_ring.append(now_ns, self._read(self._fast, now_ns))
+        self._keep(self.fast_ring, now_ns, self._fast)
         if with_slow and self._slow:
-            self.slow_ring.append(now_ns, self._read(self._slow, now_ns))
+            self._keep(self.slow_ring, now_ns, self._slow)
         self._samples += 1
         took = self._clock() - now_ns
         if took > self._worst_ns:
             self._worst_ns = took
+
+    def _keep(self, ring: Ring, now_ns: int, sources: Sequence[Source]) -> None:
+        try:
+            ring.append(now_ns, self._read(sources, now_ns))
+        except struct.error:  # More than 64 bits: no counter shows that, so nothing is known at this time.
+            self._errors += 1
+            ring.append(now_ns, [MISSING] * ring.width)
 
     def _read(self, sources: Sequence[Source], now_ns: int) -> list[int]:
         values: list[int] = []

@@ -41,7 +41,20 @@ class Unwrapper:
     A call costs some 0.2 µs. Not thread-safe: one reader.
     """
 
-    __slots__ = ("_at", "_blind_ns", "_broken", "_last", "_per_second", "_scale", "_top", "_total", "_wide", "resets")
+    __slots__ = (
+        "_at",
+        "_blind_ns",
+        "_broken",
+        "_fastest",
+        "_last",
+        "_per_second",
+        "_plain",
+        "_scale",
+        "_top",
+        "_total",
+        "_wide",
+        "resets",
+    )
 
     def __init__(self, scale: int = 1, width: int | None = None) -> None:
         self._scale = scale
@@ -52,6 +65,9 @@ class Unwrapper:
         self._total = 0
         self._broken = False
         self.resets = 0
+        # Whatever the speed of the link is said to be, a wide counter that gains more than this shows nonsense.
+        self._fastest = _FASTEST_PER_SECOND / scale * _ALLOWANCE
+        self._plain = int(self._fastest * _LAG_NS / 1e9)
         self.set_speed(None)
 
     def set_speed(self, per_second: float | None) -> None:
@@ -74,7 +90,7 @@ class Unwrapper:
             self._wide = self._wide or raw > self._top
             return self._total
         counted = raw - last
-        if counted >= 0 and self._wide and not self._broken:
+        if 0 <= counted <= self._plain and self._wide and not self._broken:
             self._last, self._at = raw, now_ns
             self._total += counted * self._scale
             return self._total
@@ -88,16 +104,19 @@ class Unwrapper:
         if self._broken:
             self._broken = False
             return BREAK
-        if counted >= 0:
-            # At the top it has stopped counting, and how much was cut off is not known.
-            if not self._wide and (raw == self._top or elapsed > self._blind_ns):
-                return BREAK
-        else:
+        seconds = (elapsed + _LAG_NS) / 1e9
+        if counted < 0:
             modulus = 1 << 64 if self._wide else self._top + 1
             counted += modulus
-            most = self._per_second * (elapsed + _LAG_NS) / 1e9
-            if at_top or counted > min(most, modulus / 2):
+            if at_top or counted > min(self._per_second * seconds, modulus / 2):
                 self.resets += 1
                 return BREAK
+        elif self._wide and counted > self._fastest * seconds:
+            self.resets += 1
+            return BREAK
+        elif raw == self._top and not self._wide:
+            return BREAK  # It has stopped counting, and how much was cut off is not known.
+        if elapsed > self._blind_ns and not self._wide:
+            return BREAK  # It may have gone round, or round once more.
         self._total += counted * self._scale
         return self._total
