@@ -135,11 +135,17 @@ def test_garbage_is_refused_or_left_out(data: bytes, tmp_path_factory: pytest.Te
     ("payload", "said"),
     [
         (b"{", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
         (b"[]", "expected format 'cassini-counters/1' in the header, got None"),
         (b'{"format": "cassini-counters/2"}', "got 'cassini-counters/2'"),
         (b'{"format": "cassini-counters/1"}', "lacks a key"),
         (b'{"format":"cassini-counters/1","time_unit_ns":7,"groups":[],"about":{}}', "out of range"),
         (b'{"format":"cassini-counters/1","time_unit_ns":1000,"groups":[3],"about":{}}', "wrong type"),
+        (
+            b'{"format":"cassini-counters/1","time_unit_ns":1000,"about":{},'
+            b'"groups":[{"interval_ns":Infinity,"channels":[]}]}',
+            "wrong type",
+        ),
     ],
 )
 def test_a_wrong_header_is_said_to_be_wrong(tmp_path: Path, payload: bytes, said: str) -> None:
@@ -157,6 +163,7 @@ def test_a_wrong_header_is_said_to_be_wrong(tmp_path: Path, payload: bytes, said
         (_block(b"S", 0, 1, zlib.compress(b"\xff" * 9 + b"\x01" + b"\0\0")), "does not hold 1 rows|more than 64 bits"),
         (_block(b"S", 0, 60000, zlib.compress(bytes(1 << 26))), "does not hold"),
         (_block(b"E", 0, 0, b"[]"), "gives no reason"),
+        (_block(b"E", 0, 0, b"[" * 100_000), "gives no reason"),
         (HEAD.pack(b"S", 0, 1, 1 << 31) + bytes(4), "length of 2147483648 bytes"),
     ],
 )

@@ -93,6 +93,8 @@ class BurstDetector:
             self._piece_at, self._piece_total, self._piece_left = now_ns, total, _PIECE_SAMPLES
             return None
         span, counted = now_ns - self._at, total - self._total
+        if span <= 0:
+            return None  # Another reading of the same instant; what it gained comes with the next one.
         if counted == 0 and span < 1.5 * self.refresh_ns:
             return None  # Not refreshed yet, or too soon to tell; a live counter is due at every sample.
         if counted:

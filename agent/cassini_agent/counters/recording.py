@@ -152,7 +152,7 @@ class _Reader:
 def _header(payload: bytes) -> tuple[list[Group], dict[str, Any]]:
     try:
         header = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _DamageError("its header is not JSON") from None
     found = header.get("format") if isinstance(header, dict) else None
     if found != FORMAT:
@@ -166,7 +166,7 @@ def _header(payload: bytes) -> tuple[list[Group], dict[str, Any]]:
         fits = header["time_unit_ns"] == TIME_UNIT_NS and all(
             group.interval_ns > 0 and len(group.channels) <= _MOST_CHANNELS for group in groups
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise _DamageError("its header lacks a key, or a value there has the wrong type") from None
     if not fits or len(groups) > 256:
         raise _DamageError("a value in its header is out of range")
@@ -229,5 +229,5 @@ def _int64(numbers: Sequence[int]) -> array[int]:
 def _reason(payload: bytes) -> str:
     try:
         return str(json.loads(payload)["reason"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _DamageError("a last block that gives no reason") from None

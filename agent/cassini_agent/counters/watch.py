@@ -195,7 +195,9 @@ class CounterWatch:
         # A start that fell between two distant samples is not known well enough to contradict anybody.
         if burst is not None and burst.blur_ns <= self._tolerance_ns + self._detector.refresh_ns:
             self._starts.append(burst.start_ns)
-        if not self._history or now_ns - self._history[-1][0] >= _RATE_NS // 10:
+        if broken:
+            self._history.clear()  # No rate may be taken across it.
+        elif not self._history or now_ns - self._history[-1][0] >= _RATE_NS // 10:
             self._history.append((now_ns, tuple(self._totals)))
 
     def _no_counters(self) -> str | None:
