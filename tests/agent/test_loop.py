@@ -85,11 +85,11 @@ def schedule(clock: Clock, **changes: Any) -> dict[str, Any]:
 class Loop:
     """A training loop of one rank, with 60 ms of computation and 40 ms of communication."""
 
-    def __init__(self, link: Link | None = None) -> None:
+    def __init__(self, link: Link | None = None, timeline: type[HostTimeline] = HostTimeline) -> None:
         self.clock = Clock()
         self.link = link if link is not None else Link()
         decider = Decider(self.link, Controller(0))
-        self.agent = Agent(Alone(), HostTimeline(self.clock), decider, self.clock, self.clock.wait)
+        self.agent = Agent(Alone(), timeline(self.clock), decider, self.clock, self.clock.wait)
         self.starts_ns: list[int] = []
 
     def run(self, iterations: int, natural_ns: Callable[[int], int] = lambda _: NATURAL) -> None:
@@ -130,6 +130,47 @@ def test_with_jitter_starts_stay_within_the_hold_and_never_come_early(jitter_ms:
     errors = [error_ns(start, told) for start in loop.starts_ns[25:]]
     assert all(0 <= error <= 6 * MS for error in errors)
     assert all(0 <= wait < told["pace_ns"] for wait in loop.clock.waited_ns)
+
+
+class GpuThatIsWaitedFor(HostTimeline):
+    """A stream that is done when the host comes to the next iteration; a mark is known a moment after it is made."""
+
+    def known(self) -> list[tuple[tuple[str, int], int]]:
+        marks = super().known()
+        self._marks.extend(mark for mark in marks if mark[1] == self._now_ns())
+        return [mark for mark in marks if mark[1] < self._now_ns()]
+
+
+@pytest.mark.parametrize("timeline", [HostTimeline, GpuThatIsWaitedFor])
+@given(
+    lengths=st.lists(st.sampled_from([1, 5, 50, 60, 80, 95, 100, 100, 100, 120, 1000, 17_000]), max_size=60),
+    at=st.integers(0, 20),
+    place_ms=st.integers(0, 200),
+)
+def test_however_iterations_vary_no_wait_is_as_long_as_a_pace(
+    timeline: type[HostTimeline], lengths: list[int], at: int, place_ms: int
+) -> None:
+    loop = Loop(timeline=timeline)
+    loop.run(min(at, len(lengths)), lambda k: lengths[k] * MS)
+    loop.link.incoming.append(schedule(loop.clock, epoch_ns=loop.clock.now_ns + place_ms * MS))
+    loop.run(len(lengths[at:]), lambda k: lengths[at + k] * MS)
+    loop.run(8)
+    assert all(0 <= wait < 101 * MS for wait in loop.clock.waited_ns)
+
+
+def test_an_iteration_that_ends_early_is_known_to_have_ended() -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(30)
+    waits = len(loop.clock.waited_ns)
+    loop.run(1, lambda _: 60 * MS)  # so early that it is not certain which grid point would be its own
+    loop.run(1)
+    assert loop.clock.waited_ns[waits:] == [MS]
+    loop.agent.close()
+    errors = [at for message in loop.link.sent if message["type"] == "iterations" for at in message["error_ns"]]
+    assert errors[-1] == error_ns(loop.starts_ns[-1], told) == -41 * MS
 
 
 def test_the_profile_is_what_the_job_does() -> None:

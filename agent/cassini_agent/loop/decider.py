@@ -20,6 +20,9 @@ log = logging.getLogger("cassini_agent")
 PROFILE = 512
 """Iterations that a profile is of."""
 
+RECENT = 8
+"""Iterations whose medians say how long the next takes, and how far the host runs ahead of its GPU."""
+
 AHEAD = 0.95
 """The host runs ahead of the GPU where an iteration would take less than this share of the usual time."""
 
@@ -44,6 +47,8 @@ class Decider:
         self._errors: dict[int, int | None] = {}
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
         self._start: tuple[int, int] | None = None  # number and time of the latest start that is known or expected
+        self._left: dict[int, int] = {}  # when the host was done with iterations whose ends are not known yet
+        self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
         self._refused = ""
         self._said_alone = False
@@ -79,6 +84,8 @@ class Decider:
 
     def starting(self, number: int, now_ns: int) -> int:
         """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0)."""
+        self._left[number - 1] = now_ns
+        self._left.pop(number - PROFILE, None)  # its end was lost
         begin_ns = self._begin(number, now_ns)
         delay_ns = self._step(number, begin_ns, self._measured_delay_ns)
         self._start = (number, begin_ns + delay_ns)
@@ -96,6 +103,9 @@ class Decider:
         """An iteration is over."""
         if iteration.number == self._decided:
             self._measured_delay_ns = iteration.delay_ns
+        left_ns = self._left.pop(iteration.number, None)
+        if iteration.end_ns is not None and left_ns is not None:
+            self._ahead_ns.append(iteration.end_ns - left_ns)
         if iteration.start_ns is not None:
             if self._start is None or self._start[0] <= iteration.number:
                 self._start = (iteration.number, iteration.start_ns)
@@ -133,7 +143,9 @@ class Decider:
         if self._start is None or len(self._profile) < 3:
             return now_ns
         at, start_ns = self._start
-        usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-8:])
+        usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-RECENT:])
+        if median(self._ahead_ns or [0]) < (1 - AHEAD) * usual_ns:
+            return now_ns  # there is no GPU, or the loop waits for it: an iteration that ends early has ended
         expected_ns = round(start_ns + (number - at) * usual_ns)
         return expected_ns if now_ns - start_ns < AHEAD * (number - at) * usual_ns else now_ns
 
