@@ -363,6 +363,32 @@ def test_every_rank_waits_the_same_at_the_same_iteration(jitter_ms: list[int]) -
     assert sorted(shared.published) == list(range(1, 61))
 
 
+def test_what_was_decided_before_a_pause_no_rank_waits_after_it() -> None:
+    clock, link, shared = Clock(), Link(), Shared()
+    decider = Decider(link, Controller(1))
+    ranks = [Agent(shared, HostTimeline(clock), decider if rank == 0 else None, clock, clock.wait) for rank in range(3)]
+    waits: list[list[int]] = []
+    for k in range(60):
+        if k == 5:
+            link.incoming.append(schedule(clock, pace_ns=106 * MS))
+        begin_ns, ends_ns, waited = clock.now_ns, [], []
+        for rank in ranks:
+            clock.now_ns, before = begin_ns, len(clock.waited_ns)
+            rank.iteration()
+            waited.append(sum(clock.waited_ns[before:]))
+            ends_ns.append(clock.now_ns)
+        waits.append(waited)
+        clock.now_ns = max(ends_ns) + NATURAL
+        if k == 40:
+            for rank in ranks:
+                rank.interrupted()
+            clock.now_ns += 5_000 * MS
+    assert waits[40] == [6 * MS] * 3
+    assert shared.published[41] == 6 * MS  # decided as iteration 40 began
+    assert waits[41] == [0] * 3
+    assert all(waited == [waited[0]] * 3 for waited in waits)
+
+
 # --- connecting -------------------------------------------------------------------------------------------------------
 
 

@@ -59,6 +59,7 @@ class Agent:
         self._wait = wait
         self._records = Records()
         self._number = -1
+        self._rested = -1  # the latest iteration that follows a pause
         self._communicating = False
         self._failed = False
         self._pid = os.getpid()
@@ -184,10 +185,13 @@ class Agent:
             self._decider.listen(self._now_ns(), self._delay_total_ns)
             if self._ranks.lag == 0:
                 self._ranks.publish(number, self._decider.starting(number, self._now_ns()))
-        return self._ranks.due(number)
+        asked_ns = self._ranks.due(number)
+        # Where rank 0 decides an iteration before, that was before the pause.
+        return 0 if number == self._rested else asked_ns
 
     def _interrupted(self) -> None:
         self._records.interrupted()
+        self._rested = self._number + 1
         if self._decider is not None:
             self._decider.interrupted()
 
