@@ -213,9 +213,7 @@ class Cluster:
         for schedule in schedules:
             when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
             self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
-        self.coordinator.keep(
-            Member(each, each.job, self._models[each.job].weight, self._models[each.job].ranks) for each in schedules
-        )
+        self.coordinator.keep(Member(each, each.job, self._models[each.job].weight) for each in schedules)
 
     def _report(self, daemon: Daemon) -> None:
         daemon.reported()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -44,6 +45,9 @@ class JobModel:
     clock_ms, clock_ppm : float
         The host's clock against true time: ahead by this at time 0, and faster by this.
     ranks, weight : int, float
+    skew_ms, late_share : float
+        Of several ranks: by how much each comes later than the collective ends, on average (exponential), and the share
+        of rank 0's decisions that come to another rank too late.
     start_ms : float
         When the job begins.
     """
@@ -59,11 +63,19 @@ class JobModel:
     clock_ppm: float = 0.0
     ranks: int = 1
     weight: float = 1.0
+    skew_ms: float = 0.05
+    late_share: float = 0.0
     start_ms: float = 0.0
 
     @property
     def solo_ms(self) -> float:
-        return self.compute_ms + self.communicate_ms
+        """Mean iteration time, with what the last rank comes later."""
+        late_ms = sum(self.skew_ms / rank for rank in range(1, self.ranks + 1)) if self.ranks > 1 else 0.0
+        return self.compute_ms + self.communicate_ms + late_ms
+
+    def skew(self, rng: random.Random) -> float:
+        """By how much one rank comes later than the collective ends, ms."""
+        return rng.expovariate(1.0) * self.skew_ms if self.ranks > 1 else 0.0
 
     def host_ns(self, true_ms: float) -> int:
         """What the host's monotonic clock shows."""
@@ -72,6 +84,12 @@ class JobModel:
     def compute_times(self, seed: int) -> Iterator[float]:
         """Compute times without stalls and changes, ms."""
         return (self.compute_ms * factor for factor in factors(self.jitter, self.jitter_share, seed))
+
+    def alone_ms(self, seed: int) -> Iterator[float]:
+        """Iteration times of the job alone."""
+        rng = random.Random(seed)
+        for compute in self.compute_times(seed):
+            yield compute + self.communicate_ms + max(self.skew(rng) for _ in range(self.ranks))
 
 
 @dataclass(slots=True)

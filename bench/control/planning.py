@@ -23,8 +23,6 @@ PROFILE = 512
 TOLERANCE = 0.1
 """By how much a pace may exceed what a job needs by itself."""
 
-EARLY_SHARE = 0.97  # standard deviations; one in six is earlier
-
 
 def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) -> list[Schedule]:
     """A schedule per job, on a link that each fills when it sends; ``margins=False`` for paces as short as can be."""
@@ -34,11 +32,10 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
         longer = [1.01 * natural for natural in needed]
         first = _solved(models, longer)
         gain = max(0.0, first.score - _at_random(_jobs(models, needed)))
-        early = [EARLY_SHARE * _deviation(j.deviation_ns) for m, j in zip(models, jitters, strict=True) if m.ranks > 1]
-        reach = late_reach_ns(round(first.hold_ms * MS_NS), [round(each * MS_NS) for each in early]) / MS_NS
-        for i, (model, jitter) in enumerate(zip(models, jitters, strict=True)):
+        reach = late_reach_ns(round(first.hold_ms * MS_NS)) / MS_NS
+        for i, jitter in enumerate(jitters):
             loss = loss_ns(round(needed[i] * MS_NS), round(gain * needed[i] * MS_NS)) / MS_NS
-            needed[i] += cheapest_margin(jitter.deviation_ns, reach, loss, lag=int(model.ranks > 1)).margin_ns
+            needed[i] += cheapest_margin(jitter.deviation_ns, reach, loss).margin_ns
     solution = _solved(models, needed)
     paced = _harmonized(models, needed)
     at_random = _at_random(paced.jobs)
@@ -67,7 +64,7 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
 
 
 def _profile_ms(model: JobModel, seed: int) -> list[float]:
-    return [compute + model.communicate_ms for compute in islice(model.compute_times(seed), PROFILE)]
+    return list(islice(model.alone_ms(seed), PROFILE))
 
 
 def _jobs(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> list[cc.Job]:
@@ -89,7 +86,3 @@ def _harmonized(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> Ha
 def _at_random(jobs: Sequence[cc.Job]) -> float:
     """Expected score at random phases: where no shift can be held, the kernel takes all for free."""
     return cc.solve_link(jobs, LINK_GBPS, resolution_ms=1e6).score
-
-
-def _deviation(values: Sequence[float]) -> float:
-    return math.sqrt(sum(v * v for v in values) / len(values))

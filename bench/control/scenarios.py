@@ -42,8 +42,10 @@ def sweeps(minutes: float) -> list[Scenario]:
     for clock_ms, ppm in ((1.0, 10.0), (5.0, 50.0), (20.0, 200.0)):
         models = skewed(jittered(PAIR, 0.03), clock_ms, ppm)
         found.append(Scenario(f"3 % jitter, clocks ±{clock_ms:g} ms ±{ppm:g} ppm", models, minutes=minutes))
-    ranks = tuple(replace(model, ranks=4) for model in jittered(PAIR, 0.03))
-    return [*found, Scenario("3 % jitter, several ranks", ranks, minutes=minutes)]
+    for name, skew_ms, late_share in (("", 0.05, 0.0), (", 2 ms apart, 5 % of the decisions late", 2.0, 0.05)):
+        ranks = [replace(m, ranks=4, skew_ms=skew_ms, late_share=late_share) for m in jittered(PAIR, 0.03)]
+        found.append(Scenario(f"3 % jitter, several ranks{name}", tuple(ranks), minutes=minutes))
+    return found
 
 
 def more_jobs(minutes: float) -> list[Scenario]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .job import Control, JobModel, Trace
+from .ranks import Ranks
 
 __all__ = ["Simulator"]
 
@@ -20,9 +21,9 @@ class _Running:
     model: JobModel
     control: Control
     compute: Callable[[], float]
+    ranks: Ranks
     trace: Trace = field(default_factory=Trace)
-    start_ms: float = 0.0  # of the iteration under way
-    decided_ms: float = 0.0  # what is to be waited at the next start, with lag 1
+    start_ms: float = 0.0  # of the iteration under way, on rank 0
     applied_ns: int = 0
     left_ms: float = 0.0  # still to send, at line rate
     stalls: list[tuple[float, float]] = field(default_factory=list)
@@ -43,7 +44,13 @@ class Simulator:
     def __init__(self, models: Sequence[JobModel], controls: Sequence[Control], seed: int) -> None:
         self.now_ms = 0.0
         self.jobs = [
-            _Running(model, control, model.compute_times(seed * 1000 + i).__next__, stalls=sorted(model.stalls))
+            _Running(
+                model,
+                control,
+                model.compute_times(seed * 1000 + i).__next__,
+                Ranks(model, seed * 1000 + i),
+                stalls=sorted(model.stalls),
+            )
             for i, (model, control) in enumerate(zip(models, controls, strict=True))
         ]
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -90,22 +97,29 @@ class Simulator:
         """An iteration is over (or the job begins); the next starts now, or after its wait."""
         if job.trace.start_ms:
             job.trace.natural_ms.append(self.now_ms - job.start_ms)
-        wait_ms = job.decided_ms
         if job.control.lag == 0:
             decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
             self._note(job, decision.state, decision.adjusted)
-            wait_ms = decision.delay_ns * 1e-6
-        job.applied_ns = round(wait_ms * 1e6)
-        job.trace.wait_ms.append(wait_ms)
-        self.at(self.now_ms + wait_ms, lambda: self._start(job))
+            came_ms, start_ms = self.now_ms, self.now_ms + decision.delay_ns * 1e-6
+            last_ms = start_ms
+        else:
+            came_ms, start_ms, last_ms = job.ranks.begin(self.now_ms)
+        job.applied_ns = round((start_ms - came_ms) * 1e6)
+        job.trace.wait_ms.append(start_ms - came_ms)
+        self.at(start_ms, lambda: self._start(job))
+        self.at(last_ms, lambda: self._compute(job))
 
     def _start(self, job: _Running) -> None:
+        """Rank 0 begins."""
         job.start_ms = self.now_ms
         job.trace.start_ms.append(self.now_ms)
         if job.control.lag == 1:
             decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
             self._note(job, decision.state, decision.adjusted)
-            job.decided_ms = decision.delay_ns * 1e-6
+            job.ranks.publish(decision.release)
+
+    def _compute(self, job: _Running) -> None:
+        """All ranks have begun."""
         compute_ms = job.compute()
         change = job.model.change
         if change is not None and self.now_ms >= change[0]:

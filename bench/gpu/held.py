@@ -86,7 +86,7 @@ def held_run(
     natural = problem_from(profile, link_gbps)
     solution = cc.solve_link(natural.jobs, link_gbps)
     jitter = measured_jitter(profile["natural_ns"])
-    margin = cheapest_margin(jitter.deviation_ns, max(1.0, solution.hold_ms * 1e6), profile["iteration_ns"], lag=1)
+    margin = cheapest_margin(jitter.deviation_ns, max(1.0, solution.hold_ms * 1e6), profile["iteration_ns"])
     shares = {job.id: margin.margin_ns / profile["iteration_ns"] for job in natural.jobs}
     longer = dispatch.with_margins(natural, shares)
     sent: dict[str, Any] = {}

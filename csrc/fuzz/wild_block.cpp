@@ -118,6 +118,12 @@ Use wild_use(Bytes& in, const PreparedLinks& prepared) {
       out.own_shift.push_back(in.wild());
     }
     spoil(in, which, 80);
+    // Of whatever link is named as many jobs are read as that one has; arrays that are too short are the caller's fault.
+    const bool named = which >= 0 && which < static_cast<int64_t>(n_prepared);
+    for (std::size_t k = prepared.size(l); named && k < prepared.size(static_cast<std::size_t>(which)); ++k) {
+      out.member.push_back(0);
+      out.own_shift.push_back(0);
+    }
     out.link.push_back(which);
     out.weight.push_back(in.once_in(12) ? in.wild_real() : static_cast<double>(in.in(1, 16)) / 4.0);
     out.upper_bound.push_back(in.once_in(12) ? in.wild_real() : 1.0);

@@ -72,7 +72,17 @@ class JobSocket:
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(5)
-        self.socket.connect(str(path))
+        last = time.monotonic() + 5
+        while True:
+            try:
+                self.socket.connect(str(path))
+                return
+            except OSError as error:
+                # A full queue of connections is no reason to wait to the system, whatever the timeout.
+                if not isinstance(error, BlockingIOError) or time.monotonic() > last:
+                    self.socket.close()
+                    raise
+                time.sleep(0.005)
 
     def send(self, message: dict[str, Any] | bytes) -> None:
         self.socket.send(message if isinstance(message, bytes) else json.dumps(message).encode())

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cassini_agent.control.controller import PATIENCE_NS, Controller, Decision
 from cassini_agent.control.phase import phase_error
+from cassini_agent.control.release import Release
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 SCHEDULE = Schedule(
@@ -45,7 +46,8 @@ class Played:
     def __post_init__(self) -> None:
         self.controller = Controller(self.lag)
         self.controller.set_schedule(self.schedule, self.now_ns)
-        self._waited = self._due = 0
+        self._waited = 0
+        self._due: Release | None = None
 
     def iterate(self, natural_ns: int) -> Decision:
         """One iteration: decide, wait, work."""
@@ -53,9 +55,9 @@ class Played:
             decision = self.controller.step(self.now_ns, self._waited)
             self._wait(decision.delay_ns)
         else:
-            self._wait(self._due)
+            self._wait(self._due.wait_ns(self.now_ns) if self._due is not None else 0)
             decision = self.controller.step(self.now_ns, self._waited)
-            self._due = decision.delay_ns
+            self._due = decision.release
         self.decisions.append(decision)
         self.starts.append(self.now_ns)
         self.now_ns += natural_ns
@@ -107,6 +109,18 @@ def test_jitter_is_paced_without_adjustments(lag: int) -> None:
     assert sum(inside) / len(inside) > 0.99
 
 
+@given(st.lists(st.integers(-9_000_000, 9_000_000), min_size=100, max_size=100), st.integers(3, 12))
+def test_deciding_one_iteration_before_costs_nothing(jitter_ns: list[int], spare_ms: int) -> None:
+    """Not how long to wait is decided but until when: starts are those of a job that decides where it waits."""
+    natural = SCHEDULE.pace_ns - spare_ms * MS_NS
+    at_once, before = (Played(lag, now_ns=50 * MS_NS) for lag in (0, 1))
+    for job in (at_once, before):
+        job.run(steady(), 3).run(iter([natural + each for each in jitter_ns]), 100)
+    assume(all(decision.state == "held" for decision in at_once.decisions))
+    assert before.starts[3:] == at_once.starts[3:]
+    assert before.controller.adjustments == at_once.controller.adjustments == 0
+
+
 lengths = st.lists(
     st.one_of(st.integers(150, 260), st.sampled_from([5, 90, 400, 1000, 17_000])).map(lambda ms: ms * MS_NS),
     min_size=5,
@@ -122,6 +136,7 @@ def test_whatever_happens_a_wait_is_short_and_starts_no_second_one(
     for natural in naturals:
         decision = job.iterate(natural)
         assert 0 <= decision.delay_ns < SCHEDULE.pace_ns
+        assert 0 <= job.waits[-1] - overslept < SCHEDULE.pace_ns or job.waits[-1] == 0
         assert decision.state in ("held", "adjusting", "free")
     corrections = [start for start, decision in zip(job.starts, job.decisions, strict=True) if decision.adjusted]
     for earlier, later in pairwise(corrections):
@@ -139,15 +154,19 @@ def test_nothing_is_waited_in_a_pause_nor_right_after(naturals: list[int], lag: 
     for i, natural in enumerate(naturals):
         if i in pauses:
             controller.pause()
-            assert controller.step(now, waited).delay_ns == 0
+            decision = controller.step(now, waited)
+            assert (decision.delay_ns, decision.release) == (0, None)
             controller.resume()
             now, waited, after_pause = now + 3 * SECOND_NS, 0, True
         decision = controller.step(now, waited)
         if after_pause:
-            assert decision.delay_ns == 0
+            assert (decision.delay_ns, decision.release) == (0, None)
             assert decision.natural_ns is None
-        waited, after_pause = decision.delay_ns, False
-        now += natural + waited
+        after_pause = False
+        now += natural
+        told = decision.release.wait_ns(now) if decision.release is not None else 0
+        waited = told if lag else decision.delay_ns
+        now += waited
 
 
 def test_one_collective_of_17_s_moves_nothing() -> None:
@@ -235,14 +254,36 @@ def test_without_a_schedule_nothing_is_waited() -> None:
     assert controller.step(2 * 10**10).state == "waiting"
 
 
-@pytest.mark.parametrize("adapt", [lambda job: setattr(job, "_due", 0), lambda job: None])
+@pytest.mark.parametrize("adapt", [lambda job: setattr(job, "_due", None), lambda job: None])
 def test_with_lag_a_wait_that_was_missed_is_decided_again(adapt: Callable[[Played], None]) -> None:
     job = Played(1, now_ns=100 * MS_NS)
-    for _ in range(3):
+    for _ in range(2):
         job.iterate(197 * MS_NS)
+    assert job.decisions[-1].adjusted  # the wait that begins it
     adapt(job)
     job.run(steady(), 10)
     assert all(abs(error) < 0.01 for error in job.errors_ms()[-3:])
+
+
+@pytest.mark.parametrize("begin_ms", range(0, 200, 8))
+def test_with_lag_no_rank_can_wait_as_long_as_a_pace(begin_ms: int) -> None:
+    """However early it comes; a job that is somewhat late on a grid that it cannot catch up with waits the longest."""
+    job = Played(1, now_ns=begin_ms * MS_NS).run(steady(205), 4)
+    told = [decision.release for decision in job.decisions if decision.release is not None]
+    assert told
+    assert all(0 <= one.until_ns - one.earliest_ns < SCHEDULE.pace_ns for one in told)
+
+
+@pytest.mark.parametrize("took_ms", [250, 290, 300, 330])
+def test_with_lag_the_end_of_a_stall_is_not_waited_for(took_ms: int) -> None:
+    """Nor would it be by a job that decides where it waits."""
+    job = Played(1, now_ns=60 * MS_NS)
+    job.run(steady(), 30)
+    job.controller.set_schedule(replace(SCHEDULE, version=2, shift_ns=190 * MS_NS), job.now_ns)
+    job.iterate(took_ms * MS_NS)
+    assert job.decisions[-1].adjusted  # the next start is to be 340 ms after this one
+    job.iterate(197 * MS_NS)
+    assert job.waits[-1] == (0 if took_ms > 1.5 * 197 else (340 - took_ms) * MS_NS)
 
 
 def test_a_longer_iteration_is_noticed_and_reported_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 from bench.control import scenarios
@@ -23,10 +24,29 @@ def test_without_jitter_nothing_is_paid_and_nothing_adjusted_after_the_first() -
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("models", [PAIR, skewed(PAIR, 5.0, 50.0)], ids=["true clocks", "5 ms, 50 ppm"])
+@pytest.mark.parametrize(
+    "models",
+    [PAIR, skewed(PAIR, 5.0, 50.0), tuple(replace(model, ranks=8) for model in PAIR)],
+    ids=["true clocks", "5 ms, 50 ppm", "several ranks"],
+)
 def test_with_3_percent_jitter_a_pair_stays_within_2_percent_of_alone(models: tuple[JobModel, ...], seed: int) -> None:
     outcome = run(Scenario("3 %", jittered(models, 0.03), minutes=2), seed)
     assert max(outcome.slower) < 0.02
+    assert max(outcome.adjustments_per_minute) < 2
+    assert min(outcome.held_share) > 0.95
+
+
+def test_deciding_for_several_ranks_costs_no_more_than_deciding_where_it_is_waited() -> None:
+    alone = [max(run(Scenario("", jittered(PAIR, 0.03), minutes=2), seed).slower) for seed in (1, 2, 3)]
+    models = tuple(replace(model, ranks=8) for model in jittered(PAIR, 0.03))
+    told = [max(run(Scenario("", models, minutes=2), seed).slower) for seed in (1, 2, 3)]
+    assert fmean(told) < fmean(alone) + 0.002
+
+
+def test_ranks_that_come_apart_and_decisions_that_come_late_cost_no_collision() -> None:
+    models = tuple(replace(model, ranks=4, skew_ms=1.0, late_share=0.1) for model in jittered(PAIR, 0.03))
+    outcome = run(Scenario("", models, minutes=2), seed=1)
+    assert max(outcome.slower) < 0.03
     assert max(outcome.adjustments_per_minute) < 2
     assert min(outcome.held_share) > 0.95
 

@@ -11,6 +11,7 @@ from daemon_process import JobSocket, iterations_of
 from daemon_process import wait_until as until
 
 JOBS, RANKS = 1000, 64
+CONNECTIONS_PER_S = 1900
 
 
 @pytest.fixture
@@ -28,12 +29,13 @@ def test_memory_with_all_ranks_connected(start: Start, most_descriptors: int, ro
     ranks = min(RANKS, (most_descriptors - 1000) // JOBS)
     assert ranks >= 1
     opened: list[JobSocket] = []
+    began = time.monotonic()
     try:
         for rank in range(ranks):
             for number in range(JOBS):
                 opened.append(daemon.job(f"job{number}", rank=rank, world_size=ranks))
-                if number % 100 == 99:
-                    time.sleep(0.025)  # a user may send 4,096 messages a second
+                # A user may send 4,096 messages a second; to connect and to say hello are two.
+                time.sleep(max(0.0, began + len(opened) / CONNECTIONS_PER_S - time.monotonic()))
         until(lambda: daemon.metric("connections") == JOBS * ranks, 60)
         for job in opened[:JOBS]:
             job.send(iterations_of())

@@ -13,73 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 
 from cassini_agent.control.controller import Controller
-from cassini_agent.control.phase import wrap
 from cassini_agent.loop import Agent, connect
 from cassini_agent.loop.decider import Decider
 from cassini_agent.loop.ranks import Alone
 from cassini_agent.loop.timeline import HostTimeline
-
-MS = 1_000_000
-NATURAL = 100 * MS
-
-
-class Clock:
-    """A monotonic clock that moves when the loop works or waits."""
-
-    def __init__(self) -> None:
-        self.now_ns = 5 * 10**12
-        self.waited_ns: list[int] = []
-
-    def __call__(self) -> int:
-        return self.now_ns
-
-    def wait(self, until_ns: int) -> None:
-        self.waited_ns.append(until_ns - self.now_ns)
-        self.now_ns = max(self.now_ns, until_ns)
-
-
-class Link:
-    """A daemon that says what the test wants it to say."""
-
-    path = "/nowhere"
-    dropped = 0
-
-    def __init__(self, connected: bool = True) -> None:
-        self.connected = connected
-        self.incoming: list[dict[str, Any]] = []
-        self.sent: list[dict[str, Any]] = []
-        self.closed = False
-
-    def send(self, message: dict[str, Any]) -> bool:
-        self.sent.append(message)
-        return True
-
-    def receive(self) -> list[dict[str, Any]]:
-        incoming, self.incoming = self.incoming, []
-        return incoming
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def schedule(clock: Clock, **changes: Any) -> dict[str, Any]:
-    return {
-        "type": "schedule",
-        "job": "a",
-        "component": "a",
-        "version": 1,
-        "epoch_ns": clock.now_ns + 37 * MS,
-        "pace_ns": 101 * MS,
-        "shift_ns": 20 * MS,
-        "iteration_ns": NATURAL,
-        "hold_ns": 8 * MS,
-        "slack_ns": 12 * MS,
-        "gain_ns": 0,
-        "expires_ns": clock.now_ns + 3600 * 10**9,
-        **changes,
-    }
 
 
 class Loop:
@@ -100,10 +40,6 @@ class Loop:
             self.clock.now_ns += took_ns * 6 // 10
             with self.agent.communication():
                 self.clock.now_ns += took_ns - took_ns * 6 // 10
-
-
-def error_ns(start_ns: int, told: dict[str, Any]) -> int:
-    return wrap(start_ns - told["epoch_ns"] - told["shift_ns"], told["pace_ns"])
 
 
 def test_a_schedule_is_held_to_the_nanosecond_where_nothing_jitters() -> None:
@@ -310,83 +246,6 @@ def test_after_close_nothing_happens() -> None:
     loop.run(40)
     loop.agent.close()
     assert len(loop.link.sent) == sent
-
-
-# --- several ranks ----------------------------------------------------------------------------------------------------
-
-
-class Shared:
-    """Decisions that reach the other ranks at once."""
-
-    lag = 1
-
-    def __init__(self) -> None:
-        self.missed = 0
-        self.published: dict[int, int] = {}
-        self.given: list[tuple[int, int]] = []
-
-    def publish(self, iteration: int, delay_ns: int) -> None:
-        assert iteration not in self.published, "decided twice"
-        self.published[iteration] = delay_ns
-
-    def due(self, iteration: int) -> int:
-        return self.published.get(iteration, 0)
-
-    def close(self) -> None:
-        pass
-
-
-@given(st.lists(st.integers(0, 5), min_size=60, max_size=60))
-def test_every_rank_waits_the_same_at_the_same_iteration(jitter_ms: list[int]) -> None:
-    clock, link, shared = Clock(), Link(), Shared()
-    decider = Decider(link, Controller(1))
-    ranks = [Agent(shared, HostTimeline(clock), decider if rank == 0 else None, clock, clock.wait) for rank in range(3)]
-    told = schedule(clock, hold_ns=30 * MS, slack_ns=30 * MS, pace_ns=106 * MS)
-    waits: list[list[int]] = [[] for _ in ranks]
-    errors = []
-    for k, jitter in enumerate(jitter_ms):
-        if k == 5:
-            link.incoming.append(told)
-        begin_ns, ends_ns = clock.now_ns, []
-        for rank, waited in zip(ranks, waits, strict=True):  # each from the same moment
-            clock.now_ns, before = begin_ns, len(clock.waited_ns)
-            rank.iteration()
-            waited.append(sum(clock.waited_ns[before:]))
-            ends_ns.append(clock.now_ns)
-        clock.now_ns = max(ends_ns)
-        if k > 25:
-            errors.append(error_ns(clock.now_ns, told))
-        clock.now_ns += NATURAL + jitter * MS
-    assert waits[0] == waits[1] == waits[2]
-    assert all(0 <= wait < told["pace_ns"] for wait in waits[0])
-    assert all(-6 * MS <= error <= 8 * MS for error in errors)
-    assert sorted(shared.published) == list(range(1, 61))
-
-
-def test_what_was_decided_before_a_pause_no_rank_waits_after_it() -> None:
-    clock, link, shared = Clock(), Link(), Shared()
-    decider = Decider(link, Controller(1))
-    ranks = [Agent(shared, HostTimeline(clock), decider if rank == 0 else None, clock, clock.wait) for rank in range(3)]
-    waits: list[list[int]] = []
-    for k in range(60):
-        if k == 5:
-            link.incoming.append(schedule(clock, pace_ns=106 * MS))
-        begin_ns, ends_ns, waited = clock.now_ns, [], []
-        for rank in ranks:
-            clock.now_ns, before = begin_ns, len(clock.waited_ns)
-            rank.iteration()
-            waited.append(sum(clock.waited_ns[before:]))
-            ends_ns.append(clock.now_ns)
-        waits.append(waited)
-        clock.now_ns = max(ends_ns) + NATURAL
-        if k == 40:
-            for rank in ranks:
-                rank.interrupted()
-            clock.now_ns += 5_000 * MS
-    assert waits[40] == [6 * MS] * 3
-    assert shared.published[41] == 6 * MS  # decided as iteration 40 began
-    assert waits[41] == [0] * 3
-    assert all(waited == [waited[0]] * 3 for waited in waits)
 
 
 # --- connecting -------------------------------------------------------------------------------------------------------

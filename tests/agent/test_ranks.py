@@ -13,18 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.loop.ranks import Alone, StoreRanks, own_client
+from cassini_agent.control.release import Release
+from cassini_agent.loop.ranks import StoreRanks, _as_text, _from_text, own_client
+
+TURN = 1_000_000
+"""From one iteration to the next, ns, in these tests."""
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10**9)), max_size=30))
-def test_alone_gives_each_decision_once_and_for_its_iteration(decisions: list[tuple[int, int]]) -> None:
-    ranks = Alone()
-    for iteration, delay_ns in decisions:
-        ranks.publish(iteration, delay_ns)
-        assert ranks.due(iteration + 1) == 0
-        ranks.publish(iteration, delay_ns)
-        assert ranks.due(iteration) == delay_ns
-        assert ranks.due(iteration) == 0
+def release(iteration: int, wait_ns: int) -> Release:
+    """For ranks that come to iteration ``k`` at ``k * TURN``: wait so long."""
+    at_ns = iteration * TURN
+    return Release(at_ns - TURN, at_ns + wait_ns, at_ns, at_ns + TURN)
+
+
+def due(rank: StoreRanks, iteration: int) -> int:
+    return rank.due(iteration, iteration * TURN)
 
 
 class DictStore:
@@ -65,8 +68,8 @@ def test_every_rank_waits_the_same_at_the_same_iteration() -> None:
     waited: list[list[int]] = [[] for _ in ranks]
     for k in range(50):
         for one, delays in zip(ranks, waited, strict=True):
-            delays.append(one.due(k))
-        ranks[0].publish(k + 1, 1000 + k)
+            delays.append(due(one, k))
+        ranks[0].publish(k + 1, release(k + 1, 1000 + k))
         assert wait_until(lambda k=k: all(k + 1 in one._due for one in ranks))
     assert all(delays == [0] + [1000 + k for k in range(49)] for delays in waited)
     assert [one.missed for one in ranks] == [0, 0, 0, 0]
@@ -78,15 +81,34 @@ def test_every_rank_waits_the_same_at_the_same_iteration() -> None:
 def test_a_decision_that_comes_late_is_no_wait_and_never_a_later_one() -> None:
     store = DictStore()
     rank = StoreRanks(store, 1)
-    assert [rank.due(0), rank.due(1), rank.due(2)] == [0, 0, 0]
+    assert [due(rank, 0), due(rank, 1), due(rank, 2)] == [0, 0, 0]
     assert rank.missed == 2
-    store.set("cassini-agent/1", "5000")
-    store.set("cassini-agent/2", "6000")
-    store.set("cassini-agent/3", "7000")
+    for iteration, wait_ns in ((1, 5000), (2, 6000), (3, 7000)):
+        store.set(f"cassini-agent/{iteration}", _as_text(release(iteration, wait_ns)))
     assert wait_until(lambda: 3 in rank._due)
-    assert rank.due(3) == 7000
-    assert rank.due(3) == 0
+    assert due(rank, 3) == 7000
+    assert due(rank, 3) == 0
     rank.close()
+
+
+def test_what_was_decided_before_a_pause_is_not_waited_for_after_it() -> None:
+    store = DictStore()
+    ranks = [StoreRanks(store, rank) for rank in range(2)]
+    for k in range(4):
+        assert [due(one, k) for one in ranks] == ([5000, 5000] if k in (1, 3) else [0, 0])
+        ranks[0].publish(k + 1, release(k + 1, 5000))
+        assert wait_until(lambda k=k: all(k + 1 in one._due for one in ranks))
+        if k == 1:
+            for one in ranks:
+                one.interrupted()
+    for one in ranks:
+        one.close()
+
+
+@given(*[st.integers(-(2**62), 2**62)] * 4)
+def test_a_decision_comes_out_of_the_store_as_it_went_in(reached: int, until: int, earliest: int, latest: int) -> None:
+    one = Release(reached, until, earliest, latest)
+    assert _from_text(_as_text(one).encode()) == one
 
 
 def test_looking_for_a_decision_does_not_wait_for_the_store() -> None:
@@ -94,7 +116,7 @@ def test_looking_for_a_decision_does_not_wait_for_the_store() -> None:
     rank = StoreRanks(store, 1)
     before_ns = time.monotonic_ns()
     for k in range(1000):
-        rank.due(k)
+        due(rank, k)
     assert time.monotonic_ns() - before_ns < 1_000_000_000
     rank.close()
 
@@ -104,10 +126,10 @@ def test_a_store_that_is_gone_ends_the_thread_and_nothing_else() -> None:
     rank = StoreRanks(store, 1)
     writer = StoreRanks(store, 0)
     store.gone = True
-    store.set("cassini-agent/1", "1")
+    store.set("cassini-agent/1", _as_text(release(1, 1)))
     assert wait_until(lambda: not rank._thread.is_alive())
-    assert rank.due(1) in (0, 1)
-    writer.publish(2, 5)
+    assert due(rank, 1) in (0, 1)
+    writer.publish(2, release(2, 5))
     writer.close()
     assert wait_until(lambda: not writer._thread.is_alive())
 
@@ -122,13 +144,13 @@ def test_over_a_tcp_store_of_torch_the_job_can_go_on_using_it() -> None:
     wrapped = dist.PrefixStore("default_pg", others_own)
     zero = StoreRanks(own_client(dist.PrefixStore("default_pg", jobs_own)), 0)
     one = StoreRanks(own_client(wrapped), 1)
-    one.due(0)
+    due(one, 0)
     others_own.set("the job's own", "x")  # while the reading thread waits for a decision
     assert others_own.get("the job's own") == b"x"
     for k in range(20):
-        zero.publish(k + 1, k * 1000)
+        zero.publish(k + 1, release(k + 1, k * 1000))
         assert wait_until(lambda k=k: k + 1 in one._due)
-        assert one.due(k + 1) == k * 1000
+        assert due(one, k + 1) == k * 1000
     zero.close()
     one.close()
     assert wait_until(lambda: not zero._thread.is_alive() and not one._thread.is_alive())
@@ -139,11 +161,11 @@ def test_a_rank_that_was_left_behind_catches_up() -> None:
     store = DictStore()
     rank = StoreRanks(store, 1)
     for k in range(100):
-        rank.due(k)
-    store.set("cassini-agent/100", "1")
-    store.set("cassini-agent/101", "2")
+        due(rank, k)
+    store.set("cassini-agent/100", _as_text(release(100, 1)))
+    store.set("cassini-agent/101", _as_text(release(101, 2)))
     assert wait_until(lambda: 101 in rank._due)
-    assert (rank.due(100), rank.due(101)) == (1, 2)
+    assert (due(rank, 100), due(rank, 101)) == (1, 2)
     rank.close()
 
 

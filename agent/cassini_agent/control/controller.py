@@ -16,6 +16,7 @@ from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import Change, ChangeDetector
 from .mooring import Mooring, Place
 from .phase import phase_error, wrap
+from .release import Release
 from .worth import Allowance, RunningCost
 
 __all__ = ["Controller", "Decision"]
@@ -43,7 +44,8 @@ class Decision:
     Attributes
     ----------
     delay_ns : int
-        To wait now (lag 0) or at the start of the next iteration (lag 1); at least 0, less than the pace.
+        To wait now (lag 0), or what the wait before the next iteration is expected to be (lag 1); at least 0, less
+        than the pace.
     state, note : str
         ``waiting``, ``held``, ``adjusting``, ``free`` or ``expired``; and why, where it is not plain.
     error_ns : int or None
@@ -54,6 +56,8 @@ class Decision:
         Whether the delay corrects a deviation beyond the dead band.
     changed : Change or None
         A natural iteration time that has just been found to be another.
+    release : Release or None
+        With lag 1: when all ranks begin the next iteration. None: they do not wait.
     """
 
     delay_ns: int
@@ -63,6 +67,7 @@ class Decision:
     natural_ns: int | None = None
     adjusted: bool = False
     changed: Change | None = None
+    release: Release | None = None
 
 
 class Controller:
@@ -71,8 +76,8 @@ class Controller:
     Parameters
     ----------
     lag : int
-        0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` what all ranks wait
-        at the start of ``k + 1``; a delay that was decided before a pause must not be waited after it.
+        0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` when all ranks
+        begin ``k + 1``; what was decided before a pause must not be waited for after it.
 
     Attributes
     ----------
@@ -88,7 +93,7 @@ class Controller:
         self._schedule: Schedule | None = None
         self._paused = False
         self._last_ns: int | None = None  # of the last call; None after a pause
-        self._decided_ns = 0
+        self._release: Release | None = None  # by the last decision
         self._corrected = False  # by the last decision
         self._recent: deque[int] = deque(maxlen=RECENT)
         self._mooring = Mooring()
@@ -153,7 +158,7 @@ class Controller:
         decision = self._decide(now_ns, applied_ns, natural, rests)
         self.adjustments += decision.adjusted
         self._corrected = decision.adjusted
-        self._decided_ns = decision.delay_ns
+        self._release = decision.release
         return decision
 
     def _decide(self, now_ns: int, applied_ns: int, natural: int | None, rests: bool) -> Decision:
@@ -175,16 +180,19 @@ class Controller:
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
-        wait, adjusted = (0, False) if rests or stalled else self._wait(schedule, place, now_ns, applied_ns)
+        wait, adjusted, release = 0, False, None
+        if not (rests or stalled):
+            wait, adjusted = self._wait(schedule, place, now_ns, applied_ns)
+            release = self._next(place, now_ns, applied_ns, usual, wait, schedule.pace_ns) if self.lag else None
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns, schedule.pace_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"
         note = self._mooring.note(schedule.pace_ns) or self._too_slow(schedule)
-        return Decision(wait, state, note, error, natural, adjusted, changed)
+        return Decision(wait, state, note, error, natural, adjusted, changed, release)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int) -> tuple[int, bool]:
-        if self.lag and 2 * applied_ns < self._decided_ns:
+        if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
             self._mooring.missed()
         wait, adjusted = self._mooring.wait(place)
         lost_since = self._mooring.lost_since_ns
@@ -195,6 +203,16 @@ class Controller:
             return 0, False
         self._allowance.spend(place.wait_ns)
         return self._mooring.jump(place), True
+
+    def _next(
+        self, place: Place, now_ns: int, applied_ns: int, usual_ns: int, wait_ns: int, pace_ns: int
+    ) -> Release | None:
+        """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
+        if not wait_ns and not self._mooring.moored:
+            return None
+        until = now_ns + usual_ns + (wait_ns or -place.error_ns)
+        earliest = until - min(wait_ns + place.quick_ns, pace_ns - 1)
+        return Release(now_ns - applied_ns, until, earliest, now_ns + round(STALL_FACTOR * usual_ns))
 
     def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
         """Keep the books."""

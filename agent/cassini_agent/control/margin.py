@@ -5,10 +5,6 @@ pace. By Lundberg's inequality ``P(L > x) <= exp(-theta x)`` for every ``theta``
 with ``theta = ln(1/p) / x`` the margin ``m = ln(E exp(theta J)) / theta`` promises ``P(L > x) <= p``. For Gaussian
 jitter that is ``sigma^2 ln(1/p) / (2 x)``. No distribution is assumed: the mean is taken over the jitter that was
 measured.
-
-Where one rank decides for the next iteration (lag 1) a start is late by the jitter of one iteration more: ``L = M + J``
-with ``M' = max(M + J - m, 0)``, so ``P(L > x) <= E min(1, exp(-theta (x - J)))``. However large the margin, that is not
-below ``P(J > x)``.
 """
 
 from __future__ import annotations
@@ -95,7 +91,7 @@ def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
 
 
 def margin(
-    deviation_ns: Sequence[float], hold_ns: float, probability: float, *, lag: int = 0, quantiles_of: int | None = None
+    deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles_of: int | None = None
 ) -> Margin:
     """The margin that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
 
@@ -107,16 +103,9 @@ def margin(
         How late a start may be, greater than 0.
     probability : float
         In (0, 1).
-    lag : int
-        0 where a wait is decided when it begins, 1 where it is decided an iteration earlier.
     quantiles_of : int, optional
         If given, the deviations are quantiles, at even distances, of so many iterations: their order says nothing, so
         the jitter is taken to be independent.
-
-    Returns
-    -------
-    Margin
-        With lag 1 its ``probability`` is higher than asked for where no margin can keep it.
 
     Raises
     ------
@@ -134,43 +123,19 @@ def margin(
     if not (hold_ns > 0 and 0 < probability < 1):
         raise ValueError(f"margin: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
     theta = math.log(1 / probability) / hold_ns
-    if lag:
-        theta, probability = _exponent_of_lag(deviation_ns, hold_ns, probability, theta)
     return Margin(*_needed(deviation_ns, theta, quantiles_of), theta, probability)
 
 
 def cheapest_margin(
-    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, lag: int = 0, quantiles_of: int | None = None
+    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, quantiles_of: int | None = None
 ) -> Margin:
     """The margin with the least total cost per iteration: itself, and what is lost by starts that are too late.
 
     Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
     makes. ``loss_ns`` is what it costs until the jobs are apart again. Probabilities from 1/4 to 1/10000 are tried.
     """
-    found = [
-        margin(deviation_ns, hold_ns, math.exp(-step / 2), lag=lag, quantiles_of=quantiles_of) for step in range(3, 19)
-    ]
+    found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), quantiles_of=quantiles_of) for step in range(3, 19)]
     return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
-
-
-def _exponent_of_lag(
-    deviation_ns: Sequence[float], hold_ns: float, probability: float, theta: float
-) -> tuple[float, float]:
-    """The exponent that keeps lateness with lag 1, and the probability it keeps."""
-
-    def beyond(theta: float) -> float:
-        return fmean(math.exp(min(0.0, theta * (j - hold_ns))) for j in deviation_ns)
-
-    # What no margin prevents is no reason for one that is many times larger.
-    target = max(probability, 1.25 * fmean(j >= hold_ns for j in deviation_ns))
-    for _ in range(_LAG_STEPS):
-        if beyond(theta) <= target:
-            break
-        theta *= _LAG_STEP
-    return theta, min(1.0, max(probability, beyond(theta)))
-
-
-_LAG_STEP, _LAG_STEPS = 1.1, 25  # up to eleven times the exponent without lag
 
 
 def _needed(deviation_ns: Sequence[float], theta: float, quantiles_of: int | None) -> tuple[float, int]:

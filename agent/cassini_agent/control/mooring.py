@@ -75,50 +75,52 @@ class Mooring:
         Since when the job is known to be beyond the dead band; None if it is not.
     aligning : bool
         Whether the job may wait for the grid at once, as it may after a schedule that moved the grid.
+    moored : bool
+        Whether it is known which grid point is the job's own.
     """
 
     def __init__(self) -> None:
         self.lost_since_ns: int | None = None
         self.aligning = True
-        self._moored = False
+        self.moored = False
         self._errors: deque[int] = deque(maxlen=CONFIRMING)
         self._retries = 0
 
     def align(self) -> None:
         """The grid has moved: forget where the job was, and let it wait for the grid once."""
-        self.lost_since_ns, self.aligning, self._moored = None, True, False
+        self.lost_since_ns, self.aligning, self.moored = None, True, False
         self._retries = 0
         self._errors.clear()
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
-        self._moored = False
+        self.moored = False
         self._errors.clear()
 
     def missed(self) -> None:
         """A wait for the grid was decided, and not waited for."""
-        if self._moored and not self._errors and self._retries < RETRIES:
+        if self.moored and not self._errors and self._retries < RETRIES:
             self.aligning = True
             self._retries += 1
 
     def wait(self, place: Place) -> tuple[int, bool]:
         """What to wait, and whether that corrects a deviation rather than paces."""
         if self.aligning:
-            self.aligning, self._moored = False, True
+            self.aligning, self.moored = False, True
             if place.error_ns >= 0 and place.recoverable(place.error_ns):
                 return 0, False
             self._errors.clear()
             return place.wait_ns, abs(place.error_ns) > place.band_ns
         early = -place.error_ns
-        if not self._moored:
-            self._moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
-        if self._moored and 0 < early <= place.quick_ns:
+        if not self.moored:
+            self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
+        if self.moored and 0 < early <= place.quick_ns:
             return early, False
         return 0, False
 
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""
-        self.lost_since_ns, self._moored = None, True
+        self.lost_since_ns, self.moored = None, True
         self._errors.clear()
         return place.wait_ns
 
@@ -131,7 +133,7 @@ class Mooring:
         if abs(middle) <= place.band_ns:
             self.lost_since_ns = None
         elif middle < 0 or not place.recoverable(middle):
-            self._moored = self._moored and self.lost_since_ns is None
+            self.moored = self.moored and self.lost_since_ns is None
             self.lost_since_ns = now_ns if self.lost_since_ns is None else self.lost_since_ns
 
     def note(self, pace_ns: int) -> str:

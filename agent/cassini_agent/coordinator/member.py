@@ -36,8 +36,6 @@ class Member:
         Whose daemon serves the job.
     weight : float
         What its waiting costs, for example GPUs.
-    ranks : int
-        With more than one a wait is decided an iteration before.
     margin_ns : int or None
         What its pace was last found to need above its natural iteration time.
     probability : float
@@ -51,7 +49,6 @@ class Member:
     schedule: Schedule
     host: str
     weight: float = 1.0
-    ranks: int = 1
     margin_ns: int | None = None
     probability: float = 0.005
     widened: float = 1.0
@@ -64,10 +61,6 @@ class Member:
 
     def __post_init__(self) -> None:
         self.ranked = self.schedule
-
-    @property
-    def lag(self) -> int:
-        return 1 if self.ranks > 1 else 0
 
     def follow(self, schedule: Schedule) -> None:
         """A new schedule; what was measured under the old one does not count for it."""

@@ -7,7 +7,7 @@ iterations. So the ratio of the paces stays what the ranking made it, and one ba
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
@@ -42,14 +42,13 @@ def common_paces(needed: Sequence[int], ratio: Sequence[int]) -> list[int]:
     return [count * base for count in ratio]
 
 
-def late_reach_ns(hold_ns: int, early_ns: Iterable[int]) -> int:
+def late_reach_ns(hold_ns: int) -> int:
     """How late a job's starts may be, ns.
 
     All jobs may be anywhere within plus or minus the hold. Only relative phase matters, so anywhere from 0 to twice the
-    hold does as well; and jobs that wait where they are early are only ever late. What starts are early, because they
-    are decided an iteration before, is taken from that.
+    hold does as well; and jobs that wait where they are early are only ever late.
     """
-    return max(hold_ns, 2 * hold_ns - max(early_ns, default=0))
+    return 2 * hold_ns
 
 
 def loss_ns(iteration_ns: int, gain_ns: int) -> int:
@@ -74,7 +73,7 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
     loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
     count = min(max(status.iterations, MIN_SAMPLES), WINDOW)
-    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, lag=member.lag, quantiles_of=count)
+    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, quantiles_of=count)
     member.probability = found.probability
     return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
 

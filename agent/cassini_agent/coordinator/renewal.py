@@ -76,7 +76,7 @@ class Renewal:
         hold = min(draft.hold_ns for draft in drafts.values())
         if hold == 0:
             return drafts, told
-        reach = late_reach_ns(hold, (self._early_ns(job, status) for job, status in known.items()))
+        reach = late_reach_ns(hold)
         for job, status in known.items():
             self._members[job].judge(status, reach)
         changed = self._changed(known, now_ns, told)
@@ -209,11 +209,6 @@ class Renewal:
                 key = ("changed", job, str(value))
                 self._tell_once(events.IterationChanged(self._name, job, value, was), key, told)
         return found
-
-    def _early_ns(self, job: str, status: JobStatus) -> int:
-        """How early starts are, where they are decided an iteration before; one in six is earlier."""
-        fresh = sorted(self._members[job].fresh_errors(status))
-        return max(0, -fresh[len(fresh) // 6]) if self._members[job].lag and fresh else 0
 
     def _tell_once(self, event: events.Event, key: tuple[str, ...], told: list[events.Event]) -> None:
         if key not in self._told:

@@ -10,13 +10,13 @@ except ImportError:
     from pytorch_lightning import Callback, LightningModule, Trainer  # the older name of the same package
 from torch.nn.parallel import DistributedDataParallel
 
-from ..loop import Agent, connect
 from .ddp import attach
+from .kept_agent import KeptAgent
 
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(Callback):
+class CassiniCallback(KeptAgent, Callback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step: ``accumulate_grad_batches`` batches. Validation and checkpoints count as pauses.
@@ -32,18 +32,12 @@ class CassiniCallback(Callback):
         What the agent did, once training has ended.
     """
 
-    def __init__(self, agent: Agent | None = None) -> None:
-        self._given = agent
-        self.agent: Agent | None = agent
-        self.summary: dict[str, Any] = {}
-
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Connect, and mark the all-reduces of a DDP model."""
-        if self.agent is None:
-            self.agent = connect(rank=trainer.global_rank, world_size=trainer.world_size)
+        agent = self._begin(trainer.global_rank, trainer.world_size)
         model = trainer.strategy.model
         if isinstance(model, DistributedDataParallel):
-            attach(self.agent, model)
+            attach(agent, model)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Begin an iteration with the first batch of an optimizer step."""
@@ -60,13 +54,4 @@ class CassiniCallback(Callback):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keep the summary; close an agent that was made here."""
-        if self.agent is None:
-            return
-        self.summary = self.agent.summary()
-        if self._given is None:
-            self.agent.close()
-            self.agent = None
-
-    def _interrupted(self) -> None:
-        if self.agent is not None:
-            self.agent.interrupted()
+        self._end()

@@ -7,13 +7,14 @@ from typing import Any
 from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from ..loop import Agent, connect
+from ..loop import Agent
 from .ddp import attach
+from .kept_agent import KeptAgent
 
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(TrainerCallback):
+class CassiniCallback(KeptAgent, TrainerCallback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step, gradient accumulation included. Evaluations and checkpoints count as pauses.
@@ -33,18 +34,15 @@ class CassiniCallback(TrainerCallback):
     """
 
     def __init__(self, agent: Agent | None = None) -> None:
-        self._given = agent
+        super().__init__(agent)
         self._attached: Any = None
-        self.agent: Agent | None = agent
-        self.summary: dict[str, Any] = {}
         self.trainer: Any = None
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Connect."""
-        if self.agent is None:
-            self.agent = connect(rank=args.process_index, world_size=args.world_size)
+        self._begin(args.process_index, args.world_size)
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -70,13 +68,4 @@ class CassiniCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Keep the summary; close an agent that was made here."""
-        if self.agent is None:
-            return
-        self.summary = self.agent.summary()
-        if self._given is None:
-            self.agent.close()
-            self.agent = None
-
-    def _interrupted(self) -> None:
-        if self.agent is not None:
-            self.agent.interrupted()
+        self._end()

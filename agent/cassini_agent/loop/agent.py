@@ -59,7 +59,6 @@ class Agent:
         self._wait = wait
         self._records = Records()
         self._number = -1
-        self._rested = -1  # the latest iteration that follows a pause
         self._communicating = False
         self._failed = False
         self._pid = os.getpid()
@@ -140,7 +139,8 @@ class Agent:
     # --- what happens in an iteration ---------------------------------------------------------------------------------
 
     def _iteration(self) -> None:
-        asked_ns = self._delay() if self._ranks.lag else None
+        came_ns = now_ns = self._now_ns()
+        asked_ns = self._delay(now_ns) if self._ranks.lag else None
         # On a GPU each mark is an event to record and to read: where nothing is waited, an end is the next start.
         ends_here = self._number >= 0
         if ends_here and asked_ns != 0:
@@ -148,12 +148,13 @@ class Agent:
             ends_here = False
         if asked_ns is None:
             self._learn()
-            asked_ns = self._delay()
+            now_ns = self._now_ns()
+            asked_ns = self._delay(now_ns)
         self._number += 1
         self._communicating = False
         if asked_ns > 0:
-            self._wait(self._now_ns() + asked_ns)
-        self._records.open(self._number, asked_ns)
+            self._wait(now_ns + asked_ns)
+        self._records.open(self._number, came_ns)
         ended = [(END, self._number - 1)] if ends_here else []
         self._timeline.mark(*ended, (START, self._number))
         if self._ranks.lag:
@@ -174,24 +175,22 @@ class Agent:
             return
         latest = self._records.under_way()
         if latest is not None:
-            delay_ns = self._decider.started(latest)
-            if delay_ns is not None:
-                self._ranks.publish(latest.number + 1, delay_ns)
+            release = self._decider.started(latest)
+            if release is not None:
+                self._ranks.publish(latest.number + 1, release)
 
-    def _delay(self) -> int:
+    def _delay(self, now_ns: int) -> int:
         """The wait before the iteration that begins."""
         number = self._number + 1
         if self._decider is not None:
-            self._decider.listen(self._now_ns(), self._delay_total_ns)
+            self._decider.listen(now_ns, self._delay_total_ns)
             if self._ranks.lag == 0:
-                self._ranks.publish(number, self._decider.starting(number, self._now_ns()))
-        asked_ns = self._ranks.due(number)
-        # Where rank 0 decides an iteration before, that was before the pause.
-        return 0 if number == self._rested else asked_ns
+                return self._decider.starting(number, now_ns)
+        return self._ranks.due(number, now_ns)
 
     def _interrupted(self) -> None:
         self._records.interrupted()
-        self._rested = self._number + 1
+        self._ranks.interrupted()
         if self._decider is not None:
             self._decider.interrupted()
 

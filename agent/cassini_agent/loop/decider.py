@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from ..control.controller import Controller, Decision
+from ..control.release import Release
 from ..local_link import LocalLink
 from ..schedule import Schedule, ScheduleError
 from .records import Iteration
@@ -93,11 +94,16 @@ class Decider:
         # Where the stream is behind, waiting on the host to this point holds the stream no longer than wanted.
         return max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
 
-    def started(self, iteration: Iteration) -> int | None:
-        """What all ranks wait before the next iteration, ns; None if that is decided already. For lag 1."""
+    def started(self, iteration: Iteration) -> Release | None:
+        """When all ranks begin the next iteration; None if that is decided already. For lag 1."""
         if iteration.number <= self._decided or iteration.start_ns is None:
             return None
-        return self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
+        self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
+        reached_ns = iteration.start_ns - iteration.delay_ns
+        release, schedule = self._last.release, self._controller.schedule
+        if release is None or schedule is None:
+            return Release.at_once(reached_ns)
+        return release.ahead(max(0, reached_ns - iteration.came_ns), schedule.pace_ns)
 
     def ended(self, iteration: Iteration) -> None:
         """An iteration is over."""

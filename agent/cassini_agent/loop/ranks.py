@@ -1,6 +1,6 @@
 """One decision per job: rank 0 decides what every rank waits, and at which iteration.
 
-Rank 0 decides at the start of iteration ``k`` what all ranks wait at the start of ``k + 1``, and writes it into the
+Rank 0 decides at the start of iteration ``k`` when all ranks begin ``k + 1`` (a ``Release``), and writes it into the
 job's own store (``torch.distributed``). The others read it during iteration ``k``, each in a thread of its own, over a
 connection of its own: the training loop only looks whether it has come. A collective ends every iteration, so no rank
 can be at ``k + 1`` before rank 0 was at ``k``. A decision that has not come in time is no wait for that rank, and
@@ -15,6 +15,8 @@ import threading
 import time
 from contextlib import suppress
 from typing import Any, Protocol
+
+from ..control.release import Follower, Release
 
 __all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
 
@@ -41,34 +43,34 @@ class Ranks(Protocol):
     missed: int
     """Decisions that had not come when they were due."""
 
-    def publish(self, iteration: int, delay_ns: int) -> None:
-        """On rank 0: what all ranks wait at the start of ``iteration``. Does not block."""
+    def publish(self, iteration: int, release: Release) -> None:
+        """On rank 0: when all ranks begin ``iteration``. Does not block."""
 
-    def due(self, iteration: int) -> int:
-        """The wait at the start of ``iteration``, ns; each is given once. Does not block."""
+    def due(self, iteration: int, now_ns: int) -> int:
+        """What this rank waits, which comes to ``iteration`` now, ns; each decision is given once. Does not block."""
+
+    def interrupted(self) -> None:
+        """The loop pauses: this rank does not wait before its next iteration."""
 
     def close(self) -> None:
         """End the thread, if there is one."""
 
 
 class Alone:
-    """A job of one rank."""
+    """A job of one rank, which waits where it decides: nobody is told."""
 
     lag = 0
+    missed = 0
 
-    def __init__(self) -> None:
-        self.missed = 0
-        self._due: tuple[int, int] = (-1, 0)
+    def publish(self, iteration: int, release: Release) -> None:
+        """To nobody."""
 
-    def publish(self, iteration: int, delay_ns: int) -> None:
-        """Keep it."""
-        self._due = (iteration, delay_ns)
+    def due(self, iteration: int, now_ns: int) -> int:
+        """Nothing."""
+        return 0
 
-    def due(self, iteration: int) -> int:
-        """What was published for this iteration; once."""
-        at, delay_ns = self._due
-        self._due = (-1, 0)
-        return delay_ns if at == iteration else 0
+    def interrupted(self) -> None:
+        """Nothing is due."""
 
     def close(self) -> None:
         """Nothing to end."""
@@ -93,8 +95,9 @@ class StoreRanks:
         self.missed = 0
         self._store = store
         self._prefix = prefix
-        self._due: dict[int, int] = {}
-        self._decisions: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
+        self._due: dict[int, Release] = {}
+        self._follower = Follower(decides=rank == 0)
+        self._decisions: queue.SimpleQueue[tuple[int, Release] | None] = queue.SimpleQueue()
         self._wanted = 1  # the first iteration that a decision can be for
         self._pause_s = LEAST_PAUSE_S
         self._last_due_s = time.monotonic()
@@ -104,24 +107,26 @@ class StoreRanks:
         self._thread.start()
         atexit.register(self.close)
 
-    def publish(self, iteration: int, delay_ns: int) -> None:
+    def publish(self, iteration: int, release: Release) -> None:
         """Hand it to the writing thread."""
-        self._due[iteration] = delay_ns
-        self._decisions.put((iteration, delay_ns))
+        self._due[iteration] = release
+        self._decisions.put((iteration, release))
 
-    def due(self, iteration: int) -> int:
-        """What has come for this iteration; once."""
-        delay_ns = self._due.pop(iteration, None)
+    def due(self, iteration: int, now_ns: int) -> int:
+        """What follows from the decision that has come for this iteration; once."""
+        release = self._due.pop(iteration, None)
         for old in [key for key in list(self._due) if key < iteration]:
             self._due.pop(old, None)
         self._wanted = max(self._wanted, iteration + 1)
         now_s = time.monotonic()
         self._pause_s = min(max((now_s - self._last_due_s) / LOOKS, LEAST_PAUSE_S), LONGEST_PAUSE_S)
         self._last_due_s = now_s
-        if delay_ns is None:
-            self.missed += iteration > 0
-            return 0
-        return delay_ns
+        self.missed += release is None and iteration > 0
+        return self._follower.wait_ns(iteration, release, now_ns)
+
+    def interrupted(self) -> None:
+        """What was decided before is not waited for."""
+        self._follower.interrupted()
 
     def close(self) -> None:
         """End the thread."""
@@ -137,9 +142,9 @@ class StoreRanks:
 
     def _write(self) -> None:
         while (decision := self._decisions.get()) is not None and not self._ending.is_set():
-            iteration, delay_ns = decision
+            iteration, release = decision
             with suppress(Exception):  # a store that is gone ends the job by itself
-                self._store.set(self._key(iteration), str(delay_ns))
+                self._store.set(self._key(iteration), _as_text(release))
                 if iteration > KEPT:
                     self._store.delete_key(self._key(iteration - KEPT))
 
@@ -149,10 +154,19 @@ class StoreRanks:
             while not self._ending.is_set():
                 following = max(following, self._wanted)
                 if self._store.check([self._key(following)]):
-                    self._due[following] = int(self._store.get(self._key(following)))
+                    self._due[following] = _from_text(self._store.get(self._key(following)))
                     following += 1
                 else:
                     self._ending.wait(self._pause_s)
+
+
+def _as_text(release: Release) -> str:
+    """Four whole numbers."""
+    return f"{release.reached_ns} {release.until_ns} {release.earliest_ns} {release.latest_ns}"
+
+
+def _from_text(text: bytes) -> Release:
+    return Release(*map(int, text.split()))
 
 
 def own_client(store: Any) -> Any:
