@@ -117,6 +117,23 @@ def test_jobs_that_win_nothing_run_free() -> None:
     assert roomy.schedules == ()
 
 
+@given(st.sampled_from([200.0, 227.4, 113.7, 181.3]), st.permutations("abc"), st.booleans())
+def test_each_job_is_either_held_or_free_and_told_so_once(odd_ms: float, order: list[str], is_apart: bool) -> None:
+    """A job that keeps no ratio with the others shares their link: no schedule of theirs may name it."""
+    even, other, odd = order
+    jobs = [burst(even, 200, 0, 90), burst(other, 200, 50, 90), burst(odd, odd_ms, 0, 60)]
+    routes = {even: ["x"], other: ["x"], odd: ["x", "y"] if is_apart else ["x"]}
+    links = [cc.Link("x", 50), cc.Link("y", 50)]
+    plan, ranking = planned(cc.Problem(jobs, links, [cc.Candidate("c", routes)]))
+    named = [one.job for one in plan.schedules] + list(plan.free)
+    assert sorted(named) == ["a", "b", "c"]
+    assert set(ranking.best.free_jobs) <= set(plan.free)
+    assert {even, other} <= {one.job for one in plan.schedules}
+    told = asyncio.run(dispatch.send(plan.schedules, plan.free, 7, WHERE, FakeDaemons()))
+    assert sorted(one.job for one in told) == ["a", "b", "c"]
+    assert all(one.accepted for one in told)
+
+
 def test_what_cannot_be_planned_is_said() -> None:
     for call in (
         lambda: dispatch.plan(

@@ -132,12 +132,16 @@ def with_margins(problem: cc.Problem, margins: Mapping[str, float]) -> cc.Proble
 
 
 def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[list[str]]:
-    """Jobs with shifts that hang together over shared links, sorted; by their first."""
+    """Jobs whose shifts matter and that hang together over shared links, sorted; by their first.
+
+    Free jobs are in none: their paces fit no ratio, and whom they alone connect need not know of each other.
+    """
+    held = {job: shift for job, shift in best.shifts_ms.items() if job not in best.free_jobs}
     on_link = {
-        link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in best.shifts_ms}
+        link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in held}
         for link in best.links
     }
-    return sorted(sorted(one.jobs) for one in components(affinity_graph(on_link, best.shifts_ms)))
+    return sorted(sorted(one.jobs) for one in components(affinity_graph(on_link, held)))
 
 
 def _gains(problem: cc.Problem, candidate: cc.Candidate, best: cc.RankedCandidate) -> dict[str, int]:
