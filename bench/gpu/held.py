@@ -1,4 +1,4 @@
-"""The run in which the agent holds the jobs: daemon, ranking, schedules, as a scheduler would have them."""
+"""The run in which the agent holds the jobs: daemon, ranking, schedules and coordinator, as schedulers have them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,8 +18,12 @@ from typing import Any
 import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.control.margin import cheapest_margin, measured_jitter
+from cassini_agent.coordinator.background import coordinating
+from cassini_agent.coordinator.member import Member
 
 from .runs import Job, Layout, run_jobs
+
+HOST = "localhost"
 
 SETTLED = 6
 """Iterations that both jobs have run before the scheduler speaks."""
@@ -89,7 +94,8 @@ def held_run(
     margin = cheapest_margin(jitter.deviation_ns, max(1.0, solution.hold_ms * 1e6), profile["iteration_ns"])
     shares = {job.id: margin.margin_ns / profile["iteration_ns"] for job in natural.jobs}
     longer = dispatch.with_margins(natural, shares)
-    sent: dict[str, Any] = {}
+    sent: dict[str, Any] = {"told": []}
+    coordinated = ExitStack()
 
     def scheduler() -> None:
         end_s = time.monotonic() + 120
@@ -110,11 +116,14 @@ def held_run(
         sent["shifts_ms"] = dict(ranking.best.shifts_ms)
         sent["hold_ms"] = ranking.best.hold_ms
         sent["paces_ms"] = dict(ranking.paces_ms)
+        members = [Member(one.schedule, HOST) for one in acknowledged if one.schedule is not None]
+        here = {HOST: dispatch.Endpoint(daemon.url, daemon.token)}
+        coordinated.enter_context(coordinating(members, here, lambda event: sent["told"].append(repr(event))))
 
     offset_s = random.Random(1).uniform(0.0, solo_s)
-    both = run_jobs(
-        [Job(0, agent=True), Job(1, offset_s, agent=True)], iterations, layout, folder, daemon.environment, scheduler
-    )
+    pair = [Job(0, agent=True), Job(1, offset_s, agent=True)]
+    with coordinated:
+        both = run_jobs(pair, iterations, layout, folder, daemon.environment, scheduler)
     return {
         **sent,
         "margin_ms": margin.margin_ns / 1e6,

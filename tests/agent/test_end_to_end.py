@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -23,10 +20,8 @@ from shared_link import SharedLink
 import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.coordinator import Coordinator
-from cassini_agent.coordinator.http import HttpDaemons
+from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.member import Member
-from cassini_agent.dispatch.http import HttpTransport
 
 SCRIPT = Path(__file__).with_name("training_job.py")
 LINK_GBPS = 10.0
@@ -56,38 +51,6 @@ def problem_from(profiles: Mapping[str, Mapping[str, Any]]) -> cc.Problem:
         jobs.append(cc.Job(name, known["iteration_ns"] / 1e6, [cc.Phase(start_ms, end_ms - start_ms, LINK_GBPS)]))
     routes = {name: ["link"] for name in profiles}
     return cc.Problem(jobs, [cc.Link("link", LINK_GBPS)], [cc.Candidate("both", routes)])
-
-
-@contextmanager
-def coordinated(
-    acknowledged: Mapping[str, Any], endpoints: Mapping[str, dispatch.Endpoint], told: list[Any]
-) -> Iterator[None]:
-    """A coordinator in a thread of its own, for the schedules that were sent."""
-    loop = asyncio.new_event_loop()
-
-    async def coordinate() -> None:
-        async with HttpTransport(timeout_s=1.0) as http:
-            coordinator = Coordinator(HttpDaemons(http, endpoints), told.append)
-            coordinator.keep(Member(schedule, host=job) for job, schedule in acknowledged.items())
-            await coordinator.run()
-
-    task = loop.create_task(coordinate())
-
-    def run() -> None:
-        try:
-            loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            pass
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join(10)
 
 
 def overlap(one: list[list[float]], other: list[list[float]]) -> float:
@@ -140,7 +103,7 @@ def test_two_jobs_are_interleaved_from_their_own_profiles(tmp_path: Path) -> Non
         answers = dispatch.apply(ranking, longer, endpoints, natural=problem)
         assert [(one.job, one.accepted, one.connected) for one in answers] == [("a", True, True), ("b", True, True)]
         sent_s = time.monotonic()
-        with coordinated({one.job: one.schedule for one in answers}, endpoints, told):
+        with coordinating([Member(one.schedule, host=one.job) for one in answers], endpoints, told.append):
             both = {job: finish(running[job]) for job in "ab"}
     for one in daemons.values():
         assert one.stop() == 0
