@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -26,6 +27,8 @@ from cassini_agent.coordinator.member import Member
 SCRIPT = Path(__file__).with_name("training_job.py")
 LINK_GBPS = 10.0
 SECONDS = 24.0
+ATTEMPTS = 3
+"""Four processes that keep times of some ms: what fails on a machine that does something else is tried again."""
 
 pytestmark = pytest.mark.idle
 
@@ -78,19 +81,37 @@ def iteration_s(log: list[list[float]]) -> float:
 
 
 def test_two_jobs_are_interleaved_from_their_own_profiles(tmp_path: Path) -> None:
+    for attempt in range(ATTEMPTS):
+        try:
+            interleave(tmp_path / str(attempt))
+            return
+        except AssertionError:
+            if attempt == ATTEMPTS - 1:
+                raise
+
+
+def interleave(folder: Path) -> None:
+    folder.mkdir()
+    with ExitStack() as stack:
+        interleave_between(folder, stack)
+
+
+def interleave_between(folder: Path, stack: ExitStack) -> None:
     daemons = {}
     for job in "ab":
-        (tmp_path / job).mkdir()
-        daemons[job] = DaemonProcess(tmp_path / job).start()
+        (folder / job).mkdir()
+        daemons[job] = DaemonProcess(folder / job).start()
+        stack.callback(daemons[job].stop)
     endpoints = {job: dispatch.Endpoint(f"http://127.0.0.1:{one.port}", TOKEN) for job, one in daemons.items()}
     told: list[Any] = []
-    with SharedLink(str(tmp_path / "link")) as link:
+    with SharedLink(str(folder / "link")) as link:
         alone = {job: finish(train(job, daemons[job], link, 6.0)) for job in "ab"}
         solo_s = fmean(iteration_s(alone[job]["log"][2:]) for job in "ab")
         problem = problem_from({job: alone[job]["agent"]["profile"] for job in "ab"})
         longer = dispatch.with_margins(problem, {"a": 0.02, "b": 0.02})
         ranking = cc.rank(longer)
         assert ranking.best is not None
+        assert ranking.best.hold_ms, "what was measured alone does not fit together"
 
         begin_s = time.monotonic() + 3.0  # both at once: in phase
         running = {job: train(job, daemons[job], link, SECONDS, begin_s) for job in "ab"}
@@ -103,7 +124,9 @@ def test_two_jobs_are_interleaved_from_their_own_profiles(tmp_path: Path) -> Non
         answers = dispatch.apply(ranking, longer, endpoints, natural=problem)
         assert [(one.job, one.accepted, one.connected) for one in answers] == [("a", True, True), ("b", True, True)]
         sent_s = time.monotonic()
-        with coordinating([Member(one.schedule, host=one.job) for one in answers], endpoints, told.append):
+        members = [Member(one.schedule, host=one.job) for one in answers if one.schedule is not None]
+        assert len(members) == 2
+        with coordinating(members, endpoints, told.append):
             both = {job: finish(running[job]) for job in "ab"}
     for one in daemons.values():
         assert one.stop() == 0

@@ -19,10 +19,11 @@ from .phase import phase_error, wrap
 from .release import Release
 from .worth import Allowance, RunningCost
 
-__all__ = ["Controller", "Decision"]
+__all__ = ["Controller", "Decision", "patience_ns"]
 
-PATIENCE_NS = 3 * SECOND_NS
-"""For the coordinator's answer; it looks once a second, and a job reports once a second."""
+ANSWER_NS, ANSWER_STARTS, LEAST_PATIENCE_NS = 2 * SECOND_NS, 5, 3 * SECOND_NS
+"""For the coordinator's answer: it looks once a second, a job reports once a second, and the median of five starts must
+show it that the job is lost."""
 
 STALL_FACTOR = 1.5
 """An iteration of more than so many usual ones says nothing of where the job was."""
@@ -196,7 +197,7 @@ class Controller:
             self._mooring.missed()
         wait, adjusted = self._mooring.wait(place)
         lost_since = self._mooring.lost_since_ns
-        if wait or lost_since is None or now_ns - lost_since < PATIENCE_NS:
+        if wait or lost_since is None or now_ns - lost_since < patience_ns(schedule.pace_ns):
             return wait, adjusted
         assert self._allowance is not None  # there is a schedule
         if place.wait_ns > min(self._allowance.left_ns(now_ns), _wins(schedule, now_ns)):
@@ -238,6 +239,11 @@ class Controller:
         if schedule.hold_ns == 0:
             return "nothing can be held"
         return self._costs_too_much
+
+
+def patience_ns(pace_ns: int) -> int:
+    """How long a job of this pace that is lost waits for the coordinator before it jumps by itself."""
+    return max(LEAST_PATIENCE_NS, ANSWER_NS + ANSWER_STARTS * pace_ns)
 
 
 def _is_about(one_ns: int, other_ns: int) -> bool:
