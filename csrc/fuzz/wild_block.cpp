@@ -109,20 +109,16 @@ Use wild_use(Bytes& in, const PreparedLinks& prepared) {
   const std::size_t n_prepared = prepared.input.capacity.size();
   for (int64_t i = n_prepared > 0 ? in.in(0, 12) : 0; i > 0; --i) {
     int64_t which = in.in(0, static_cast<int64_t>(n_prepared) - 1);
-    const auto l = static_cast<std::size_t>(which);
+    auto l = static_cast<std::size_t>(which);
+    spoil(in, which, 80);
+    // Of whatever link is named as many jobs are read as that one has; arrays that are too short are the caller's fault.
+    if (which >= 0 && which < static_cast<int64_t>(n_prepared)) l = static_cast<std::size_t>(which);
     for (std::size_t k = 0; k < prepared.size(l); ++k) {
       int64_t j = prepared.job[prepared.first(l) + k];
       if (in.once_in(40)) j = in.in(-1, static_cast<int64_t>(prepared.period.size()));
       spoil(in, j, 80);
       out.member.push_back(j);
       out.own_shift.push_back(in.wild());
-    }
-    spoil(in, which, 80);
-    // Of whatever link is named as many jobs are read as that one has; arrays that are too short are the caller's fault.
-    const bool named = which >= 0 && which < static_cast<int64_t>(n_prepared);
-    for (std::size_t k = prepared.size(l); named && k < prepared.size(static_cast<std::size_t>(which)); ++k) {
-      out.member.push_back(0);
-      out.own_shift.push_back(0);
     }
     out.link.push_back(which);
     out.weight.push_back(in.once_in(12) ? in.wild_real() : static_cast<double>(in.in(1, 16)) / 4.0);

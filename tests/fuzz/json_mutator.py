@@ -54,9 +54,9 @@ def _changed(rng: random.Random, value: Any) -> Any:
         case 3:
             holder[key] = json.loads(json.dumps(other_holder[other_key]))
         case 4 if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
-            holder[key] = rng.choice(
-                (holder[key] * 2, holder[key] / 3, holder[key] + 1, -holder[key], holder[key] * 1000)
-            )
+            was = holder[key]
+            third = was / 3 if isinstance(was, float) else was // 3  # a whole number may be beyond all floats
+            holder[key] = rng.choice((was * 2, third, was + 1, -was, was * 1000))
         case 5 if isinstance(holder[key], str) and holder[key]:
             at = rng.randrange(len(holder[key]))
             holder[key] = (
