@@ -115,6 +115,22 @@ def test_a_lost_job_leaves_the_coordinator_the_time_it_needs(pace_ms: int, lag: 
     assert job.starts[jump] - job.starts[lost] <= 3 * SECOND_NS + 8 * pace
 
 
+@pytest.mark.parametrize("short_ms", [150, 197])
+def test_a_jump_is_made_though_the_iteration_before_it_is_suddenly_short(short_ms: int) -> None:
+    # Two jobs that met take 260 ms; the other has gone, and what is under way takes what it takes alone.
+    on_grid = 0
+    for epoch_ms in range(0, 200, 10):
+        moved = replace(SCHEDULE, version=2, epoch_ns=epoch_ms * MS_NS)
+        job = Played(1).run(steady(260), 8)
+        job.schedule = moved
+        job.controller.set_schedule(moved, job.now_ns)
+        job.run(steady(short_ms), 2)
+        on_grid += abs(job.errors_ms()[9]) < 0.01
+        assert job.waits[9] < SCHEDULE.pace_ns
+    # All but those that would have to wait for a pace or longer.
+    assert on_grid == pytest.approx(20 * (1 - (260 - short_ms) / 200), abs=2)
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 def test_jitter_is_paced_without_adjustments(lag: int) -> None:
     job = Played(lag).run(steady(196.5, 1.5), 3000)

@@ -184,7 +184,7 @@ class Controller:
         wait, adjusted, release = 0, False, None
         if not (rests or stalled):
             wait, adjusted = self._wait(schedule, place, now_ns, applied_ns)
-            release = self._next(place, now_ns, applied_ns, usual, wait, schedule.pace_ns) if self.lag else None
+            release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns, schedule.pace_ns)
@@ -206,13 +206,15 @@ class Controller:
         return self._mooring.jump(place), True
 
     def _next(
-        self, place: Place, now_ns: int, applied_ns: int, usual_ns: int, wait_ns: int, pace_ns: int
+        self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, usual_ns: int, wait_ns: int, jumps: bool
     ) -> Release | None:
         """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
         if not wait_ns and not self._mooring.moored:
             return None
         until = now_ns + usual_ns + (wait_ns or -place.error_ns)
-        earliest = until - min(wait_ns + place.quick_ns, pace_ns - 1)
+        # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
+        early = schedule.pace_ns - 1 if jumps else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
+        earliest = until - early
         return Release(now_ns - applied_ns, until, earliest, now_ns + round(STALL_FACTOR * usual_ns))
 
     def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
