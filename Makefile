@@ -35,7 +35,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
-        bench-ranking bench-prediction bench-control wheel check-wheel check-hosts clean distclean check-free-threaded \
+        bench-ranking bench-prediction bench-control check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python
 .DELETE_ON_ERROR:
 
@@ -132,6 +132,9 @@ count: $(VENV)/.tools ## instructions per call of the kernel's loops against the
 	  || { cat build/bench.log; exit 1; }
 	@$(ON_PATH) cmake --build build/bench --parallel $(JOBS) > build/bench.log || { cat build/bench.log; exit 1; }
 	@$(PY) bench/kernel/count_instructions.py build/bench/bench/kernel/bench_kernel
+
+check-answers: $(VENV)/.installed ## the answers to 403 recorded problems, byte by byte
+	@$(PY) -m bench.answers.recorded
 
 wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
 	@rm -rf dist build/wheel && mkdir -p build

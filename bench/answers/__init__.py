@@ -1,0 +1,1 @@
+"""Did a change of the code change any answer?"""
