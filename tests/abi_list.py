@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pycparser import c_ast, c_generator, c_parser
 
-from cassini_core.native import include_dir, library
+from cassini_core.install_paths import include_dir, library
 
 COMMITTED = Path(__file__).parent.parent / "csrc" / "abi" / "cassini.abi"
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from placements import problem_of
 
-from cassini_core import Job, Phase, Problem, chunk_runner, link_batch
+from cassini_core import Job, Phase, Problem
+from cassini_core.kernel import link_arrays as link_batch
+from cassini_core.links import executor_runner as chunk_runner
 from cassini_core.problem_file import ranking_to_json
-from cassini_core.ranking import rank
+from cassini_core.ranking.rank_problem import rank
 
 
 def many_links(n_links: int = 40) -> Problem:

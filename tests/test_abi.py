@@ -14,7 +14,7 @@ import pytest
 from abi_list import COMMITTED, compiler, describe, exported_symbols
 
 import cassini_core
-from cassini_core import native
+from cassini_core import install_paths as native
 
 pytestmark = [
     pytest.mark.skipif(compiler() is None or shutil.which("nm") is None, reason="no C compiler with binutils"),
@@ -68,7 +68,7 @@ def squeezed(text: str) -> str:
 
 
 def test_version_is_the_same_everywhere() -> None:
-    from cassini_core._kernel import library_version
+    from cassini_core.kernel._kernel import library_version
 
     pkg_config = (native.pkg_config_dir() / "cassini.pc").read_text()
     cmake = (native.cmake_dir() / "cassiniConfigVersion.cmake").read_text()

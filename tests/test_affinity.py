@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from placements import trees
 
-from cassini_core.affinity import (
+from cassini_core.joint.affinity import (
     JOB,
     LINK,
     TIME_SHIFT,

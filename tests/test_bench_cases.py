@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import LinkCase, link_cases, shifts_ms
 
 from cassini_core import Job, Phase, _reference, score_link, solve_link
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel.prepared_link import PreparedLink
 
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:

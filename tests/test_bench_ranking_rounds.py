@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, Problem, load_problem, rank
-from cassini_core.link_catalog import LinkCatalog
+from cassini_core.links.shared_links import LinkCatalog
 from cassini_core.problem_file import problem_to_json
 
 ROOT = str(Path(__file__).parents[1])

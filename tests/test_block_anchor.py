@@ -12,9 +12,9 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_core import _kernel
 from cassini_core.errors import InputError
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.prepared_link import PreparedLink
 
 OPTIONS = _kernel.Options(resolution=0)
 

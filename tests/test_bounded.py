@@ -12,25 +12,16 @@ import pytest
 from bounded_calls import measured
 from hostile_problems import HOSTILE, MALFORMED, MOST_BYTES, Shape, link_file, problem_file
 
-from cassini_core import (
-    Candidate,
-    InputError,
-    Job,
-    Link,
-    Phase,
-    Problem,
-    allowance,
-    assignments,
-    link_catalog,
-    link_effort,
-    node_limits,
-    pace_work,
-    pacing,
-    prepared_link,
-    rank,
-    route_table,
-    units,
-)
+from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, rank, units
+from cassini_core import node_budget as allowance
+from cassini_core.kernel import prepared_link
+from cassini_core.links import evaluation_cost as link_effort
+from cassini_core.links import node_limits
+from cassini_core.links import route_deltas as route_table
+from cassini_core.links import shared_links as link_catalog
+from cassini_core.periods import cluster_pacing as pacing
+from cassini_core.periods import pace_choices as assignments
+from cassini_core.periods import pace_work
 from cassini_core.problem_file import ranking_to_json, reader
 
 MOST_SECONDS = 10.0

@@ -139,7 +139,7 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
         seen.update(options)
         raise InputError("seen")
 
-    monkeypatch.setattr("cassini_core.ranking.rank", fake)
+    monkeypatch.setattr("cassini_core.ranking.rank_problem.rank", fake)
     given = {
         "loops": "discard",
         "aggregate": "p10",
@@ -319,7 +319,7 @@ def test_failures_are_one_line(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("cassini_core.ranking.rank", fail)
+    monkeypatch.setattr("cassini_core.ranking.rank_problem.rank", fail)
     monkeypatch.delenv("CASSINI_DEBUG", raising=False)
     answer = run("rank", problem, "--json")
     assert (answer.status, answer.out) == (status, "")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cassini_core.cli.conclusion import conclude_link, conclude_ranking, magnitude_text, score_text
 from cassini_core.cli.console import one_line
 from cassini_core.cli.tables import ms_text_down, ranking_table, shift_table
-from cassini_core.model import Candidate, Job, Link, LinkScore, LinkSolution, Phase, Problem, RankedCandidate, Ranking
+from cassini_core.model import Candidate, Job, Link, Phase, Problem
+from cassini_core.results import LinkScore, LinkSolution, RankedCandidate, Ranking
 
 JOBS = (Job("a", 100, (Phase(0, 50, 40),)), Job("b", 100, (Phase(0, 50, 40),)))
 

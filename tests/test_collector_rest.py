@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import hosts
 import pytest
 
-from cassini_core.collector_rest import collector_rests
+from cassini_core.concurrency import collector_rests
 
 
 @pytest.fixture(params=[True, False], ids=["on before", "off before"])

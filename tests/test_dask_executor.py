@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from lossy_executors import count_chunks_solved_here, die_at_the_second_chunk, many_links, ranked
 
-from cassini_core import chunk_runner, link_batch, rank
+from cassini_core import rank
+from cassini_core.kernel import link_arrays as link_batch
+from cassini_core.links import executor_runner as chunk_runner
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")

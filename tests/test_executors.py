@@ -30,8 +30,11 @@ from lossy_executors import (
 )
 from placements import mixed_scores, problem_of, up
 
-from cassini_core import InputError, KernelError, Problem, chunk_runner, link_batch, link_pool
-from cassini_core.ranking import rank
+from cassini_core import InputError, KernelError, Problem
+from cassini_core.kernel import link_arrays as link_batch
+from cassini_core.links import batch_solver as link_pool
+from cassini_core.links import executor_runner as chunk_runner
+from cassini_core.ranking.rank_problem import rank
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 import cassini_core as cc
-from cassini_core.near_anchor import LARGE_LINKS
+from cassini_core.joint.base_placement import LARGE_LINKS
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 

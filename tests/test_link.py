@@ -12,8 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import TICK_MS, LinkCase
 
-from cassini_core import Job, Phase, _kernel, _reference, score_bounds, score_link, solve_link
-from cassini_core.prepared_link import PreparedLink
+from cassini_core import Job, Phase, _reference, score_bounds, score_link, solve_link
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.units import kbps_from_gbps, ticks_from_ms
 
 CLOSE = 1e-9

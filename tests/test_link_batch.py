@@ -14,11 +14,14 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassini_core import InputError, KernelError, _kernel
-from cassini_core.link_batch import ChunkOptions, LinkChunk, solve_chunk
-from cassini_core.link_catalog import Demand, LinkProblem
-from cassini_core.link_pool import Budget, Deadline, SolvedLink, solve_problems
-from cassini_core.prepared_link import PreparedLink
+from cassini_core import InputError, KernelError
+from cassini_core.deadline import Deadline
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.link_arrays import ChunkOptions, LinkChunk, solve_chunk
+from cassini_core.kernel.link_problem import Demand, LinkProblem
+from cassini_core.kernel.prepared_link import PreparedLink
+from cassini_core.kernel.search_limits import Budget
+from cassini_core.links.batch_solver import SolvedLink, solve_problems
 
 NAMES = ("score_lower", "score_upper", "upper_bound", "optimal", "nodes", "stopped_by")
 

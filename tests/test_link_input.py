@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import cassini_core as cc
-from cassini_core import InputError, Job, KernelError, Phase, _kernel, score_bounds, score_link, solve_link
-from cassini_core.prepared_link import PreparedLink
+from cassini_core import InputError, Job, KernelError, Phase, score_bounds, score_link, solve_link
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.prepared_link import PreparedLink
 
 A = Job("a", 255, [Phase(141, 114, 45)])
 B = Job("b", 255, [Phase(141, 114, 45)])

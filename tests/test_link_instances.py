@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cassini_core import Job, Phase, _reference, solve_link
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel.prepared_link import PreparedLink
 
 CLOSE = 1e-9
 INSTANCES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "links.json").read_text())["instances"]

@@ -16,19 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core.errors import InputError, LimitError, shown
-from cassini_core.model import (
-    Candidate,
-    Harmonized,
-    Job,
-    Link,
-    LinkScore,
-    LinkSolution,
-    Phase,
-    Problem,
-    RankedCandidate,
-    Ranking,
-    checked_capacity_gbps,
-)
+from cassini_core.model import Candidate, Job, Link, Phase, Problem, checked_capacity_gbps
+from cassini_core.results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
 from cassini_core.units import ticks_from_ms
 
 PHASE = Phase(141, 114, 45)

@@ -16,12 +16,14 @@ from strategies import jobs as any_job
 from strategies import link_cases, loop_problems
 
 from cassini_core import _reference as ref
-from cassini_core import assignments, pacing, periods
 from cassini_core.errors import InputError
-from cassini_core.link import solve_link
+from cassini_core.links.one_link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
-from cassini_core.pacing import pace_links, pace_problem
-from cassini_core.periods import harmonize, lengthen
+from cassini_core.periods import cluster_pacing as pacing
+from cassini_core.periods import harmonize_jobs as periods
+from cassini_core.periods import pace_choices as assignments
+from cassini_core.periods.cluster_pacing import pace_links, pace_problem
+from cassini_core.periods.harmonize_jobs import harmonize, lengthen
 from cassini_core.units import ticks_from_ms
 
 

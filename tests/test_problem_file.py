@@ -22,17 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core.errors import InputError
-from cassini_core.model import (
-    Candidate,
-    Job,
-    Link,
-    LinkScore,
-    LinkSolution,
-    Phase,
-    Problem,
-    RankedCandidate,
-    Ranking,
-)
+from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.problem_file import (
     job_to_json,
     link_solution_to_json,
@@ -44,6 +34,7 @@ from cassini_core.problem_file import (
     ranking_to_json,
     reader,
 )
+from cassini_core.results import LinkScore, LinkSolution, RankedCandidate, Ranking
 
 DATA = Path(__file__).parent / "data"
 LINKS = json.loads((DATA / "links.json").read_bytes())["instances"]

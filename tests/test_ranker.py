@@ -21,8 +21,8 @@ from placements import PAIR, mixed_scores, problem_of, up
 from strategies import jobs as drawn_jobs
 
 from cassini_core import Candidate, InputError, Link, Problem, Ranker, rank
-from cassini_core.link_batch import LinkChunk
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel.link_arrays import LinkChunk
+from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.problem_file import ranking_to_json
 
 QUICK: dict[str, Any] = {"node_limit": 300, "block_node_limit": 500}

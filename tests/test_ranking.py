@@ -18,7 +18,7 @@ from placements import PAIR, mixed_scores, problem_of, up
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, Ranking, _reference
 from cassini_core.problem_file import ranking_to_json
-from cassini_core.ranking import rank
+from cassini_core.ranking.rank_problem import rank
 
 AGGREGATES = ("mean", "min", "p10", "p50", "p97.5", "per_job")
 
@@ -277,7 +277,8 @@ def test_aggregates_grow_with_every_link(
     scores: list[float], gains: list[float], aggregate: str, data: st.DataObject
 ) -> None:
     """Why the aggregate of the bounds is a bound."""
-    from cassini_core.aggregate import Crossings, aggregate_named
+    from cassini_core.links.incidence import Crossings
+    from cassini_core.ranking.aggregate import aggregate_named
 
     placed = ["a", "b", "c", "d"]
     jobs = [data.draw(st.lists(st.sampled_from(placed), min_size=2, unique=True)) for _ in scores]
@@ -288,7 +289,8 @@ def test_aggregates_grow_with_every_link(
 
 @given(st.lists(st.floats(-3, 1), min_size=1, max_size=8), st.data())
 def test_aggregates_are_what_they_say(scores: list[float], data: st.DataObject) -> None:
-    from cassini_core.aggregate import Crossings, aggregate_named
+    from cassini_core.links.incidence import Crossings
+    from cassini_core.ranking.aggregate import aggregate_named
 
     placed = ["a", "b", "c", "d", "e"]
     jobs = [data.draw(st.lists(st.sampled_from(placed), min_size=2, unique=True)) for _ in scores]

@@ -10,7 +10,7 @@ import pytest
 from placements import mixed_scores, problem_of, up
 
 from cassini_core import InputError
-from cassini_core.ranking import rank
+from cassini_core.ranking.rank_problem import rank
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, Ranking, rank
-from cassini_core.candidate_pool import FIRST_TOGETHER
 from cassini_core.problem_file import ranking_to_json
+from cassini_core.ranking.best_first import FIRST_TOGETHER
 
 N_JOBS = 7
 

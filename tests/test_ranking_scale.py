@@ -11,22 +11,13 @@ import placements
 import pytest
 from test_ranking_lazy import round_of
 
-from cassini_core import (
-    Candidate,
-    InputError,
-    Job,
-    Link,
-    Phase,
-    Problem,
-    RankedCandidate,
-    candidate_answers,
-    near_anchor,
-    rank,
-)
-from cassini_core.block_solver import BlockSolver
-from cassini_core.near_anchor import LARGE_LINKS
-from cassini_core.node_limits import AUTO, block_limit, link_limit
+from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, RankedCandidate, rank
+from cassini_core.joint import base_placement as near_anchor
+from cassini_core.joint.base_placement import LARGE_LINKS
+from cassini_core.joint.block_solver import BlockSolver
+from cassini_core.links.node_limits import AUTO, block_limit, link_limit
 from cassini_core.problem_file import ranking_to_json
+from cassini_core.ranking import candidate_search as candidate_answers
 
 RACKS = 24
 LIMITS = {"node_limit": 300, "block_node_limit": 500}

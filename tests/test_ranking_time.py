@@ -15,10 +15,10 @@ from interrupts import interrupted
 from placements import PAIR, mixed_scores, problem_of, up
 
 from cassini_core import Candidate, Job, Link, Phase, Problem
-from cassini_core.link_pool import Deadline
-from cassini_core.pacing import pace_problem
+from cassini_core.deadline import Deadline
+from cassini_core.periods.cluster_pacing import pace_problem
 from cassini_core.problem_file import ranking_to_json
-from cassini_core.ranking import rank
+from cassini_core.ranking.rank_problem import rank
 
 
 @given(placements.rounds(), st.sampled_from(["mean", "min", "p10", "per_job"]))
@@ -69,7 +69,7 @@ def test_past_the_deadline_the_most_promising_candidate_still_gets_its_shifts(mo
         def leaves(self, share: float) -> bool:
             return False
 
-    monkeypatch.setattr("cassini_core.ranking.Deadline", Late)
+    monkeypatch.setattr("cassini_core.ranking.rank_problem.Deadline", Late)
     jobs = [*PAIR, up("on", 100, 0, 100, 25)]
     problem = problem_of(
         jobs,

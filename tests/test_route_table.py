@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from placements import rounds
 
 from cassini_core import Candidate, Problem
-from cassini_core.link_catalog import LinkCatalog, Placement
-from cassini_core.route_table import Members, RouteTable
+from cassini_core.links.route_deltas import Members, RouteTable
+from cassini_core.links.shared_links import LinkCatalog, Placement
 
 
 def loads_of(candidate: Candidate) -> dict[str, Members]:

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import cassini_core as cc
-from cassini_core import _kernel
 from cassini_core.errors import InputError
 from cassini_core.kept_property import kept_property
-from cassini_core.prepared_link import PreparedLink, kernel_options
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.prepared_link import PreparedLink, kernel_options
 from cassini_core.problem_file import ranking_to_json
 
 THREADS = 8

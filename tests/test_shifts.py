@@ -16,14 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference, rank
-from cassini_core.flat_links import FlatLinks
-from cassini_core.kernel_links import KernelLinks
-from cassini_core.link_catalog import LinkCatalog, Placement, SharedLink
-from cassini_core.link_pool import Budget, Deadline, SolvedLink, solve_problems
-from cassini_core.loops import STRATEGIES
-from cassini_core.merged_links import merge_links
-from cassini_core.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from cassini_core.shifts import PlacementAnswer, Round, answer_placement
+from cassini_core.deadline import Deadline
+from cassini_core.joint.loop_policy import STRATEGIES
+from cassini_core.joint.merged_links import merge_links
+from cassini_core.joint.placement_solution import PlacementAnswer, Round, answer_placement
+from cassini_core.kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from cassini_core.kernel.prepared_links import KernelLinks
+from cassini_core.kernel.search_limits import Budget
+from cassini_core.links.batch_solver import SolvedLink, solve_problems
+from cassini_core.links.incidence import FlatLinks
+from cassini_core.links.shared_links import LinkCatalog, Placement, SharedLink
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cassini_core import Problem, _kernel
-from cassini_core.link_batch import LinkChunk
-from cassini_core.link_catalog import LinkCatalog, LinkProblem
+from cassini_core import Problem
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.link_arrays import LinkChunk
+from cassini_core.kernel.link_problem import LinkProblem
+from cassini_core.links.shared_links import LinkCatalog
 
 IntArray = npt.NDArray[np.int64]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange, types
 
-import cassini_core._kernel  # noqa: F401 - checks the ABI before anything is called by symbol
+import cassini_core.kernel._kernel  # noqa: F401 - checks the ABI before anything is called by symbol
 
 from .threading_links import Answers, Links
 
