@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(struct.calcsize("P") != 8 or sys.platform != "linux", reason="the list is of LP64 Linux"),
 ]
 
-# One line of c_sized.hpp each.
+# One line of sized_struct.hpp each.
 FIRST_SIZES = re.compile(r"kFirstSize<(cassini_\w+)> = (\d+)( \+ static_cast<int64_t>\(sizeof\(void\*\)\))?;")
 HOW = "an ABI break needs a new CASSINI_ABI_VERSION; what only grows: python tests/abi_list.py --update"
 
@@ -46,7 +46,7 @@ def test_library_exports_the_functions_of_the_header_and_nothing_else(committed:
 
 def test_first_size_of_each_struct_is_no_more_than_its_size(committed: str) -> None:
     """No host may be refused that was compiled with the first header of this ABI."""
-    source = (COMMITTED.parent.parent / "src" / "c_sized.hpp").read_text()
+    source = (COMMITTED.parent.parent / "src" / "api" / "sized_struct.hpp").read_text()
     first = {name: int(plain) + (8 if pointer else 0) for name, plain, pointer in FIRST_SIZES.findall(source)}
     sizes = {m[1]: int(m[2]) for m in re.finditer(r"^struct (\w+) size (\d+)$", committed, re.MULTILINE)}
     assert first.keys() == sizes.keys()

@@ -45,7 +45,7 @@ if cassini_abi_version() != CASSINI_ABI_VERSION:
 
 library_version = (<bytes>cassini_version()).decode("ascii")
 
-STOPPED_BY = ("complete", "nodes", "deadline", "limits")
+STOPPED_BY = ("complete", "nodes", "deadline", "limits", "unproven")
 
 # cassini_result as a NumPy structure, for many links at once.
 result_dtype = np.dtype(
@@ -130,7 +130,7 @@ cdef class LinkAnswer:
     nodes : int
         Nodes counted.
     stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+        ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``.
     """
 
     cdef cassini_result result
@@ -427,7 +427,7 @@ cdef class BlockAnswer:
     nodes : int
         Nodes counted.
     stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+        ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``.
     """
 
     cdef cassini_block_result result

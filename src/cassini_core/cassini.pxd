@@ -24,6 +24,7 @@ cdef extern from "cassini/cassini.h" nogil:
     const int32_t CASSINI_STOP_NODES
     const int32_t CASSINI_STOP_DEADLINE
     const int32_t CASSINI_STOP_LIMITS
+    const int32_t CASSINI_STOP_UNPROVEN
     const int32_t CASSINI_METHOD_EXACT
     const int32_t CASSINI_METHOD_ANGLES
     const int64_t CASSINI_DEFAULT_NODE_LIMIT

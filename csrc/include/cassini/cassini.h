@@ -65,11 +65,13 @@ extern "C" {
 #define CASSINI_EINTERNAL 3 /* a defect of this library */
 #define CASSINI_ECANCELED 4 /* *options->cancel became non-zero before an answer was complete */
 
-/* Why a search stopped. */
+/* Why a search stopped. UNPROVEN: more than 48 jobs that can be moved on a link, more than CASSINI_MAX_PROOF_JOBS in a
+ * block, too many phases to branch on, or rates so far above the capacity that rounding hides 1e-9 of a score. */
 #define CASSINI_STOP_COMPLETE 0 /* the search ended by itself; METHOD_EXACT: proven */
 #define CASSINI_STOP_NODES 1    /* node_limit */
 #define CASSINI_STOP_DEADLINE 2 /* deadline_ns */
 #define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see below */
+#define CASSINI_STOP_UNPROVEN 4 /* the search ended by itself, but could not prove its answer */
 
 /* Methods. */
 #define CASSINI_METHOD_EXACT 0  /* continuous time, exact optimum */

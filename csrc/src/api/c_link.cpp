@@ -46,7 +46,7 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   r.claimed_score = answer.has_claim ? 1.0 - answer.claimed / link.capacity : r.score_lower;
   r.hold = hold.hold;
   r.nodes = budget.nodes();
-  r.stopped_by = stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0);
+  r.stopped_by = stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0, exact);
   std::copy(out.begin(), out.end(), shift);
   if (slack != nullptr) std::copy(hold.slack.begin(), hold.slack.end(), slack);
   std::copy(link.is_free.begin(), link.is_free.end(), is_free);

@@ -98,11 +98,12 @@ Prepared prepare(const Input& in, const cassini_options& options) {
           static_cast<double>(unit)};
 }
 
-int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
+int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact) {
   if (beyond_limits) return CASSINI_STOP_LIMITS;
   if (optimal) return CASSINI_STOP_COMPLETE;
   if (budget.out_of_time()) return CASSINI_STOP_DEADLINE;
-  return budget.out_of_nodes() ? CASSINI_STOP_NODES : CASSINI_STOP_COMPLETE;
+  if (budget.out_of_nodes()) return CASSINI_STOP_NODES;
+  return exact ? CASSINI_STOP_UNPROVEN : CASSINI_STOP_COMPLETE;
 }
 
 bool is_proven(double score, double upper_bound) {

@@ -72,8 +72,8 @@ struct Prepared {
 
 Prepared prepare(const Input& in, const cassini_options& options);
 
-// Why a search ended: one of CASSINI_STOP_*.
-int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal);
+// Why a search ended: one of CASSINI_STOP_*. `exact`: it was for a proof.
+int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact);
 
 // Whether a score reaches the bound on all scores.
 bool is_proven(double score, double upper_bound);
