@@ -15,8 +15,6 @@
 
 namespace cassini {
 
-inline constexpr double kProofTolerance = 1e-9;
-
 // What becomes of a body's exceptions: a status each.
 template <class Body>
 int32_t status_of(Body&& body) noexcept {
