@@ -174,7 +174,9 @@ def test_free_jobs_are_settled(drawn: list[int], resolution: int) -> None:
     for j in left:
         common = [math.gcd(drawn[j], drawn[k]) for k in left if k != j]
         assert (math.lcm(*common) if common else drawn[j]) > 2 * resolution
-    assert free <= ref.free_jobs(drawn, resolution + 1)
+    # A job that is left alone has its whole period again, so one may be held where coarser shifts free all others.
+    coarser = ref.free_jobs(drawn, resolution + 1)
+    assert free <= coarser or len(drawn) - len(coarser) == 1
     order = sorted(range(len(drawn)), key=lambda j: (drawn[j], j))
     assert {order.index(j) for j in free} == ref.free_jobs([drawn[j] for j in order], resolution)
 
