@@ -17,7 +17,7 @@ PLANTED = "--read-beyond-the-end"
 
 def compiled_files(package: Path) -> list[Path]:
     """The extension and the library it stands on."""
-    return [*package.glob("_kernel*.so"), *package.glob("lib/libcassini.so")]
+    return [*package.glob("kernel/_kernel*.so"), *package.glob("lib/libcassini.so")]
 
 
 def read_beyond_the_end(library: Path) -> None:

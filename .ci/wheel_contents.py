@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 MAX_BYTES = 3 * 2**20
 
 IN_WHEEL = {
-    "the extension": "cassini_core/_kernel",
+    "the extension": "cassini_core/kernel/_kernel",
     "the kernel library": "cassini_core/lib/libcassini.so",
     "the C header": "cassini_core/include/cassini/cassini.h",
     "the CMake package": "cassini_core/lib/cmake/cassini/cassiniConfig.cmake",
@@ -55,7 +55,7 @@ def check_names(wheel: str, names: list[str]) -> None:
             raise SystemExit(f"{wheel}: expected {what} ({start}...)")
     metadata = f"{'-'.join(wheel.split('-')[:2])}.dist-info/"
     expected = ("cassini_core/", "cassini_agent/", metadata)
-    strays = [n for n in names if n.endswith((".pyx", ".c", ".cpp", ".o")) or not n.startswith(expected)]
+    strays = [n for n in names if n.endswith((".pyx", ".pxi", ".c", ".cpp", ".o")) or not n.startswith(expected)]
     if strays:
         raise SystemExit(f"{wheel}: unexpected files {strays[:5]}")
 
@@ -72,5 +72,5 @@ def check_library(name: str, content: bytes) -> None:
     allowed = LIBRARY_NEEDS if is_library else EXTENSION_NEEDS
     if unexpected := [each for each in needed if not each.startswith(allowed)]:
         raise SystemExit(f"{name}: unexpected libraries {unexpected}")
-    if paths != ([] if is_library else ["$ORIGIN/lib"]):
+    if paths != ([] if is_library else ["$ORIGIN/../lib"]):
         raise SystemExit(f"{name}: unexpected run-time search path {paths}")

@@ -15,7 +15,7 @@ import pytest
 from bench import cases, engine, machine
 from bench.verify import check_answer
 from cassini_core import Job
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel.prepared_link import PreparedLink
 
 FAMILIES: dict[str, Callable[[], list[cases.Case]]] = {
     "equal 2 jobs, 1 phase": partial(cases.equal, 2, 1, 4),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cassini_core import LinkSolution, _kernel, solve_link
-from cassini_core.prepared_link import Int64Array, LinkAnswer, PreparedLink
+from cassini_core import LinkSolution, solve_link
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.prepared_link import Int64Array, LinkAnswer, PreparedLink
 from cassini_core.units import ticks_from_ms
 
 from .cases import Case

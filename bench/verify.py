@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from cassini_core import Job
-from cassini_core.prepared_link import Evaluation, Int64Array, PreparedLink
+from cassini_core.kernel.prepared_link import Evaluation, Int64Array, PreparedLink
 from cassini_core.units import kbps_from_gbps, ms_from_ticks, ticks_from_ms
 
 from .cases import Case
@@ -19,7 +19,7 @@ MAX_EVENTS = 4_000_000
 
 
 class Answer(Protocol):
-    """What is checked of an answer; fields as in ``cassini_core.prepared_link.LinkAnswer``."""
+    """What is checked of an answer; fields as in ``cassini_core.kernel.prepared_link.LinkAnswer``."""
 
     @property
     def shift(self) -> Int64Array: ...

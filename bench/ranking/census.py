@@ -12,8 +12,8 @@ import networkx as nx  # type: ignore[import-untyped]
 
 from bench.tables import table
 from cassini_core import Problem
-from cassini_core.link_catalog import LinkCatalog, Placement
-from cassini_core.merged_links import merge_links
+from cassini_core.joint.merged_links import merge_links
+from cassini_core.links.shared_links import LinkCatalog, Placement
 
 
 @dataclass(frozen=True, slots=True)

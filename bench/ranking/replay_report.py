@@ -18,7 +18,7 @@ from typing import Any
 from bench import machine
 from bench.progress import Progress
 from cassini_core import Problem, Ranker, Ranking, rank
-from cassini_core.link_store import KeptAnswers
+from cassini_core.links.solution_cache import KeptAnswers
 from cassini_core.problem_file import ranking_to_json
 
 from .replay import ROUNDS, replay

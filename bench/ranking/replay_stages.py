@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from cassini_core import ranking
+from cassini_core.ranking import rank_problem as ranking
 
 STAGES = {
     "RouteTable": "routes",
@@ -18,7 +18,7 @@ STAGES = {
     "solve_problems": "links",
     "answer_candidates": "candidates",
 }
-"""What ``cassini_core.ranking`` calls one after the other, and what is done there."""
+"""What ``cassini_core.ranking.rank_problem`` calls one after the other, and what is done there."""
 
 OTHER = "all else"
 

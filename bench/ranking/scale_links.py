@@ -12,13 +12,13 @@ from typing import Any
 
 import cassini_core as cc
 from cassini_core.deadline import Deadline
-from cassini_core.flat_links import FlatLinks
-from cassini_core.link_catalog import LinkCatalog
-from cassini_core.link_pool import SolvedLink, solve_problems
-from cassini_core.near_anchor import large_ones
-from cassini_core.pacing import paced_problem
-from cassini_core.rank_options import RankOptions, checked_options
-from cassini_core.route_table import RouteTable
+from cassini_core.joint.base_placement import large_ones
+from cassini_core.links.batch_solver import SolvedLink, solve_problems
+from cassini_core.links.incidence import FlatLinks
+from cassini_core.links.route_deltas import RouteTable
+from cassini_core.links.shared_links import LinkCatalog
+from cassini_core.periods.cluster_pacing import paced_problem
+from cassini_core.ranking.options import RankOptions, checked_options
 from cassini_core.units import ticks_from_ms
 
 from .scale_check import TOLERANCE, WrongAnswerError

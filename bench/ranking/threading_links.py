@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cassini_core import Problem, _kernel
-from cassini_core.link_batch import LinkChunk
-from cassini_core.link_catalog import LinkCatalog, LinkProblem
+from cassini_core import Problem
+from cassini_core.kernel import _kernel
+from cassini_core.kernel.link_arrays import LinkChunk
+from cassini_core.kernel.link_problem import LinkProblem
+from cassini_core.links.shared_links import LinkCatalog
 
 IntArray = npt.NDArray[np.int64]
 
@@ -22,11 +24,7 @@ NODE_LIMIT = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Many links; all arrays are int64, see ``cassini_solve_links``.
-
-    ``local_offset`` has for link ``i`` the phase offsets of its jobs counted from its own first phase: those of
-    ``job_offset[i] + i`` to ``job_offset[i + 1] + i``, as ``cassini_solve_link`` wants them.
-    """
+    """Many links; all arrays are int64, see ``cassini_links``."""
 
     job_offset: IntArray
     period: IntArray
@@ -35,7 +33,6 @@ class Links:
     phase_length: IntArray
     phase_rate: IntArray
     capacity: IntArray
-    local_offset: IntArray
 
     def __len__(self) -> int:
         return len(self.capacity)
@@ -97,7 +94,6 @@ def links_of(problem: Problem, parts: int = 1) -> list[Links]:
 
 def _flat(problems: Sequence[LinkProblem]) -> Links:
     chunk = LinkChunk.of(problems)
-    local = [np.cumsum([0, *(len(demand.phases) for demand in one.demands)], dtype=np.int64) for one in problems]
     return Links(
         job_offset=chunk.job_offset,
         period=chunk.period,
@@ -106,5 +102,4 @@ def _flat(problems: Sequence[LinkProblem]) -> Links:
         phase_length=chunk.phase_length,
         phase_rate=chunk.phase_rate,
         capacity=chunk.capacity,
-        local_offset=np.concatenate(local),
     )

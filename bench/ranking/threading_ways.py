@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from cassini_core import _kernel
+from cassini_core.kernel import _kernel
 
 from .threading_links import NODE_LIMIT, Answers, Links
 

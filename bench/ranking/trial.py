@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassini_core import Candidate, Problem, RankedCandidate, rank
-from cassini_core.aggregate import Crossings, aggregate_named
-from cassini_core.periods import lengthen
+from cassini_core.links.incidence import Crossings
+from cassini_core.periods.harmonize_jobs import lengthen
+from cassini_core.ranking.aggregate import aggregate_named
 from cassini_core.units import ticks_from_ms
 
 from .max_min import simulate

@@ -10,7 +10,7 @@ from bench import cases, engine, timing
 from bench.progress import Progress
 from bench.tables import seconds, table
 from cassini_core import Job
-from cassini_core.prepared_link import PreparedLink
+from cassini_core.kernel.prepared_link import PreparedLink
 
 
 def run(quick: bool, progress: Progress) -> dict[str, Any]:

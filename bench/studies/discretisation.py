@@ -10,7 +10,7 @@ from bench import cases, engine, timing
 from bench.progress import Progress
 from bench.tables import score, seconds, table
 from bench.verify import CLOSE, WrongAnswer, true_score
-from cassini_core.prepared_link import LinkAnswer
+from cassini_core.kernel.prepared_link import LinkAnswer
 from cassini_core.units import ms_from_ticks
 
 DEGREES = (90.0, 45.0, 30.0, 15.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.5)

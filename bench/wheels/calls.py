@@ -13,13 +13,13 @@ import time
 import numpy as np
 
 started = time.perf_counter()
-from cassini_core import _kernel  # noqa: E402  - what is timed: NumPy is there already
+from cassini_core.kernel import _kernel  # noqa: E402
 
 IMPORT_S = time.perf_counter() - started
 
 from bench import timing  # noqa: E402
 from cassini_core import Job, Phase, score_link, solve_link  # noqa: E402
-from cassini_core.prepared_link import Int64Array, PreparedLink, kernel_options  # noqa: E402
+from cassini_core.kernel.prepared_link import Int64Array, PreparedLink, kernel_options  # noqa: E402
 
 ROUNDS = 40
 PHASES = ("phase_start", "phase_length", "phase_rate")

@@ -6,25 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .errors import CassiniError, InputError, KernelError, LimitError
-from .link import score_bounds, score_link, solve_link
-from .model import (
-    Candidate,
-    Harmonized,
-    Job,
-    Link,
-    LinkScore,
-    LinkSolution,
-    Phase,
-    Problem,
-    RankedCandidate,
-    Ranking,
-)
+from .links.one_link import score_bounds, score_link, solve_link
+from .model import Candidate, Job, Link, Phase, Problem
+from .results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
 
 if TYPE_CHECKING:
-    from .periods import harmonize
+    from .periods.harmonize_jobs import harmonize
     from .problem_file import load_problem
-    from .ranker import Ranker
-    from .ranking import rank
+    from .ranking.rank_problem import rank
+    from .ranking.ranker import Ranker
 
 __all__ = [
     "Candidate",
@@ -52,7 +42,7 @@ __all__ = [
 ]
 
 # networkx, the JSON library and importlib.metadata cost more than the rest of the package together: first use pays.
-_LAZY = {"Ranker": ".ranker", "harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
+_LAZY = {"Ranker": ".ranking", "harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
 
 
 def __getattr__(name: str) -> Any:

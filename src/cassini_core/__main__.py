@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .native import print_places
+from .install_paths import print_places
 
 if __name__ == "__main__" and not print_places(sys.argv[1:]):
     from .cli import entry_point

@@ -14,21 +14,15 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .answers import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
 from .errors import InputError, shown
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
 
 __all__ = [
     "Candidate",
-    "Harmonized",
     "Job",
     "Link",
-    "LinkScore",
-    "LinkSolution",
     "Phase",
     "Problem",
-    "RankedCandidate",
-    "Ranking",
 ]
 
 _MIN_ITERATION_MS = 1 / TICKS_PER_MS

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import cassini_core as cc
-from cassini_core.affinity import affinity_graph, components
+from cassini_core.joint.affinity import affinity_graph, components
 
 from ..schedule import MS_NS, Schedule
 

@@ -4,8 +4,11 @@
 #include <random>
 #include <vector>
 
+#include "c_structs.hpp"
 #include "cassini/cassini.h"
 #include "check.hpp"
+
+using namespace cassini::test;
 
 namespace {
 
@@ -28,12 +31,16 @@ struct Jobs {
       offset.push_back(phases * (j + 1));
     }
   }
+
+  cassini_link on_a_link(int64_t capacity) const {
+    return link_of(capacity, 0, length_of(period), period, offset, start, length, rate);
+  }
 };
 
 cassini_options searching_everywhere() {
   cassini_options options;
   cassini_init_options(&options, sizeof options);
-  options.resolution = 0;
+  options.resolution_ns = 0;
   options.node_limit = 4000000;
   return options;
 }
@@ -48,11 +55,10 @@ TEST(a_link_of_more_jobs_than_are_searched_says_that_nothing_is_proven) {
     const Jobs jobs(rng, 49, 1);
     std::vector<int64_t> shift(49);
     std::vector<uint8_t> is_free(49);
-    cassini_result result;
-    result.size = sizeof result;
-    CHECK(cassini_solve_link(49, jobs.period.data(), jobs.offset.data(), jobs.start.data(), jobs.length.data(),
-                             jobs.rate.data(), 5000, &options, shift.data(), nullptr, is_free.data(),
-                             &result) == CASSINI_OK);
+    auto result = sized<cassini_link_result>();
+    const cassini_link link = jobs.on_a_link(5000);
+    const cassini_link_output to = link_output(shift.data(), nullptr, is_free.data());
+    CHECK(cassini_solve_link(&link, &options, nullptr, &to, &result, nullptr) == CASSINI_OK);
     CHECK(result.stopped_by == (result.optimal ? CASSINI_STOP_COMPLETE : CASSINI_STOP_UNPROVEN));
     unproven += result.stopped_by == CASSINI_STOP_UNPROVEN;
   }
@@ -85,19 +91,17 @@ TEST(a_joint_problem_of_more_jobs_than_are_searched_says_that_nothing_is_proven)
       link.push_back(j);
     }
     const std::vector<int64_t> capacity(kJobs, 700);
-    const std::vector<double> weight(kJobs, 1.0);
     std::array<int32_t, kJobs> status{};
-    cassini_links* links = nullptr;
-    CHECK(cassini_prepare_links(kJobs, job_offset.data(), period.data(), offset.data(), start.data(), length.data(),
-                                rate.data(), capacity.data(), &options, &links, status.data()) == CASSINI_OK);
+    cassini_prepared_links* prepared = nullptr;
+    const cassini_links links = links_of(capacity, job_offset, period, offset, start, length, rate);
+    CHECK(cassini_prepare_links(&links, &options, nullptr, &prepared, status.data(), nullptr) == CASSINI_OK);
     std::vector<int64_t> shift(kJobs);
     std::vector<double> lower(kJobs), upper(kJobs);
-    cassini_block_result result;
-    result.size = sizeof result;
-    CHECK(cassini_solve_block(links, kJobs, jobs.period.data(), kJobs, link.data(), member.data(), weight.data(),
-                              nullptr, nullptr, nullptr, nullptr, 0, &options, shift.data(), lower.data(), upper.data(),
-                              &result) == CASSINI_OK);
-    cassini_free_links(links);
+    auto result = sized<cassini_joint_result>();
+    const cassini_joint joint = joint_of(jobs.period, link, member);
+    const cassini_joint_output to = joint_output(shift.data(), lower.data(), upper.data());
+    CHECK(cassini_solve_joint(prepared, &joint, nullptr, &options, nullptr, &to, &result, nullptr) == CASSINI_OK);
+    cassini_free_prepared_links(prepared);
     CHECK(result.stopped_by == (result.optimal ? CASSINI_STOP_COMPLETE : CASSINI_STOP_UNPROVEN));
     unproven += result.stopped_by == CASSINI_STOP_UNPROVEN;
   }
@@ -106,15 +110,14 @@ TEST(a_joint_problem_of_more_jobs_than_are_searched_says_that_nothing_is_proven)
 
 TEST(a_grid_of_angles_that_was_searched_through_is_complete) {
   std::mt19937 rng(63);
-  cassini_options options = searching_everywhere();
-  options.method = CASSINI_METHOD_ANGLES;
+  const cassini_options options = searching_everywhere();
   const Jobs jobs(rng, 3, 2);
   std::array<int64_t, 3> shift{};
   std::array<uint8_t, 3> is_free{};
-  cassini_result result;
-  result.size = sizeof result;
-  CHECK(cassini_solve_link(3, jobs.period.data(), jobs.offset.data(), jobs.start.data(), jobs.length.data(),
-                           jobs.rate.data(), 700, &options, shift.data(), nullptr, is_free.data(),
-                           &result) == CASSINI_OK);
+  double claimed = 0.0;
+  auto result = sized<cassini_link_result>();
+  const cassini_link link = jobs.on_a_link(700);
+  const cassini_link_output to = link_output(shift.data(), nullptr, is_free.data());
+  CHECK(cassini_solve_link_angles(&link, 72, &options, nullptr, &to, &result, &claimed, nullptr) == CASSINI_OK);
   CHECK(result.optimal == 0 && result.stopped_by == CASSINI_STOP_COMPLETE);
 }

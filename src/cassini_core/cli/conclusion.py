@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..model import LinkScore, LinkSolution, Problem, RankedCandidate, Ranking
+from ..model import Problem
+from ..results import LinkScore, LinkSolution, RankedCandidate, Ranking
 from .console import one_line
 
 __all__ = ["conclude_link", "conclude_ranking", "magnitude_text", "score_text"]

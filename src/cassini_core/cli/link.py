@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables
 from .inputs import load_input
 from .options import AngleCount, DeadlineS, JsonFlag, NodeLimit, ResolutionMs, SlackTolerance
@@ -13,7 +13,8 @@ from .options import AngleCount, DeadlineS, JsonFlag, NodeLimit, ResolutionMs, S
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..model import Job, LinkSolution
+    from ..model import Job
+    from ..results import LinkSolution
 
 __all__ = ["link"]
 
@@ -43,7 +44,7 @@ def link(
     angles
         Number of angles on the unified circle, for --method angles; 72 is the paper's 5 degrees.
     """
-    from ..link import solve_link
+    from ..links.one_link import solve_link
     from ..problem_file import link_solution_to_json, load_link
 
     jobs, capacity_gbps = load_input(load_link, file)

@@ -64,7 +64,7 @@ def number_from(least: float, *, above: bool = False) -> Converter:
 
 def aggregate_from(_: Any, tokens: Sequence[Token]) -> str:
     """The name of an aggregate that the ranking knows."""
-    from ..aggregate import aggregate_named
+    from ..ranking.aggregate import aggregate_named
 
     try:
         aggregate_named(tokens[0].value)

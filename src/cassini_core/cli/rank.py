@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..aggregate import DEFAULT_AGGREGATE
-from ..node_limits import AUTO
-from ..prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..links.node_limits import AUTO
+from ..ranking.aggregate import DEFAULT_AGGREGATE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import load_input
 from .options import (
@@ -28,7 +28,8 @@ from .options import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..model import Problem, Ranking
+    from ..model import Problem
+    from ..results import Ranking
 
 __all__ = ["rank"]
 
@@ -77,7 +78,7 @@ def rank(
         Number of threads; the answer does not depend on it. Default: one per core.
     """
     from ..problem_file import load_problem, ranking_to_json
-    from ..ranking import rank as rank_problem
+    from ..ranking.rank_problem import rank as rank_problem
 
     problem = load_input(load_problem, file)
     with Waiting("ranking candidates") as waiting:

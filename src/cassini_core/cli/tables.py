@@ -13,7 +13,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from ..model import Job, LinkSolution, RankedCandidate, Ranking
+from ..model import Job
+from ..results import LinkSolution, RankedCandidate, Ranking
 from .conclusion import magnitude_text, score_text
 from .console import one_line
 

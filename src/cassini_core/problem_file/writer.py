@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from ..answers import LinkSolution, RankedCandidate, Ranking
 from ..errors import InputError, shown
 from ..model import Job, Problem
+from ..results import LinkSolution, RankedCandidate, Ranking
 
 __all__ = ["job_to_json", "link_solution_to_json", "problem_to_json", "ranking_to_json"]
 

@@ -1,0 +1,83 @@
+"""Threads that can be canceled, and Python's collector of cycles, off for a while.
+
+A full collection takes as long as the process has objects.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["canceling_pool", "collector_rests"]
+
+
+class _Rest:
+    """Who wants the collector off; the last to leave turns it on again if the first found it on."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.guests = 0
+        self.was_on = False
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.guests == 0:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.guests += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.guests -= 1
+            if self.guests == 0 and self.was_on:
+                gc.enable()
+
+
+_rest = _Rest()
+
+
+@contextmanager
+def collector_rests() -> Iterator[None]:
+    """The collector is off inside, in all threads; afterwards, and in a child forked meanwhile, as it was before.
+
+    Overlapping uses in several threads count as one.
+    """
+    rest = _rest
+    rest.enter()
+    try:
+        yield
+    finally:
+        rest.leave()
+
+
+def _end_rest() -> None:
+    """In a forked child: threads that wanted rest are gone, and one of them may have held the lock."""
+    global _rest
+    old, _rest = _rest, _Rest()
+    old.lock = threading.Lock()  # the thread that forked may itself be inside
+    if old.guests and old.was_on:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_rest)
+
+
+@contextmanager
+def canceling_pool(threads: int, name: str, cancel: npt.NDArray[np.int32]) -> Iterator[ThreadPoolExecutor]:
+    """A thread pool; on any exception ``cancel`` is set, and what was not begun is dropped."""
+    with ThreadPoolExecutor(threads, thread_name_prefix=name) as pool:
+        try:
+            yield pool
+        except BaseException:
+            # The kernel looks at this now and then; leaving the pool then waits for its threads, not for their answers.
+            cancel[0] = 1
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

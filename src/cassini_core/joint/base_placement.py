@@ -1,0 +1,151 @@
+"""Large placements, answered by their difference from one that they are all much like.
+
+The candidates of a scheduling round have most of their shared links in common. The common placement's shifts are
+searched once, thoroughly; every candidate is searched from there, near its own differences alone. No graph is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..deadline import DeadlinePassed
+from ..errors import KernelError
+from ..kernel import _kernel
+from ..links.incidence import FlatLinks
+from ..links.shared_links import Placement, SharedLink
+from .placement_solution import PlacementAnswer, Round, verified
+
+__all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
+
+LARGE_LINKS = 64
+"""With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
+
+ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
+"""The common placement is searched with so many times the nodes of each candidate, but no more than so many: they all
+begin there."""
+
+ANCHOR_SHARE = 0.4
+"""Of what is left of a deadline."""
+
+READY_SHARE = 0.3
+"""Of the time that the search of the common placement took, for what comes between it and the first candidate."""
+
+IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
+"""The same for each of the best ones."""
+
+_Int64 = npt.NDArray[np.int64]
+
+
+def large_ones(placements: Sequence[Placement], flat: FlatLinks) -> list[bool]:
+    """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
+    return [_is_large(placement, flat) for placement in placements]
+
+
+def _is_large(placement: Placement, flat: FlatLinks) -> bool:
+    if len(placement.links) <= LARGE_LINKS:
+        return False
+    places = flat.places(placement.links).at
+    shares = np.zeros(len(flat.jobs), dtype=np.bool_)
+    shares[flat.job[places]] = True
+    # A forest has fewer edges than nodes.
+    return len(places) >= len(placement.links) + int(np.count_nonzero(shares))
+
+
+class NearAnchor:
+    """Answers placements of one round from the shifts of their common placement.
+
+    Parameters
+    ----------
+    context : Round
+    common : sequence of SharedLink
+        The shared links of the common placement; at least one.
+
+    Raises
+    ------
+    DeadlinePassed
+        No time is left to answer a candidate.
+    KernelError
+        A defect.
+    """
+
+    def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
+        self._context = context
+        flat, kernel_links = context.flat, context.kernel_links
+        begun, time_for_it = kernel_links.deadline.from_now(), kernel_links.deadline.part(ANCHOR_SHARE)
+        nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
+        found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
+        if not begun.leaves(READY_SHARE):
+            raise DeadlinePassed
+        shift = flat.shifts(found.shift)
+        links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
+        places = flat.places(links).at
+        self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
+        self._position[links] = np.arange(len(links))
+        self._n_links = len(links)
+        self._anchor = _kernel.BlockAnchor(
+            kernel_links.prepared(),
+            period=flat.period,
+            link=flat.problem[links],
+            member=flat.job[places],
+            upper_bound=context.bound[links],
+            shift=shift,
+            options=kernel_links.options,
+        )
+        context.expect(links, shift)
+
+    def answer(self, placement: Placement) -> PlacementAnswer:
+        """One shift per job, found near what the placement does not have in common with the others.
+
+        Raises
+        ------
+        KernelError
+            A defect.
+
+        Notes
+        -----
+        At most ``budget.block_node_limit`` nodes; beside them O(places) in whole arrays.
+        """
+        context, flat = self._context, self._context.flat
+        position = self._position[placement.links]
+        added = placement.links[position < 0]
+        there = np.zeros(self._n_links, dtype=np.bool_)
+        there[position[position >= 0]] = True
+        found = self._anchor.solve(
+            dropped=np.flatnonzero(~there),
+            link=flat.problem[added],
+            member=flat.job[flat.places(added).at],
+            upper_bound=context.bound[added],
+            options=context.kernel_links.options,
+            node_limit=_less(context.budget.block_node_limit, context.nodes_of_candidate),
+            deadline_ns=context.kernel_links.deadline.remaining_ns(),
+            cancel=context.kernel_links.cancel,
+        )
+        if found is None:
+            raise KernelError("solve_beside: canceled")
+        return replace(verified(placement, context, "joint", found.shift, found.upper_bound), nodes=found.nodes)
+
+    def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
+        """The answer of a placement searched further, everywhere, its jobs moved to where slack grows.
+
+        Raises
+        ------
+        KernelError
+            A defect.
+        """
+        context, placement = self._context, answer.placement
+        nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
+        found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
+        return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
+
+
+def _less(limit: int | None, allowed: int | None) -> int | None:
+    return limit if allowed is None else allowed if limit is None else min(limit, allowed)
+
+
+def _more(limit: int | None, times: int, most: int) -> int | None:
+    """Nodes for a search on which more depends than on one candidate."""
+    return None if limit is None else max(limit, min(times * limit, most))

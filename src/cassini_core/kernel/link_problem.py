@@ -1,0 +1,62 @@
+"""A link problem in whole numbers: what each job asks of one link, and the link's capacity."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from typing import NamedTuple
+
+__all__ = ["Demand", "LinkProblem"]
+
+
+class Demand(NamedTuple):
+    """What one job asks of one link: its iteration time and phases, in ticks and kbit/s.
+
+    ``phases`` are ``(start, length, rate)``, sorted; those without length or rate are dropped.
+    """
+
+    period: int
+    phases: tuple[tuple[int, int, int], ...]
+
+    def scaled_down(self, divisor: int) -> Demand:
+        """The same demand with all rates divided; ``divisor`` divides each of them."""
+        return Demand(self.period, tuple((start, length, rate // divisor) for start, length, rate in self.phases))
+
+    def peak(self) -> int:
+        """Highest demand at any time, kbit/s; overlapping phases add up. O(phases log phases)."""
+        steps: list[tuple[int, int]] = []
+        for start, length, rate in self.phases:
+            end = start + length
+            steps += [(start, rate), (min(end, self.period), -rate)]
+            if end > self.period:  # wraps past the end of the iteration
+                steps += [(0, rate), (end - self.period, -rate)]
+        level = peak = 0
+        for _, step in sorted(steps):  # at one time ends come before starts
+            level += step
+            peak = max(peak, level)
+        return peak
+
+
+class LinkProblem:
+    """A distinct link problem: its jobs in canonical order, rates and capacity without units.
+
+    Attributes
+    ----------
+    index : int
+        Its place in the list of all distinct problems.
+    capacity : int
+    demands : tuple of Demand
+        One per job.
+    """
+
+    def __init__(self, index: int, capacity: int, demands: tuple[Demand, ...]) -> None:
+        self.index = index
+        self.capacity = capacity
+        self.demands = demands
+
+    def content(self) -> bytes:
+        """Capacity and demands: equal for equal problems, and none is how another begins. O(phases)."""
+        values = [self.capacity, len(self.demands)]
+        for period, phases in self.demands:
+            values += (period, len(phases), *itertools.chain.from_iterable(phases))
+        return array("q", values).tobytes()

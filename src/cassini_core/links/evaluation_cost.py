@@ -1,0 +1,179 @@
+"""What one look at each link of a round may cost, so that thousands of hard links together stay affordable.
+
+Adding up the demand of a link at given shifts costs what its folded circle holds (F1): little for usual links, and up
+to 2**24 demand levels for the worst that the kernel scores exactly. One such link is answered in seconds; thousands, or
+one in thousands of candidates, would take hours. So the limits beyond which a link gets a certified interval instead of
+an exact score are lowered for all links of a round as far as the sum requires. Counted, not timed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernel.link_problem import LinkProblem
+from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
+
+__all__ = ["LinkEffort", "link_effort"]
+
+LEAST_EVENTS, LEAST_LEVELS = 64, 128
+"""Fewer events would not be less work: a link falls into as many groups of jobs as it has jobs."""
+
+MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
+"""Demand levels touched by the first looks at all links together: so many, some second, or so many for each placed job
+of each candidate. What comes later is counted as it is done (``node_limits``)."""
+
+MAX_KEPT = 2**22
+"""Atoms of folded demands and kinks of pairs, kept for all links together; up to 48 bytes each."""
+
+LOOKS, CANDIDATES_AT_ONCE = 3, 4
+"""At each link, beside one for each of the first candidates that have it."""
+
+LEVELS_OF_A_NODE = 512
+"""So many are added up in the time of a search node."""
+
+MOST_PERIODS = 64
+"""Different iteration times on one link; of more no estimate is made but the worst."""
+
+LEVELS_OF_A_KINK = 12
+"""So many are added up in the time in which a kink of a job's marginal excess is read, for its slack."""
+
+# Of the kernel; the last for each event of the limit. One link alone, whatever it is, keeps within MAX_LOOKS.
+MAX_SUM_WORK, MAX_KINK_WORK, MAX_INTERVAL_WORK = 2.0**24, 2.0**24, 1024.0
+
+_Float64 = npt.NDArray[np.float64]
+
+
+class LinkEffort(NamedTuple):
+    """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
+
+    ``affordable``: first looks stay within ``MAX_LOOKS``. They may not even at the least limits.
+    """
+
+    max_events: int
+    max_levels: int
+    nodes: _Float64
+    affordable: bool = True
+
+
+class _Effort(NamedTuple):
+    """Of some problems: the limit on events that each needs to be scored exactly, the levels that one exact score
+    touches, the edges and bins that an interval takes, and what is kept.
+    """
+
+    need: _Float64
+    exact: _Float64
+    edges: _Float64
+    sums: _Float64
+    kept: _Float64
+
+
+def link_effort(
+    problems: Sequence[LinkProblem], uses: npt.NDArray[np.int64], resolution: int, n_routes: int = 0
+) -> LinkEffort:
+    """The largest limits, halved from the kernel's, with which first looks stay within ``MAX_LOOKS``.
+
+    Parameters
+    ----------
+    problems : sequence of LinkProblem
+    uses : int64 array, shape (problems,)
+        In how many candidates each is posed by some link, counting links.
+    resolution : int
+        Ticks; decides which jobs of a link are free (F1b).
+    n_routes : int
+        Placed jobs of all candidates together: how large the round is.
+
+    Notes
+    -----
+    O(jobs) per problem; O(different ones^2) for each set of iteration times. Usual rounds keep the kernel's limits.
+    """
+    efforts = _efforts(problems, resolution)
+    looks = LOOKS + np.minimum(uses, CANDIDATES_AT_ONCE)
+    most = max(MAX_LOOKS, LOOKS_OF_A_ROUTE * n_routes)
+    max_events = DEFAULT_MAX_EVENTS
+    while True:
+        exact = efforts.need <= max_events
+        max_levels = min(DEFAULT_MAX_LEVELS, max(LEAST_LEVELS, max_events // 4))
+        bins = max_levels / 16
+        interval = np.minimum(
+            efforts.edges * (bins / 2 + np.minimum(efforts.sums, bins)), MAX_INTERVAL_WORK * max_events
+        )
+        work = np.where(exact, efforts.exact, interval)
+        kept = efforts.kept[exact].sum()
+        affordable = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
+        if affordable or max_events <= LEAST_EVENTS:
+            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, affordable)
+        max_events //= 2
+
+
+def _efforts(problems: Sequence[LinkProblem], resolution: int) -> _Effort:
+    shapes = [tuple([(demand.period, len(demand.phases)) for demand in problem.demands]) for problem in problems]
+    folded: dict[tuple[int, ...], list[_Folded]] = {}
+    known: dict[tuple[tuple[int, int], ...], tuple[float, ...]] = {}
+    for shape in shapes:
+        if shape not in known:
+            periods, phases = zip(*shape, strict=True)
+            if periods not in folded:
+                folded[periods] = _folded(periods, resolution)
+            known[shape] = _effort(phases, folded[periods])
+    return _Effort(*np.array([known[shape] for shape in shapes], dtype=np.float64).reshape(-1, 5).T)
+
+
+class _Folded(NamedTuple):
+    """Of a job the turns ``P' / R_j`` of its circle on the folded one, 0 if free, and its samples ``T_j / R_j``."""
+
+    turns: float
+    samples: float
+
+
+def _folded(periods: Sequence[int], resolution: int) -> list[_Folded]:
+    """F1b, then F1."""
+    count: Mapping[int, int] = Counter(periods)
+    if len(count) == 1:
+        return [_Folded(1.0, 1.0)] * len(periods)
+    if len(count) > MOST_PERIODS:
+        return [_Folded(math.inf, math.inf)] * len(periods)
+    repeats = _repeats(count)
+    while any(repeat <= 2 * resolution for repeat in repeats.values()):
+        count = {period: count[period] for period, repeat in repeats.items() if repeat > 2 * resolution}
+        repeats = _repeats(count)
+    whole = math.lcm(*repeats.values())
+    folded = {period: _Folded(_at_most(whole // repeat), period / repeat) for period, repeat in repeats.items()}
+    return [folded.get(period, _Folded(0.0, math.inf)) for period in periods]
+
+
+def _repeats(count: Mapping[int, int]) -> dict[int, int]:
+    """``R_j`` by iteration time: the LCM of the greatest common divisors with those of all others."""
+    return {
+        one: one if several > 1 or len(count) == 1 else math.lcm(*(math.gcd(one, two) for two in count if two != one))
+        for one, several in count.items()
+    }
+
+
+def _at_most(turns: int) -> float:
+    return float(turns) if turns < 2**62 else math.inf
+
+
+def _effort(phases: Sequence[int], folded: Sequence[_Folded]) -> tuple[float, ...]:
+    """Upper estimates: every phase has two edges and a level of its own."""
+    events = atoms = 0.0
+    together = sums = 1.0
+    most, edges = max(phases), 2 * sum(phases)
+    for n_phases, (turns, samples) in zip(phases, folded, strict=True):
+        levels = min(samples, n_phases + 1.0)
+        events += 2 * n_phases * turns
+        atoms += 2 * n_phases * levels
+        together = min(together * levels, float(DEFAULT_MAX_LEVELS))
+        sums = min(sums * (n_phases + 1.0), float(DEFAULT_MAX_LEVELS))
+    events = max(1.0, events)
+    kinks = 4.0 * most * events if len(phases) == 2 else 0.0
+    pair = kinks if 2 * kinks <= DEFAULT_MAX_EVENTS else 0.0  # with more the kernel keeps none
+    sums_of_all = min(MAX_SUM_WORK, events * together * len(phases))
+    exact = sums_of_all + min(MAX_KINK_WORK, LEVELS_OF_A_KINK * events * most * len(phases))
+    need = max(events, events * most / 16, atoms / 16, 2 * pair, sums_of_all / 64)
+    return need, exact, float(edges * len(phases)), sums * (most + 1), atoms + pair

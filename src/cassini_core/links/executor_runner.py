@@ -1,0 +1,234 @@
+"""Has chunks of link problems solved: by threads here, or by an executor, of which nothing is expected but an answer.
+
+What an executor loses is solved here: its workers may be killed, it may be shut down, cancel what it was given, or
+never begin. Only errors of the solver itself end the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..deadline import Deadline
+from ..kernel.link_arrays import ChunkAnswers, ChunkOptions, LinkChunk, ProblemAnswer, solve_chunk
+from ..kernel.link_problem import LinkProblem
+from ..kernel.prepared_link import Int64Array
+
+__all__ = ["Chunk", "ChunkRunner"]
+
+PATIENCE_S = 5.0
+"""When nothing came back from an executor for so long, what it has not begun is taken back, a chunk per thread here."""
+
+RETURN_S = 0.05
+"""Of a deadline, what is kept for the way back of an answer, but at most a tenth."""
+
+_CANCEL_S = 0.02
+_LONGEST_WAIT_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Problems that are solved in one call; ``places`` are the caller's names for them."""
+
+    places: Sequence[int]
+    problems: Sequence[LinkProblem]
+    options: ChunkOptions
+
+
+Take = Callable[[Chunk, Sequence[ProblemAnswer] | None], None]
+"""Gets a chunk and its answers; None where the deadline came first."""
+
+
+class _Away(NamedTuple):
+    chunk: Chunk
+    job_offset: Int64Array
+
+
+class ChunkRunner:
+    """Runs chunks until all have an answer or the deadline has come.
+
+    What an executor has begun it is trusted to end: without a deadline that is waited for, however long it takes.
+
+    Parameters
+    ----------
+    pool : ThreadPoolExecutor
+        Threads of this process.
+    threads : int
+        How many.
+    cancel : int32 array, shape (1,)
+        Not 0: searches in ``pool`` end.
+    deadline : Deadline
+    executor : Executor, optional
+        Where chunks go first.
+    """
+
+    def __init__(
+        self,
+        pool: ThreadPoolExecutor,
+        threads: int,
+        cancel: npt.NDArray[np.int32],
+        deadline: Deadline,
+        executor: Executor | None = None,
+    ) -> None:
+        self._pool = pool
+        self._threads = threads
+        self._cancel = cancel
+        self._deadline = deadline
+        self._executor = executor
+        self._accepts = executor is not None
+        self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._here: dict[Future[Sequence[ProblemAnswer] | None], Chunk] = {}
+        self._away: dict[Future[ChunkAnswers], _Away] = {}
+        self._begun: set[Future[ChunkAnswers]] = set()  # away, and cannot be taken back
+        self._heard = 0.0
+
+    def run(self, chunks: Iterable[Chunk], take: Take) -> None:
+        """Solve ``chunks``; ``take`` is called in the calling thread as each comes back, in any order.
+
+        Raises
+        ------
+        InputError, KernelError
+            Of the first chunk that cannot be solved, and whatever else it raised. What an executor has not begun is
+            then canceled, as on any exception.
+        """
+        try:
+            for chunk in chunks:
+                self._send(chunk)
+            self._heard = time.monotonic()
+            while self._here or self._away:
+                self._await_one(take)
+        finally:
+            self._forget()
+
+    def _send(self, chunk: Chunk) -> None:
+        if self._executor is None or not self._accepts or self._deadline.passed():
+            self._solve_here(chunk)
+            return
+        arrays = LinkChunk.of(chunk.problems)
+        try:
+            future = self._executor.submit(solve_chunk, arrays, chunk.options, self._handed_s())
+        except Exception as error:
+            # A plain RuntimeError is what executors raise that were shut down, or have no threads to begin with.
+            if type(error) is not RuntimeError and not _is_loss(error, self._executor):
+                raise
+            self._accepts = False
+            self._solve_here(chunk)
+        else:
+            self._away[future] = _Away(chunk, arrays.job_offset)
+            future.add_done_callback(self._finished.put)
+
+    def _handed_s(self) -> float | None:
+        remaining_s = self._deadline.remaining_s()
+        return None if remaining_s is None else remaining_s - min(RETURN_S, 0.1 * remaining_s)
+
+    def _solve_here(self, chunk: Chunk) -> None:
+        future = self._pool.submit(_solve, chunk, self._deadline, self._cancel)
+        self._here[future] = chunk
+        future.add_done_callback(self._finished.put)
+
+    def _await_one(self, take: Take) -> None:
+        try:
+            future = self._finished.get(timeout=self._longest_wait_s())
+        except Empty:
+            if self._deadline.passed():
+                for away in self._away.values():
+                    take(away.chunk, None)
+                self._forget()
+            elif self._is_quiet():
+                self._take_back()
+            return
+        if future in self._here:
+            chunk = self._here.pop(future)
+            take(chunk, future.result())
+        elif future in self._away:
+            self._heard = time.monotonic()
+            self._begun.discard(future)
+            self._receive(future, self._away.pop(future), take)
+
+    def _receive(self, future: Future[ChunkAnswers], away: _Away, take: Take) -> None:
+        error = CancelledError() if future.cancelled() else future.exception()
+        if error is None:
+            take(away.chunk, future.result().each(away.job_offset))
+        elif _is_loss(error, self._executor):
+            self._solve_here(away.chunk)
+        else:
+            raise error
+
+    # An executor that is silent
+
+    def _longest_wait_s(self) -> float | None:
+        """Seconds until something must be done though nothing came back. What is solved here ends by itself."""
+        if not self._away:
+            return None
+        waits = [_LONGEST_WAIT_S, self._deadline.remaining_s()]
+        if self._can_take_back():
+            waits.append(max(0.0, self._heard + PATIENCE_S - time.monotonic()))
+        return min(wait for wait in waits if wait is not None)
+
+    def _is_quiet(self) -> bool:
+        return self._can_take_back() and time.monotonic() >= self._heard + PATIENCE_S
+
+    def _can_take_back(self) -> bool:
+        return len(self._here) < self._threads and len(self._begun) < len(self._away)
+
+    def _take_back(self) -> None:
+        """One chunk, of those that it will begin last."""
+        future = next(future for future in reversed(self._away) if future not in self._begun)
+        _cancel([future])
+        if future.cancelled():
+            self._solve_here(self._away.pop(future).chunk)
+        else:
+            self._begun.add(future)
+
+    def _forget(self) -> None:
+        away = list(self._away)
+        self._away.clear()
+        self._begun.clear()
+        if away:
+            _cancel(away)
+
+
+def _solve(chunk: Chunk, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> Sequence[ProblemAnswer] | None:
+    """In a thread of this process. None: the deadline came first."""
+    remaining_s = deadline.remaining_s()
+    if remaining_s == 0.0:
+        return None
+    arrays = LinkChunk.of(chunk.problems)
+    return solve_chunk(arrays, chunk.options, remaining_s, cancel).each(arrays.job_offset)
+
+
+def _cancel(futures: Collection[Future[Any]]) -> None:
+    """Cancels what has not begun, in a thread: some executors ask another machine first, which may never answer."""
+
+    def cancel() -> None:
+        for future in futures:
+            with contextlib.suppress(Exception):  # of an executor that is gone
+                future.cancel()
+
+    thread = threading.Thread(target=cancel, name="cassini-cancel", daemon=True)
+    thread.start()
+    thread.join(_CANCEL_S)
+
+
+def _is_loss(error: BaseException, executor: Executor | None) -> bool:
+    """Whether the executor failed, not what it was given.
+
+    Besides what the standard library says, these are errors from the executor's own package (workers that were killed
+    once too often, say), and what ends a worker but is no error, such as Ctrl-C.
+    """
+    if isinstance(error, (BrokenExecutor, CancelledError, OSError, EOFError)) or not isinstance(error, Exception):
+        return True
+    return executor is not None and _package(error) == _package(executor)
+
+
+def _package(value: object) -> str:
+    return type(value).__module__.partition(".")[0]

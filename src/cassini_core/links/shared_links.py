@@ -1,0 +1,226 @@
+"""Which jobs share which links in each placement, and every distinct link problem once.
+
+Links of one candidate, and of all candidates of a ranking, often pose the same problem. A problem is known by its
+content alone, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that
+only depends on what they ask for. So the same question always gets the same answer, whatever the jobs, links and
+candidates are called and in whatever order they come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..kernel.link_problem import Demand, LinkProblem
+from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from ..model import Job, Link, Problem
+from ..units import KBPS_PER_GBPS, kbps_from_gbps
+from .route_deltas import READ_TOGETHER, RouteTable
+
+__all__ = ["LinkCatalog", "Placement", "SharedLink"]
+
+
+MAX_ALL_PHASES = 2**21
+"""Phases of all jobs on all distinct link problems: some 200 bytes are kept for each."""
+
+MAX_ALL_PAIRS = 2**25
+"""Pairs of jobs on all distinct link problems: the iteration times of each are compared."""
+
+_LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLink:
+    """A physical link that several jobs with demand there cross.
+
+    ``jobs[i]`` is the job that stands at place ``i`` of ``problem``; ``index`` is its place in
+    :attr:`LinkCatalog.shared`.
+    """
+
+    id: str
+    capacity_gbps: float
+    jobs: tuple[str, ...]
+    problem: LinkProblem
+    index: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A candidate seen from its links: shared ones by id, all placed jobs, and what is odd about the others.
+
+    ``links`` are the indices of ``shared``, in its order.
+    """
+
+    id: str
+    placed: tuple[str, ...]
+    links: npt.NDArray[np.int64]
+    shared: tuple[SharedLink, ...]
+    warnings: tuple[str, ...]
+
+    def sharing_jobs(self) -> list[str]:
+        """Ids of the jobs that share a link, sorted."""
+        return sorted({job for link in self.shared for job in link.jobs})
+
+
+class LinkCatalog:
+    """Reads placements and collects their shared links and link problems, each once.
+
+    Parameters
+    ----------
+    problem : Problem
+        Jobs with the iteration times at which they will run, and links.
+    routes : RouteTable, optional
+        Of the candidates to be read, if not all of the problem, or if it was made already.
+    go_on : callable, optional
+        Called now and then; what it raises ends the reading.
+
+    Attributes
+    ----------
+    problems : list of LinkProblem
+        All distinct link problems.
+    shared : list of SharedLink
+        All shared links: a link once for every set of jobs that it carries somewhere.
+
+    Raises
+    ------
+    InputError
+        A multiplier makes a demand larger than the kernel can hold, or more jobs or phases share one link.
+
+    Notes
+    -----
+    O(distinct loads).
+    """
+
+    def __init__(
+        self, problem: Problem, routes: RouteTable | None = None, go_on: Callable[[], None] = lambda: None
+    ) -> None:
+        self.problems: list[LinkProblem] = []
+        self.shared: list[SharedLink] = []
+        self._routes = routes = RouteTable(problem.candidates, go_on) if routes is None else routes
+        self._go_on = go_on
+        jobs = {job.id: job for job in problem.jobs}
+        links = {link.id: link for link in problem.links}
+        self._links = [links[link] for link in routes.links]
+        self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
+        # By the numbers of members: whole numbers are hashed and compared faster than what they stand for.
+        self._demand = [_demand(jobs[job], multiplier) for job, multiplier in routes.members]
+        rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
+        self._rank = [rank[demand] for demand in self._demand]
+        self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
+        self._peak = [demand.peak() for demand in self._demand]
+        self._scaled: dict[tuple[int, int], int] = {}
+        self._scaled_number: dict[Demand, int] = {}
+        self._scaled_demand: list[Demand] = []
+        self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
+        self._n_phases = self._n_pairs = 0  # of all problems
+        self._by_content: dict[tuple[int, ...], LinkProblem] = {}
+        self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
+        self._warning_of: dict[int, str] = {}
+        for number, load in enumerate(routes.loads):
+            if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
+                go_on()
+            self._read(number, load)
+
+    def placements(self) -> list[Placement]:
+        """The shared links of each candidate, in their order.
+
+        Where two candidates have the same jobs on a link, the :class:`SharedLink` is the same object. O(shared links)
+        in whole arrays per candidate.
+        """
+        routes, warning = self._routes, self._warning_of
+        link = _int64([load[0] for load in routes.loads])
+        index = _int64([-1 if shared is None else shared.index for shared in self._shared_of])
+        shared = np.array([*self.shared, None], dtype=object)[:-1]  # one more, or an empty one would be of numbers
+        common = np.arange(routes.n_common)
+        placements = []
+        for place, (candidate, placed, (dropped, added)) in enumerate(
+            zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
+        ):
+            if place % READ_TOGETHER == READ_TOGETHER - 1:
+                self._go_on()
+            loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
+            loads = loads[np.argsort(link[loads])]
+            links = index[loads]
+            links = links[links >= 0]
+            odd = [load for load in loads.tolist() if load in warning] if warning else []
+            placements.append(
+                Placement(candidate, placed, links, tuple(shared[links].tolist()), tuple(warning[load] for load in odd))
+            )
+        return placements
+
+    def common_links(self) -> list[SharedLink]:
+        """The shared links of the common placement of the routes, by id."""
+        return [shared for shared in self._shared_of[: self._routes.n_common] if shared is not None]
+
+    def _read(self, number: int, load: tuple[int, ...]) -> None:
+        link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there
+        self._shared_of.append(self._share(link, members) if len(members) >= 2 else None)
+        if len(members) == 1 and self._peak[members[0]] > self._capacity[link]:
+            job, peak = self._routes.members[members[0]][0], self._peak[members[0]] / KBPS_PER_GBPS
+            name, gbps = self._links[link].id, self._links[link].capacity_gbps
+            self._warning_of[number] = f"link {name!r}: job {job!r} alone needs {peak:g} of {gbps:g} Gbit/s"
+
+    def _share(self, number: int, members: Sequence[int]) -> SharedLink:
+        # Jobs that ask for the same are interchangeable; their ids decide only who takes which of their places.
+        order = sorted(members, key=self._rank.__getitem__)
+        link, capacity = self._links[number], self._capacity[number]
+        divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
+        content = (capacity // divisor, *[self._scaled_down(member, divisor) for member in order])
+        problem = self._by_content.get(content)
+        if problem is None:
+            self._check_size(link, content[1:])
+            demands = tuple([self._scaled_demand[scaled] for scaled in content[1:]])
+            problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
+            self.problems.append(problem)
+        jobs = tuple([self._routes.members[member][0] for member in order])
+        shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
+        self.shared.append(shared)
+        return shared
+
+    def _scaled_down(self, member: int, divisor: int) -> int:
+        """A number that tells what the member asks for, once all rates are divided, from all else."""
+        key = self._rank[member], divisor
+        scaled = self._scaled.get(key)
+        if scaled is None:
+            demand = self._demand[member].scaled_down(divisor)
+            scaled = self._scaled[key] = self._scaled_number.setdefault(demand, len(self._scaled_number))
+            if scaled == len(self._scaled_demand):
+                self._scaled_demand.append(demand)
+                self._scaled_size.append((len(demand.phases), sum(rate for _, _, rate in demand.phases)))
+        return scaled
+
+    def _check_size(self, link: Link, scaled: Sequence[int]) -> None:
+        n_phases, rates = map(sum, zip(*[self._scaled_size[number] for number in scaled], strict=True))
+        self._n_phases += n_phases
+        self._n_pairs += len(scaled) ** 2
+        for what, most, found in (
+            ("jobs", MAX_JOBS, len(scaled)),
+            ("phases", MAX_PHASES, n_phases),
+            ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
+        ):
+            if found > most:
+                raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
+        for what, most, found in (
+            ("phases", MAX_ALL_PHASES, self._n_phases),
+            ("pairs of jobs", MAX_ALL_PAIRS, self._n_pairs),
+        ):
+            if found > most:
+                raise InputError(f"links: expected at most {most} {what} on all that differ, got more")
+
+
+def _demand(job: Job, multiplier: float) -> Demand:
+    # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
+    one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
+    phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
+    return Demand(int(one.period[0]), tuple(sorted(phases)))
+
+
+def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:
+    array = np.array(values, dtype=np.int64)
+    array.setflags(write=False)
+    return array

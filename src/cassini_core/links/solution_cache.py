@@ -1,0 +1,175 @@
+"""What was found about links, kept for rankings to come, within a bound.
+
+A question is the content of a link problem together with how it is judged, as bytes. The answer to it may also depend
+on the search nodes that were allowed. One that took fewer than that never met the limit: it is the answer for every
+limit above what it took. Any other is the answer for exactly its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from ..kernel.link_arrays import ProblemAnswer
+from ..kernel.link_problem import LinkProblem
+from ..kernel.prepared_link import PreparedLink
+
+__all__ = ["CacheInfo", "KeptAnswers", "LinkStore", "PaceScore"]
+
+
+class CacheInfo(NamedTuple):
+    """As ``functools.lru_cache`` says it, counting link problems."""
+
+    hits: int
+    misses: int
+    size: int
+    max_links: int
+
+
+class PaceScore(NamedTuple):
+    """What a link reaches at some iteration times, the search nodes that it took, and all work in the time of one."""
+
+    score: float
+    nodes: int
+    work: int
+
+
+class _Counted(Protocol):
+    @property
+    def nodes(self) -> int: ...
+
+
+Answer = TypeVar("Answer", bound=_Counted)
+
+
+class KeptAnswers(Generic[Answer]):
+    """Answers by question; what was not asked for longest goes first. May be used from several threads.
+
+    Parameters
+    ----------
+    most : int
+        Answers kept at most, at least 1. One question has several where different limits cut its search short.
+
+    Notes
+    -----
+    The lock is held for dictionary look-ups alone. In a forked child it is a new one: a thread of the parent may have
+    held the old one, and nobody would ever let go of it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._answers: OrderedDict[bytes, Answer] = OrderedDict()
+        self._hits = self._misses = 0
+        self._lock = threading.Lock()
+        _everywhere.add(self)
+
+    def find(self, questions: Iterable[bytes], limits: Iterable[int | None]) -> list[Answer | None]:
+        """The answer to each question within its limit of nodes (None: no limit), where it is known."""
+        with self._lock:
+            return [self._find(question, limit) for question, limit in zip(questions, limits, strict=True)]
+
+    def keep(self, questions: Sequence[bytes], limit: int | None, answers: Iterable[Answer]) -> None:
+        """Keep answers that were found within one limit, and that nothing else cut short."""
+        with self._lock:
+            kept = self._answers
+            for question, answer in zip(questions, answers, strict=True):
+                key = question if limit is None or answer.nodes < limit else _cut_short(question, limit)
+                kept[key] = answer
+                kept.move_to_end(key)
+            while len(kept) > self.most:
+                kept.popitem(last=False)
+
+    def count(self, *, hits: int, misses: int) -> None:
+        """Count questions that were answered from here, and that were not."""
+        with self._lock:
+            self._hits += hits
+            self._misses += misses
+
+    def info(self) -> CacheInfo:
+        """What was counted, and how many answers there are."""
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, len(self._answers), self.most)
+
+    def clear(self) -> None:
+        """Forget everything, the counts too."""
+        with self._lock:
+            self._answers.clear()
+            self._hits = self._misses = 0
+
+    def _find(self, question: bytes, limit: int | None) -> Answer | None:
+        key, answer = question, self._answers.get(question)
+        if answer is None or (limit is not None and answer.nodes >= limit):
+            if limit is None:
+                return None
+            key = _cut_short(question, limit)
+            answer = self._answers.get(key)
+        if answer is not None:
+            self._answers.move_to_end(key)
+        return answer
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+
+
+def _cut_short(question: bytes, limit: int) -> bytes:
+    # Longer than any question of the same beginning: a question tells its own length.
+    return question + limit.to_bytes(8, "little")
+
+
+class LinkStore:
+    """Answers of link problems, and the scores by which iteration times are chosen; as many of each.
+
+    Parameters
+    ----------
+    max_links : int
+        At least 1.
+
+    Attributes
+    ----------
+    answers : KeptAnswers of ProblemAnswer
+    scores : KeptAnswers of PaceScore
+    """
+
+    def __init__(self, max_links: int) -> None:
+        self.answers: KeptAnswers[ProblemAnswer] = KeptAnswers(max_links)
+        self.scores: KeptAnswers[PaceScore] = KeptAnswers(max_links)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.answers.clear()
+        self.scores.clear()
+
+    @staticmethod
+    def problem_questions(
+        problems: Iterable[LinkProblem],
+        resolution_ms: float,
+        slack_tolerance: float,
+        with_slack: bool,
+        max_events: int,
+        max_levels: int,
+    ) -> list[bytes]:
+        """What is asked of each problem, but for the limit of nodes. Some 2 microseconds each."""
+        judged = struct.pack("<dd?qq", resolution_ms, slack_tolerance, with_slack, max_events, max_levels)
+        return [judged + problem.content() for problem in problems]
+
+    @staticmethod
+    def pace_question(link: PreparedLink, resolution_ms: float) -> bytes:
+        """What is asked of a link whose jobs run at some iteration times."""
+        return struct.pack("<d", resolution_ms) + link.content()
+
+
+_everywhere: weakref.WeakSet[KeptAnswers[Any]] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for kept in list(_everywhere):
+        kept._renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

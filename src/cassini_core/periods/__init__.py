@@ -1,0 +1,10 @@
+"""Iteration times that do not divide: which are lengthened, and by how much (docs/method.md, "Periods").
+
+Imports the root modules, ``kernel`` and ``links``; never ``joint``.
+"""
+
+from __future__ import annotations
+
+from .harmonize_jobs import harmonize
+
+__all__ = ["harmonize"]

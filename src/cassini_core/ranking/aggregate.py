@@ -1,0 +1,88 @@
+"""From the scores of a candidate's links to the score of the candidate.
+
+Every aggregate grows when a link's score grows, so the aggregate of the links' certified upper bounds is a certified
+upper bound of the candidate.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, shown
+from ..links.incidence import Crossings
+
+__all__ = ["DEFAULT_AGGREGATE", "Aggregate", "aggregate_named", "mean"]
+
+_Float64 = npt.NDArray[np.float64]
+
+DEFAULT_AGGREGATE = "per_job"
+"""Of the aggregates the one that predicts slowdown best (bench/results/ranking-prediction.md)."""
+
+
+Aggregate = Callable[[_Float64, Callable[[], Crossings]], float]
+"""``aggregate(scores, crossings)``, one score per shared link; ``crossings()`` is asked only where jobs matter."""
+
+_PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)", re.ASCII)
+
+
+def aggregate_named(name: Any) -> Aggregate:
+    """The aggregate a caller asks for by name.
+
+    Parameters
+    ----------
+    name : str
+        ``"per_job"``: the mean over all placed jobs of the score of the job's worst shared link, 1 for a job that
+        shares none; ``"mean"`` over the physical shared links (the paper's), ``"min"`` over them, or a percentile of
+        them such as ``"p10"`` (linear interpolation, NumPy's default).
+
+    Returns
+    -------
+    callable
+        Without a shared link each gives 1.
+
+    Raises
+    ------
+    InputError
+        Another name.
+    """
+    named: dict[str, Aggregate] = {"per_job": _per_job, "mean": mean, "min": _minimum}
+    if isinstance(name, str):
+        if name in named:
+            return named[name]
+        match = _PERCENTILE.fullmatch(name)
+        if match is not None and float(match[1]) <= 100:
+            return _percentile(float(match[1]))
+    raise InputError(f"aggregate: expected 'per_job', 'mean', 'min' or a percentile 'p0' to 'p100', got {shown(name)}")
+
+
+def mean(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    """The paper's: all shared links count alike."""
+    # fsum is exact: the mean does not depend on the order of the links.
+    return math.fsum(scores.tolist()) / len(scores) if len(scores) else 1.0
+
+
+def _minimum(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    return float(scores.min(initial=1.0))
+
+
+def _percentile(percent: float) -> Aggregate:
+    def percentile(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+        return float(np.percentile(scores, percent)) if len(scores) else 1.0
+
+    return percentile
+
+
+def _per_job(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    crossing = crossings()
+    if not crossing.n_placed:
+        return 1.0
+    worst = np.ones(crossing.n_jobs)
+    np.minimum.at(worst, crossing.job, np.repeat(scores, crossing.jobs_per_link()))
+    below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared link
+    return math.fsum([*below.tolist(), float(crossing.n_placed - len(below))]) / crossing.n_placed
