@@ -178,11 +178,13 @@ double Marginal::unscaled(int64_t shift) const {
   return out;
 }
 
+// A prefix sum of n terms is off by n roundings of the whole at most; the rest is a few more.
 double Marginal::rounding() const {
+  constexpr double kRounding = 0x1p-53;
   const std::size_t n = at_.size() - 1;
   double largest = 0.0;
   for (const Arc& arc : arc_) largest += (arc.turns + 2.0) * sum_[arc.level * (n + 1) + n];
-  return 1e-15 * largest * scale_;
+  return static_cast<double>(n + 8) * kRounding * largest * scale_;
 }
 
 void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
