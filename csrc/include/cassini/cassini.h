@@ -200,7 +200,8 @@ CASSINI_API int32_t cassini_init_options(cassini_options* options, int64_t size)
  *
  * Beyond max_events or max_levels, or where adding up all jobs once touches more than 2^24 demand levels, the answer is
  * certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where the bounds happen to meet. Out of nodes or time,
- * slack and hold may be less than there is, never more.
+ * slack and hold may be less than there is, never more; out of time, of a link of hundreds of jobs, is_free may be 0 for
+ * some whose shift does not matter.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: exponential in n_jobs at worst, bounded by node_limit. */
 CASSINI_API int32_t cassini_solve_link(const cassini_link* link, const cassini_options* options, const int32_t* cancel,
                                        const cassini_link_output* output, cassini_link_result* result,
@@ -222,8 +223,8 @@ CASSINI_API int32_t cassini_solve_link_angles(const cassini_link* link, int64_t 
  *   shift_ns     [n_jobs]          any integer, taken modulo the period
  *   evaluation                     its fields are written, its size read
  *
- * Of the options resolution_ns, slack_tolerance, deadline_ns and the limits are read; out of time, slack and hold may be
- * less than there is, never more. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events) per job. */
+ * Of the options resolution_ns, slack_tolerance, deadline_ns and the limits are read; out of time as cassini_solve_link.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events) per job. */
 CASSINI_API int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns,
                                           const cassini_options* options, const int32_t* cancel,
                                           const cassini_evaluation* evaluation, cassini_error* error);
@@ -251,7 +252,8 @@ typedef struct cassini_prepared_links cassini_prepared_links;
  *   prepared     [1]  out          to be freed with cassini_free_prepared_links
  *   status       [n_links]  out    CASSINI_OK, or why this link cannot be used; the others can all the same
  *
- * Of the options resolution_ns and the limits are read. Returns EINVAL only where the call itself makes no sense.
+ * Of the options resolution_ns and the limits are read; not the deadline, for what it cut off would stay so for good.
+ * Returns EINVAL only where the call itself makes no sense.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link, a few kB of memory each; for two
  * jobs alone O(product of their edges) of both. */
 CASSINI_API int32_t cassini_prepare_links(const cassini_links* links, const cassini_options* options,

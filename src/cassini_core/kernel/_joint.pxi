@@ -86,7 +86,8 @@ cdef class Links:
         for i in range(links.n_links):
             if status[i] != CASSINI_EINVAL:  # a link that is refused may be left unused
                 raise_for(status[i], "prepare_links", NULL)
-        self.job_offset = own_copy(job_offset)  # lengths are checked by it
+        self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
+        self.job_offset.setflags(write=False)
         self.offset_view = self.job_offset
 
     def __dealloc__(self):

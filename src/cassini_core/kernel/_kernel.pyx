@@ -7,7 +7,7 @@ element or None; once the element is not 0 the call ends early and gives None.
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ..cassini cimport *
 

@@ -81,17 +81,19 @@ cdef class Evaluation:
     cdef readonly object free
 
 
-cdef object own_copy(const int64_t[::1] array):
-    out = np.array(array)
-    out.setflags(write=False)
+cdef const int64_t* copied(int64_t** to, const int64_t* start, int64_t length) noexcept:
+    """Where a copy stands; ``to`` moves behind it."""
+    cdef const int64_t* out = to[0]
+    if length > 0:
+        memcpy(to[0], start, length * sizeof(int64_t))
+    to[0] += length
     return out
 
 
 cdef class Link:
-    """One link problem, checked once: copies of the arrays of cassini_link. Immutable; safe to share between threads."""
+    """One link problem, checked once: the arrays of cassini_link, copied. Immutable; safe to share between threads."""
 
     cdef readonly object period, phase_offset, phase_start, phase_length, phase_rate
-    cdef const int64_t[::1] period_view, offset_view, start_view, length_view, rate_view
     cdef cassini_link c
     cdef bint begun
 
@@ -118,20 +120,22 @@ cdef class Link:
                 f"phase_offset: expected to run from 0 to {phase_start.shape[0]}, "
                 f"got {phase_offset[0]} to {phase_offset[n]}"
             )
-        # Copies: what was checked stays as it is, whatever becomes of the caller's arrays.
-        self.period, self.phase_offset = own_copy(period), own_copy(phase_offset)
-        self.phase_start, self.phase_length = own_copy(phase_start), own_copy(phase_length)
-        self.phase_rate = own_copy(phase_rate)
-        self.period_view, self.offset_view = self.period, self.phase_offset
-        self.start_view, self.length_view, self.rate_view = self.phase_start, self.phase_length, self.phase_rate
+        # A copy: what was checked stays as it is, whatever becomes of the caller's arrays.
+        cdef int64_t n_phases = phase_start.shape[0]
+        block = new_array(2 * n + 1 + 3 * n_phases, int64_type)
+        cdef int64_t[::1] room = block
+        cdef int64_t* at = &room[0]
         self.c.capacity_kbps = capacity
         self.c.n_jobs = n
-        self.c.period_ns = &self.period_view[0]
-        self.c.phase_offset = &self.offset_view[0]
-        self.c.n_phases = phase_start.shape[0]
-        self.c.phase_start_ns = data(self.start_view)
-        self.c.phase_length_ns = data(self.length_view)
-        self.c.phase_rate_kbps = data(self.rate_view)
+        self.c.n_phases = n_phases
+        self.c.period_ns = copied(&at, data(period), n)
+        self.c.phase_offset = copied(&at, data(phase_offset), n + 1)
+        self.c.phase_start_ns = copied(&at, data(phase_start), n_phases)
+        self.c.phase_length_ns = copied(&at, data(phase_length), n_phases)
+        self.c.phase_rate_kbps = copied(&at, data(phase_rate), n_phases)
+        block.setflags(write=False)
+        self.period, self.phase_offset = block[:n], block[n : 2 * n + 1]
+        self.phase_start, self.phase_length, self.phase_rate = block[2 * n + 1 :].reshape(3, n_phases)
         self.c.size = sizeof(cassini_link)  # last: who finds it set may call
 
     @property
