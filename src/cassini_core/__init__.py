@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .choices import AggregateName, Loops, Method, Status, StoppedBy
 from .errors import CassiniError, InputError, KernelError, LimitError
 from .links.one_link import score_bounds, score_link, solve_link
 from .model import Candidate, Job, Link, Phase, Problem
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .ranking.ranker import Ranker
 
 __all__ = [
+    "AggregateName",
     "Candidate",
     "CassiniError",
     "Harmonized",
@@ -27,11 +29,15 @@ __all__ = [
     "Link",
     "LinkScore",
     "LinkSolution",
+    "Loops",
+    "Method",
     "Phase",
     "Problem",
     "RankedCandidate",
     "Ranker",
     "Ranking",
+    "Status",
+    "StoppedBy",
     "__version__",
     "harmonize",
     "load_problem",

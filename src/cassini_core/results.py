@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .choices import Status, StoppedBy
+
 if TYPE_CHECKING:
     from .model import Job
 
@@ -46,6 +48,9 @@ class LinkSolution:
         Perimeter ``p^l`` of the unified circle: the LCM of the iteration times, ms.
     nodes : int
         Search nodes counted against ``node_limit``.
+    stopped_by : StoppedBy
+        Why the search ended: ``complete``, ``nodes``, ``deadline`` or ``limits``; see
+        :data:`cassini_core.StoppedBy`.
     """
 
     score: float
@@ -59,6 +64,7 @@ class LinkSolution:
     free_jobs: tuple[str, ...]
     perimeter_ms: float
     nodes: int
+    stopped_by: StoppedBy = "complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,9 @@ class RankedCandidate:
         ``"mean"`` less where a joint search proved that.
     optimal : bool
         ``score >= upper_bound - 1e-9``: no shifts of this placement score more, proven.
-    status : str
-        ``alone``, ``tree``, ``consistent``, ``joint``, ``discarded`` or ``bound_only``.
+    status : Status
+        ``alone``, ``tree``, ``consistent``, ``joint``, ``discarded`` or ``bound_only``; see
+        :data:`cassini_core.Status`.
     shifts_ms, slack_ms : mapping of str to float
         For each job that shares a link, ms.
     hold_ms : float or None
@@ -128,7 +135,7 @@ class RankedCandidate:
     score: float | None
     upper_bound: float
     optimal: bool
-    status: str
+    status: Status
     shifts_ms: Mapping[str, float] = field(hash=False)
     slack_ms: Mapping[str, float] = field(hash=False)
     hold_ms: float | None

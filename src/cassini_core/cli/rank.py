@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ..choices import Loops
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..links.node_limits import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
@@ -41,7 +42,7 @@ def rank(
     json: JsonFlag = False,
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
-    loops: Literal["joint", "merge", "discard"] = "joint",
+    loops: Loops = "joint",
     aggregate: AggregateName = DEFAULT_AGGREGATE,
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,

@@ -3,11 +3,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..choices import StoppedBy
+
 _Int64 = npt.NDArray[np.int64]
 _Float64 = npt.NDArray[np.float64]
 
 library_version: str
-STOPPED_BY: tuple[str, ...]
+STOPPED_BY: tuple[StoppedBy, ...]
 result_dtype: np.dtype[np.void]
 
 class Options:
@@ -46,7 +48,7 @@ class LinkAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
 class Evaluation:
     @property
@@ -123,7 +125,7 @@ class BlockAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
 class Links:
     def __init__(

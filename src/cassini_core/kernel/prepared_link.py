@@ -9,11 +9,12 @@ import functools
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from ..choices import Method
 from ..errors import InputError, KernelError, refusal, shown
 from ..model import Job, checked_capacity_gbps
 from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
@@ -156,7 +157,7 @@ class PreparedLink(_kernel.Link):
     def solve(
         self,
         *,
-        method: str = "exact",
+        method: Method = "exact",
         angles: int = 72,
         resolution_ms: float = DEFAULT_RESOLUTION_MS,
         slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
@@ -295,7 +296,7 @@ def _kept_options(
     max_events: int = DEFAULT_MAX_EVENTS,
     max_levels: int = DEFAULT_MAX_LEVELS,
 ) -> _kernel.Options:
-    if not isinstance(method, str) or method not in ("exact", "angles"):
+    if not isinstance(method, str) or method not in get_args(Method):
         raise refusal("", "method", "'exact' or 'angles'", shown(method))
     if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
         raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {shown(angles)}")

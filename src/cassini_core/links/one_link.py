@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..choices import Method
 from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
     DEFAULT_NODE_LIMIT,
@@ -31,7 +32,7 @@ def solve_link(
     jobs: Sequence[Job],
     capacity_gbps: float,
     *,
-    method: str = "exact",
+    method: Method = "exact",
     angles: int = 72,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
@@ -114,6 +115,7 @@ def solve_link(
         free_jobs=tuple(job for job, free in zip(problem.job_ids, answer.free, strict=True) if free),
         perimeter_ms=_perimeter_ms(perimeter),
         nodes=answer.nodes,
+        stopped_by=answer.stopped_by,
     )
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from ..choices import AggregateName, Loops
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import Deadline, DeadlinePassed
 from ..errors import InputError
@@ -59,8 +60,8 @@ FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
 def rank(
     problem: Problem,
     *,
-    loops: str = "joint",
-    aggregate: str = DEFAULT_AGGREGATE,
+    loops: Loops = "joint",
+    aggregate: AggregateName = DEFAULT_AGGREGATE,
     top: int = 1,
     exhaustive: bool = False,
     period_tolerance: float = 0.01,
@@ -84,7 +85,7 @@ def rank(
         same problem, lets free jobs go, and finds shifts for the links of each loop together. ``"merge"`` keeps what
         then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
         candidate that is given up keeps its bounds and sorts last.
-    aggregate : str
+    aggregate : {"per_job", "mean", "min"} or a percentile such as "p10"
         How the scores of a candidate's shared links become its score. ``"per_job"``: the mean over all placed jobs of
         the score of the job's worst shared link, 1 for a job that shares none; of all aggregates it predicts slowdown
         best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the paper's. Others are
