@@ -198,6 +198,11 @@ def checked_capacity_gbps(value: Any, subject: str, place: str) -> float:
     return _number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
 
 
+def capacity_of(link: Link | float) -> float:
+    """The capacity of a link, or the capacity that was given in its place, Gbit/s; not checked."""
+    return link.capacity_gbps if isinstance(link, Link) else link
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One placement of all jobs: for each placed job the links it crosses.

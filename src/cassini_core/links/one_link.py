@@ -21,7 +21,7 @@ from ..kernel.prepared_link import (
     PreparedLink,
     is_number,
 )
-from ..model import Job
+from ..model import Job, Link, capacity_of
 from ..results import LinkSolution
 from ..units import ms_from_ticks, ticks_from_ms
 
@@ -30,7 +30,7 @@ __all__ = ["score_bounds", "score_link", "solve_link"]
 
 def solve_link(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     *,
     method: Method = "exact",
     angles: int = 72,
@@ -49,8 +49,8 @@ def solve_link(
     ----------
     jobs : sequence of Job
         At least one, ids unique, at most 1024.
-    capacity_gbps : float
-        Capacity ``C``, Gbit/s.
+    capacity_gbps : float or Link
+        Capacity ``C``, Gbit/s, or the link that has it.
     method : {"exact", "angles"}
         ``"angles"`` is the paper's grid of rotation angles.
     angles : int
@@ -93,7 +93,7 @@ def solve_link(
     >>> solution.score, solution.optimal, solution.shifts_ms["b"]
     (1.0, True, 20.0)
     """
-    problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     answer = problem.solve(
         method=method,
         angles=angles,
@@ -121,7 +121,7 @@ def solve_link(
 
 def score_bounds(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     shifts_ms: Mapping[str, float],
     *,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
@@ -135,7 +135,7 @@ def score_bounds(
     -------
     (lower, upper) : tuple of float
     """
-    problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     shift = _checked_shifts(shifts_ms, problem)
     found = problem.evaluate(shift, resolution_ms=resolution_ms, with_slack=False)
     return found.score_lower, found.score_upper
@@ -143,7 +143,7 @@ def score_bounds(
 
 def score_link(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     shifts_ms: Mapping[str, float],
     *,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
@@ -155,8 +155,8 @@ def score_link(
     ----------
     jobs : sequence of Job
         At least one, ids unique.
-    capacity_gbps : float
-        Gbit/s.
+    capacity_gbps : float or Link
+        Gbit/s, or the link that has it.
     shifts_ms : mapping of str to float
         Job id to delay, ms; 0 where absent; any finite number, taken modulo the iteration time.
     resolution_ms : float

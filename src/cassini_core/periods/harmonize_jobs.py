@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import refusal, shown
-from ..model import Job, Phase, checked_capacity_gbps
+from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
@@ -49,7 +49,7 @@ def harmonize(
     jobs: Sequence[Job],
     tolerance: float = 0.01,
     *,
-    capacity_gbps: float | None = None,
+    capacity_gbps: float | Link | None = None,
     score: Callable[[Sequence[Job]], float] | None = None,
 ) -> Harmonized:
     """Lengthen iteration times a little where that lets the jobs keep a stable relative phase (F6).
@@ -66,7 +66,7 @@ def harmonize(
         Unique ids. Jobs without demand take no part and stay as they are.
     tolerance : float
         Largest relative lengthening of a job, at least 0; compared exactly. 0 changes nothing.
-    capacity_gbps : float, optional
+    capacity_gbps : float or Link, optional
         Gbit/s of the one link whose best score is ``score``. Default: the largest peak demand of any one job,
         a link on which each job alone just fits.
     score : callable, optional
@@ -174,10 +174,10 @@ def _peak_gbps(job: Job) -> float:
 
 
 def _best_score_on_link(
-    loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
+    loud: Sequence[Job], capacity_gbps: float | Link | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
-        capacity = checked_capacity_gbps(capacity_gbps, "harmonize", "capacity_gbps")
+        capacity = checked_capacity_gbps(capacity_of(capacity_gbps), "harmonize", "capacity_gbps")
     else:
         capacity = max(map(_peak_gbps, loud), default=1.0)
 
