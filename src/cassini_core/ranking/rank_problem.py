@@ -93,8 +93,9 @@ def rank(
         mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless the aggregate
         is ``"mean"``: then what a joint search proved of the mean counts too.
     top : int
-        With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
-        each time, until so many score at least as much as any other can. The others are ``bound_only``.
+        How many candidates are sure to be the best; one by default, as a scheduler places one. With ``loops="joint"``
+        candidates are looked at in the order of their bounds, 16 at first, then twice as many each time, until so many
+        score at least as much as any other can. The others are ``bound_only``.
     exhaustive : bool
         Look at all candidates instead, whatever that takes.
     period_tolerance : float
