@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .choices import AggregateName, Loops, Method, Status, StoppedBy
 from .errors import CassiniError, InputError, KernelError, LimitError
 from .links.one_link import score_bounds, score_link, solve_link
-from .model import Candidate, Job, Link, Phase, Problem
+from .model import Candidate, Job, Link, Phase, Problem, ProblemBuilder
 from .results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "Method",
     "Phase",
     "Problem",
+    "ProblemBuilder",
     "RankedCandidate",
     "Ranker",
     "Ranking",

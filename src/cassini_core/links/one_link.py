@@ -87,11 +87,14 @@ def solve_link(
 
     Examples
     --------
-    >>> a = Job("a", 40, [Phase(0, 20, 50)])
-    >>> b = Job("b", 40, [Phase(0, 20, 50)])
-    >>> solution = solve_link([a, b], 50)
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> b = cc.Job("b", 40, [cc.Phase(0, 20, 50)])
+    >>> solution = cc.solve_link([a, b], cc.Link("up", 50))
     >>> solution.score, solution.optimal, solution.shifts_ms["b"]
     (1.0, True, 20.0)
+    >>> solution
+    <LinkSolution: score 1 (optimal), 2 jobs, hold 0.2 ms>
     """
     problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     answer = problem.solve(
@@ -134,6 +137,13 @@ def score_bounds(
     Returns
     -------
     (lower, upper) : tuple of float
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> cc.score_bounds([a], 40, {})
+    (0.875, 0.875)
     """
     problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     shift = _checked_shifts(shifts_ms, problem)
@@ -182,9 +192,10 @@ def score_link(
 
     Examples
     --------
-    >>> a = Job("a", 40, [Phase(0, 20, 50)])
-    >>> b = Job("b", 40, [Phase(0, 20, 50)])
-    >>> score_link([a, b], 50, {"b": 0.0}), score_link([a, b], 50, {"b": 20.0})
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> b = cc.Job("b", 40, [cc.Phase(0, 20, 50)])
+    >>> cc.score_link([a, b], 50, {"b": 0.0}), cc.score_link([a, b], 50, {"b": 20.0})
     (0.5, 1.0)
     """
     lower, upper = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms, multipliers=multipliers)

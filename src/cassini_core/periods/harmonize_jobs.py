@@ -90,6 +90,13 @@ def harmonize(
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
     (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
     search is long fewer are scored (``pace_work.MOST_WORK``). The same whatever the order of ``jobs``.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job("a", 254.7, [cc.Phase(0, 114, 50)]), cc.Job("b", 255.2, [cc.Phase(0, 114, 50)])]
+    >>> [job.iteration_ms for job in cc.harmonize(jobs)]
+    [255.2, 255.2]
     """
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
     if score is not None and capacity_gbps is not None:

@@ -145,6 +145,21 @@ def rank(
     Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem
     is solved once, whatever the number of links and candidates that pose it; its cost is that of
     :func:`cassini_core.solve_link`. Releases the GIL while solving; can be interrupted.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> links = [cc.Link("up1", 50), cc.Link("up2", 25)]
+    >>> on_one = cc.Candidate("wide", {"a": ["up1"], "b": ["up1"]})
+    >>> on_other = cc.Candidate("narrow", {"a": ["up2"], "b": ["up2"]})
+    >>> ranking = cc.rank(cc.Problem(jobs, links, [on_other, on_one]))
+    >>> ranking
+    <Ranking: 2 candidates, best 'wide' with 1 (proven)>
+    >>> ranking["wide"].shifts_ms
+    {'a': 0.0, 'b': 20.0}
+    >>> [(one.id, one.score) for one in ranking]
+    [('wide', 1.0), ('narrow', 0.0)]
     """
     options = checked_options(
         problem,

@@ -57,6 +57,18 @@ class Ranker:
     -----
     May be used from several threads at once; no ranking waits for another to solve anything. A forked child has what
     was kept until then. A pickled Ranker, or a copy, has kept nothing.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> candidate = cc.Candidate("c", {"a": ["up"], "b": ["up"]})
+    >>> problem = cc.Problem(jobs, [cc.Link("up", 50)], [candidate])
+    >>> ranker = cc.Ranker()
+    >>> ranker.rank(problem) == ranker.rank(problem) == cc.rank(problem)
+    True
+    >>> ranker.cache_info().hits
+    1
     """
 
     def __init__(self, *, max_links: int = 100_000) -> None:
