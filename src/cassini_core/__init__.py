@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .ranking.rank_problem import rank
     from .ranking.ranker import Ranker
 
+    __version__: str
+
 __all__ = [
     "AggregateName",
     "Candidate",
