@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-import wild_strategies as wild
 from hypothesis import given
 from hypothesis import strategies as st
-from placements import mixed_scores, rounds
 
 import cassini_core as cc
+import wild_strategies as wild
 from cassini_core.errors import worded
 from cassini_core.problem_file import link_solution_to_json, ranking_to_json
 from cassini_core.results import HTML_ROWS
+from placements import mixed_scores, rounds
 
 scores = st.none() | st.floats(-1e9, 1)
 by_job = st.dictionaries(wild.ids, st.floats(0, 1e6), max_size=3)
