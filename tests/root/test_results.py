@@ -154,8 +154,10 @@ def test_the_html_of_a_ranking_names_every_candidate_and_nothing_breaks_out(rank
     assert table.cells[header + 8 :: 8] == [worded(one.id) for one in ranking]
 
 
-@given(solutions())
-def test_the_html_of_a_link_names_every_job_and_nothing_breaks_out(solution: cc.LinkSolution) -> None:
+@given(solutions() | candidates)
+def test_the_html_of_a_link_or_candidate_names_every_job_and_nothing_breaks_out(
+    solution: cc.LinkSolution | cc.RankedCandidate,
+) -> None:
     table = Table(solution._repr_html_())
     assert not table.odd
     assert table.cells[4::3] == [worded(job) for job in solution.shifts_ms]
