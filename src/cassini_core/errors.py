@@ -38,8 +38,8 @@ class InputError(CassiniError, ValueError):
 
     Notes
     -----
-    ``place`` and ``reason`` are read from a message ``PLACE: expected ..., got ...`` where the caller does not give
-    them; he must give them where the place holds an id, which may look like anything.
+    Where ``place`` and ``reason`` are not given they are read from the message, ``PLACE: expected ..., got ...``. They
+    must be given where the place holds an id, which may look like anything; :func:`refusal` does that.
     """
 
     def __init__(self, message: str, *, place: str | None = None, reason: str = "") -> None:
