@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..deadline import DeadlinePassed
 from ..errors import KernelError
-from ..kernel import _kernel
+from ..kernel.prepared_links import BlockAnchor
 from ..links.incidence import FlatLinks
 from ..links.shared_links import Placement, SharedLink
 from .placement_solution import PlacementAnswer, Round, verified
@@ -86,7 +86,7 @@ class NearAnchor:
         self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
-        self._anchor = _kernel.BlockAnchor(
+        self._anchor = BlockAnchor(
             kernel_links.prepared(),
             period=flat.period,
             link=flat.problem[links],

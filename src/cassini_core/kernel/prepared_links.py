@@ -11,12 +11,13 @@ import numpy.typing as npt
 from ..deadline import Deadline
 from ..kept_property import kept_property
 from . import _kernel
+from ._kernel import BlockAnchor
 from .link_arrays import LinkChunk
 from .link_problem import LinkProblem
 from .prepared_link import kernel_options
 from .search_limits import Budget
 
-__all__ = ["KernelLinks"]
+__all__ = ["BlockAnchor", "KernelLinks"]
 
 
 class KernelLinks:
