@@ -8,6 +8,7 @@
 #include "angles.hpp"
 #include "bounds.hpp"
 #include "budget.hpp"
+#include "c_block_input.hpp"
 #include "c_input.hpp"
 #include "c_sized.hpp"
 #include "cassini/cassini.h"
@@ -104,14 +105,17 @@ int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
   return budget.out_of_nodes() ? CASSINI_STOP_NODES : CASSINI_STOP_COMPLETE;
 }
 
-void solve(const Input& in, const cassini_options& options, int64_t* shift, int64_t* slack, uint8_t* is_free,
-           cassini_result* result) {
-  require(shift != nullptr && is_free != nullptr && result != nullptr);
-  require_size<cassini_result>(result->size);
-  Budget budget(options.node_limit, options.deadline_ns, options.cancel);
-  const Link link = prepare(in, options).link;
+struct LinkOutput {
+  int64_t* shift;
+  int64_t* slack;
+  uint8_t* is_free;
+  cassini_result* result;
+};
+
+void solve(const Link& link, const cassini_options& options, Budget& budget, const LinkOutput& to) {
+  auto [shift, slack, is_free, result] = to;
   const bool exact = options.method == CASSINI_METHOD_EXACT;
-  require(exact || options.angles <= CASSINI_MAX_SAMPLES / in.n_jobs);
+  require(exact || options.angles <= CASSINI_MAX_SAMPLES / static_cast<int64_t>(link.jobs.size()));
   const Answer answer =
       exact ? solve_exact(link, options, slack != nullptr, budget) : solve_by_angles(link, options, budget);
 
@@ -138,6 +142,44 @@ void solve(const Input& in, const cassini_options& options, int64_t* shift, int6
   if (slack != nullptr) std::copy(hold.slack.begin(), hold.slack.end(), slack);
   std::copy(link.is_free.begin(), link.is_free.end(), is_free);
   write_sized(result, result->size, r);
+}
+
+Budget budget_of(const cassini_options& options) { return {options.node_limit, options.deadline_ns, options.cancel}; }
+
+void check(const LinkOutput& to) {
+  require(to.shift != nullptr && to.is_free != nullptr && to.result != nullptr);
+  require_size<cassini_result>(to.result->size);
+}
+
+// Solves links one after the other: solve_one(i, options, output). ECANCELED where the flag was seen, all from there on
+// having that status.
+template <class SolveOne>
+int32_t solve_each(const int64_t* job_offset, int64_t n_links, const cassini_options& given, const LinkOutput& all,
+                   int32_t* status, SolveOne&& solve_one) {
+  check(all);
+  require(status != nullptr);
+  const int64_t stride = all.result->size;
+  const auto entry = Budget::Clock::now();
+  for (int64_t i = 0; i < n_links; ++i) {
+    cassini_options o = given;
+    if (o.deadline_ns != std::numeric_limits<int64_t>::max()) {
+      const auto used = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - entry).count();
+      o.deadline_ns = std::max<int64_t>(0, given.deadline_ns - used);
+    }
+    const int64_t j = job_offset[i] - job_offset[0];
+    auto* result = reinterpret_cast<cassini_result*>(reinterpret_cast<unsigned char*>(all.result) + i * stride);
+    const LinkOutput own{all.shift + j, all.slack != nullptr ? all.slack + j : nullptr, all.is_free + j, result};
+    status[i] = status_of([&] {
+      require(result->size == stride);
+      Budget(1, std::numeric_limits<int64_t>::max(), o.cancel).in_time();  // easy links never look at the flag
+      solve_one(i, o, own);
+    });
+    if (status[i] == CASSINI_ECANCELED) {
+      std::fill(status + i, status + n_links, CASSINI_ECANCELED);
+      return CASSINI_ECANCELED;
+    }
+  }
+  return CASSINI_OK;
 }
 
 }  // namespace
@@ -179,8 +221,12 @@ int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t*
                            int64_t capacity, const cassini_options* options, int64_t* shift, int64_t* slack,
                            uint8_t* is_free, cassini_result* result) {
   return guarded([&] {
-    const Input in{n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity};
-    solve(in, checked(options), shift, slack, is_free, result);
+    const LinkOutput out{shift, slack, is_free, result};
+    check(out);
+    const cassini_options o = checked(options);
+    Budget budget = budget_of(o);
+    solve(prepare({n_jobs, period, phase_offset, phase_start, phase_length, phase_rate, capacity}, o).link, o, budget,
+          out);
   });
 }
 
@@ -248,35 +294,36 @@ int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const in
   const int32_t rc = guarded([&] {
     require(n_links >= 0);
     if (n_links == 0) return;
-    require(job_offset != nullptr && capacity != nullptr && shift != nullptr);
-    require(is_free != nullptr && result != nullptr && status != nullptr && period != nullptr);
+    require(job_offset != nullptr && capacity != nullptr && period != nullptr);
     require(phase_offset != nullptr && job_offset[0] >= 0);
     for (int64_t i = 0; i < n_links; ++i) require(job_offset[i + 1] >= job_offset[i]);
-    const cassini_options given = checked(options);
-    const int64_t stride = result->size;
-    require_size<cassini_result>(stride);
-    const auto entry = Budget::Clock::now();
-    for (int64_t i = 0; i < n_links; ++i) {
-      cassini_options o = given;
-      if (o.deadline_ns != std::numeric_limits<int64_t>::max()) {
-        const auto used = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - entry).count();
-        o.deadline_ns = std::max<int64_t>(0, given.deadline_ns - used);
-      }
-      const int64_t j = job_offset[i];
-      const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
-                     phase_length,          phase_rate, capacity[i]};
-      auto* own_result = reinterpret_cast<cassini_result*>(reinterpret_cast<unsigned char*>(result) + i * stride);
-      status[i] = status_of([&] {
-        require(own_result->size == stride);
-        Budget(1, std::numeric_limits<int64_t>::max(), o.cancel).in_time();  // easy links never look at the flag
-        solve(in, o, shift + j, slack != nullptr ? slack + j : nullptr, is_free + j, own_result);
-      });
-      if (status[i] == CASSINI_ECANCELED) {
-        stopped = CASSINI_ECANCELED;
-        std::fill(status + i, status + n_links, CASSINI_ECANCELED);
-        return;
-      }
-    }
+    stopped = solve_each(job_offset, n_links, checked(options), {shift, slack, is_free, result}, status,
+                         [&](int64_t i, const cassini_options& o, const LinkOutput& out) {
+                           Budget budget = budget_of(o);
+                           const int64_t j = job_offset[i];
+                           const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
+                                          phase_length,          phase_rate, capacity[i]};
+                           solve(prepare(in, o).link, o, budget, out);
+                         });
+  });
+  return rc != CASSINI_OK ? rc : stopped;
+}
+
+int32_t cassini_solve_prepared_links(const cassini_links* links, int64_t first, int64_t last,
+                                     const cassini_options* options, int64_t* shift, int64_t* slack, uint8_t* is_free,
+                                     cassini_result* result, int32_t* status) {
+  int32_t stopped = CASSINI_OK;
+  const int32_t rc = guarded([&] {
+    require(links != nullptr && first >= 0 && first <= last && last <= static_cast<int64_t>(links->link.size()));
+    if (first == last) return;
+    stopped =
+        solve_each(links->job_offset.data() + first, last - first, checked(options), {shift, slack, is_free, result},
+                   status, [&](int64_t i, const cassini_options& o, const LinkOutput& out) {
+                     const auto& prepared = links->link[static_cast<std::size_t>(first + i)];
+                     require(prepared.has_value());
+                     Budget budget = budget_of(o);
+                     solve(prepared->link, o, budget, out);
+                   });
   });
   return rc != CASSINI_OK ? rc : stopped;
 }

@@ -88,6 +88,7 @@ int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const 
     const cassini_options o = checked(options);
     Budget budget(std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max(), o.cancel);
     auto out = std::make_unique<cassini_links>();
+    out->job_offset.push_back(0);
     std::vector<int32_t> outcome;
     for (int64_t i = 0; i < n_links; ++i) {
       budget.in_time();  // sees the cancel flag
@@ -95,6 +96,7 @@ int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const 
       const Input in{job_offset[i + 1] - j, period + j, phase_offset + j, phase_start,
                      phase_length,          phase_rate, capacity[i]};
       out->link.emplace_back();
+      out->job_offset.push_back(job_offset[i + 1] - job_offset[0]);
       outcome.push_back(status_of([&] { out->link.back() = prepare_link(prepare(in, o).link); }));
     }
     std::copy(outcome.begin(), outcome.end(), status);

@@ -13,6 +13,7 @@
 
 struct cassini_links {
   std::vector<std::optional<cassini::PreparedLink>> link;  // empty where the input was refused
+  std::vector<int64_t> job_offset;                         // [links + 1] from 0
 };
 
 namespace cassini {
