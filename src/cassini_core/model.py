@@ -14,7 +14,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError, shown
+from .errors import InputError, refusal, shown
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
 
 __all__ = [
@@ -31,22 +31,16 @@ _MIN_CAPACITY_GBPS = 1 / KBPS_PER_GBPS
 _MAX_GBPS = MAX_RATE_KBPS / KBPS_PER_GBPS
 
 
-def _refusal(subject: str, place: str, expected: str, got: str) -> InputError:
-    reason = f"expected {expected}, got {got}"
-    what = f"{subject} {place}" if place else subject
-    return InputError(f"{what}: {reason}", place=place, reason=reason)
-
-
 def _number(value: Any, subject: str, place: str) -> float:
     """A finite plain float from any real number, NumPy's too; bool is an int to Python but never a quantity."""
     if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
-        raise _refusal(subject, place, "a number", shown(value))
+        raise refusal(subject, place, "a number", shown(value))
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _refusal(subject, place, "a finite number", shown(value))
+        raise refusal(subject, place, "a finite number", shown(value))
     # Adding zero makes -0.0 into 0.0, so that equal objects are also written equally.
     return number + 0.0
 
@@ -54,7 +48,7 @@ def _number(value: Any, subject: str, place: str) -> float:
 def _number_between(value: Any, least: float, most: float, subject: str, place: str) -> float:
     number = _number(value, subject, place)
     if not least <= number <= most:
-        raise _refusal(subject, place, f"{least!r} to {most!r}", shown(number))
+        raise refusal(subject, place, f"{least!r} to {most!r}", shown(number))
     return number
 
 
@@ -66,12 +60,12 @@ def _is_plain(value: Any) -> bool:
 def _identifier(value: Any, subject: str, place: str) -> str:
     """A non-empty plain str that can be written as UTF-8."""
     if not isinstance(value, str) or not value:
-        raise _refusal(subject, place, "a non-empty string", shown(value))
+        raise refusal(subject, place, "a non-empty string", shown(value))
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
+            raise refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
     # A subclass such as numpy.str_ becomes what it looks like; a plain str is returned as it is.
     return value if type(value) is str else str.__str__(value)
 
@@ -80,11 +74,11 @@ def _items(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
     """The items of an iterable, each of which must be a ``kind``."""
     # Strings and mappings are iterable, yet when one stands here something else was meant.
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise _refusal(subject, place, f"a list of {kind.__name__}", shown(value))
+        raise refusal(subject, place, f"a list of {kind.__name__}", shown(value))
     items = tuple(value)
     for index, item in enumerate(items):
         if not isinstance(item, kind):
-            raise _refusal(subject, f"{place}[{index}]", f"a {kind.__name__}", shown(item))
+            raise refusal(subject, f"{place}[{index}]", f"a {kind.__name__}", shown(item))
     return items
 
 
@@ -165,10 +159,10 @@ class Job:
         for index, phase in enumerate(phases):
             if phase.start_ms >= most:
                 place = f"phases[{index}].start_ms"
-                raise _refusal(subject, place, f"less than iteration_ms {most!r}", shown(phase.start_ms))
+                raise refusal(subject, place, f"less than iteration_ms {most!r}", shown(phase.start_ms))
             if phase.duration_ms > most:
                 place = f"phases[{index}].duration_ms"
-                raise _refusal(subject, place, f"at most iteration_ms {most!r}", shown(phase.duration_ms))
+                raise refusal(subject, place, f"at most iteration_ms {most!r}", shown(phase.duration_ms))
         object.__setattr__(self, "iteration_ms", most)
         object.__setattr__(self, "phases", phases)
 
@@ -199,7 +193,7 @@ class Link:
         object.__setattr__(self, "capacity_gbps", capacity)
 
 
-def checked_capacity_gbps(value: Any, subject: str, place: str = "") -> float:
+def checked_capacity_gbps(value: Any, subject: str, place: str) -> float:
     """A capacity as a float, Gbit/s, or an InputError that names the subject and the place in it."""
     return _number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
 
@@ -239,7 +233,7 @@ class Candidate:
         object.__setattr__(self, "id", _identifier(self.id, "candidate", "id"))
         subject = f"candidate {shown(self.id)}"
         if not isinstance(self.routes, Mapping):
-            raise _refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
+            raise refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
         routes: dict[str, Mapping[str, float]] = {}
         for given, route in self.routes.items():
             job = given if _is_plain(given) else _identifier(given, subject, "routes")
@@ -269,18 +263,18 @@ def _checked_route(route: Any) -> dict[str, float]:
             if type(multiplier) is not float or not 0 < multiplier < math.inf:
                 multiplier = _number(multiplier, "", f"[{shown(link)}]")
                 if multiplier <= 0:
-                    raise _refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
+                    raise refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
             checked[link] = multiplier
         return checked
     if type(route) is not list and (isinstance(route, (str, bytes)) or not isinstance(route, Iterable)):
-        raise _refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
+        raise refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
     links: list[str] = []
     for link in route:
         links.append(link if _is_plain(link) else _identifier(link, "", f"[{len(links)}]"))
     checked = dict.fromkeys(links, 1.0)
     if len(checked) < len(links):
         again = _first_repeated(links)
-        raise _refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
+        raise refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
     # The order of a set of strings changes from run to run.
     return dict.fromkeys(sorted(links), 1.0) if isinstance(route, Set) else checked
 
@@ -310,7 +304,7 @@ class Problem:
             ids = [item.id for item in items]
             if len(set(ids)) < len(ids):
                 again = _first_repeated(ids)
-                raise _refusal("problem", f"{name}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
+                raise refusal("problem", f"{name}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
             object.__setattr__(self, name, items)
         peaks = {job.id: max((phase.gbps for phase in job.phases), default=0.0) for job in self.jobs}
         links = {link.id for link in self.links}
@@ -326,11 +320,11 @@ class Problem:
 
 def _refuse_route(place: str, job: str, route: Mapping[str, float], peak: float, links: set[str]) -> None:
     if peak == math.inf:
-        raise _refusal("problem", place, "ids of jobs of the problem", shown(job))
+        raise refusal("problem", place, "ids of jobs of the problem", shown(job))
     place = f"{place}[{shown(job)}]"
     for link, multiplier in route.items():
         if link not in links:
-            raise _refusal("problem", place, "ids of links of the problem", shown(link))
+            raise refusal("problem", place, "ids of links of the problem", shown(link))
         if multiplier * peak > _MAX_GBPS:
             expected = f"a multiplier that keeps the demand within {_MAX_GBPS!r} Gbit/s"
-            raise _refusal("problem", f"{place}[{shown(link)}]", expected, shown(multiplier))
+            raise refusal("problem", f"{place}[{shown(link)}]", expected, shown(multiplier))

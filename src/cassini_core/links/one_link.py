@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..errors import InputError, LimitError
+from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
     DEFAULT_NODE_LIMIT,
     DEFAULT_RESOLUTION_MS,
@@ -196,14 +196,16 @@ def score_link(
 
 
 def _checked_shifts(shifts_ms: Mapping[str, float], problem: PreparedLink) -> Int64Array:
+    if not isinstance(shifts_ms, Mapping):
+        raise refusal("", "shifts_ms", "a mapping of job ids to ms", shown(shifts_ms))
     for job in shifts_ms:
         if job not in problem.job_ids:
-            raise InputError(f"shifts_ms: unknown job {job!r}")
+            raise refusal("", "shifts_ms", "ids of the jobs", shown(job))
     shift = []
     for job_id, period in zip(problem.job_ids, problem.period.tolist(), strict=True):
         value = shifts_ms.get(job_id, 0.0)
         if not is_number(value):
-            raise InputError(f"shifts_ms[{job_id!r}]: expected a finite number of ms, got {value!r}")
+            raise refusal("", f"shifts_ms[{shown(job_id)}]", "a finite number of ms", shown(value))
         shift.append(ticks_from_ms(value) % period)
     return np.array(shift, dtype=np.int64)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import refusal, shown
 from ..model import Job, Phase, checked_capacity_gbps
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
@@ -93,7 +93,9 @@ def harmonize(
     """
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
     if score is not None and capacity_gbps is not None:
-        raise InputError("harmonize: expected capacity_gbps or score, got both")
+        raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
+    if score is not None and not callable(score):
+        raise refusal("", "score", "None or a callable", shown(score))
     loud = sorted((job for job in jobs if kbps_from_gbps(loudest_gbps(job)) > 0), key=lambda job: job.id)
     left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
 
@@ -128,7 +130,7 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     """
     period = ticks_from_ms(job.iteration_ms)
     if pace_ticks < period:
-        raise InputError(f"job {job.id!r}: expected a pace of at least {period} ticks, got {pace_ticks}")
+        raise refusal(f"job {shown(job.id)}", "pace", f"at least {period} ticks", f"{pace_ticks}")
     if pace_ticks == period:
         return job
     phases: list[Phase] = []
@@ -175,7 +177,7 @@ def _best_score_on_link(
     loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
-        capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
+        capacity = checked_capacity_gbps(capacity_gbps, "harmonize", "capacity_gbps")
     else:
         capacity = max(map(_peak_gbps, loud), default=1.0)
 
@@ -193,13 +195,15 @@ def _best_score_on_link(
 
 
 def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    if isinstance(jobs, (str, bytes)) or not isinstance(jobs, Iterable):
+        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
     jobs = tuple(jobs)
     for index, job in enumerate(jobs):
         if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
+            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
     repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
     if repeated:
-        raise InputError(f"jobs: expected unique ids, got {repeated[0]!r} twice")
+        raise refusal("", "jobs", "unique ids", f"{shown(repeated[0])} twice")
     return jobs
 
 
@@ -209,5 +213,5 @@ def checked_tolerance(tolerance: float) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise InputError(f"tolerance: expected a finite number of at least 0, got {tolerance!r}")
+        raise refusal("", "tolerance", "a finite number of at least 0", shown(tolerance))
     return number
