@@ -19,9 +19,9 @@ from cassini_core.deadline import Deadline
 from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.kernel.search_limits import Budget
 from cassini_core.links.batch_solver import solve_problems
-from cassini_core.links.node_limits import AUTO, LINK_NODES, link_limit
 from cassini_core.links.shared_links import LinkCatalog
 from cassini_core.links.solution_cache import KeptAnswers, LinkStore
+from cassini_core.node_budget import AUTO, LINK_NODES, link_limit
 
 
 class Found(NamedTuple):

@@ -20,12 +20,13 @@ from cassini_core.deadline import Deadline
 from cassini_core.joint.loop_policy import STRATEGIES
 from cassini_core.joint.merged_links import merge_links
 from cassini_core.joint.placement_solution import PlacementAnswer, Round, answer_placement
-from cassini_core.kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from cassini_core.kernel.prepared_links import KernelLinks
 from cassini_core.kernel.search_limits import Budget
 from cassini_core.links.batch_solver import SolvedLink, solve_problems
 from cassini_core.links.incidence import FlatLinks
 from cassini_core.links.shared_links import LinkCatalog, Placement, SharedLink
+from cassini_core.node_budget import DEFAULT_NODE_LIMIT
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 

@@ -12,30 +12,18 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ..deadline import DeadlinePassed
+from ..deadline import ANCHOR_SHARE, READY_PER_ANCHOR, DeadlinePassed
 from ..errors import KernelError
 from ..kernel.prepared_links import BlockAnchor
 from ..links.incidence import FlatLinks
 from ..links.shared_links import Placement, SharedLink
+from ..node_budget import ANCHOR_EFFORT, ANCHOR_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
 from .placement_solution import PlacementAnswer, Round, verified
 
 __all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
 
 LARGE_LINKS = 64
 """With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
-
-ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
-"""The common placement is searched with so many times the nodes of each candidate, but no more than so many: they all
-begin there."""
-
-ANCHOR_SHARE = 0.4
-"""Of what is left of a deadline."""
-
-READY_SHARE = 0.3
-"""Of the time that the search of the common placement took, for what comes between it and the first candidate."""
-
-IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
-"""The same for each of the best ones."""
 
 _Int64 = npt.NDArray[np.int64]
 
@@ -76,9 +64,9 @@ class NearAnchor:
         self._context = context
         flat, kernel_links = context.flat, context.kernel_links
         begun, time_for_it = kernel_links.deadline.from_now(), kernel_links.deadline.part(ANCHOR_SHARE)
-        nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
+        nodes = enlarged(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
         found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
-        if not begun.leaves(READY_SHARE):
+        if not begun.leaves(READY_PER_ANCHOR):
             raise DeadlinePassed
         shift = flat.shifts(found.shift)
         links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
@@ -120,7 +108,7 @@ class NearAnchor:
             member=flat.job[flat.places(added).at],
             upper_bound=context.bound[added],
             options=context.kernel_links.options,
-            node_limit=_less(context.budget.block_node_limit, context.nodes_of_candidate),
+            node_limit=smaller(context.budget.block_node_limit, context.nodes_of_candidate),
             deadline_ns=context.kernel_links.deadline.remaining_ns(),
             cancel=context.kernel_links.cancel,
         )
@@ -137,15 +125,6 @@ class NearAnchor:
             A defect.
         """
         context, placement = self._context, answer.placement
-        nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
+        nodes = enlarged(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
         found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
         return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
-
-
-def _less(limit: int | None, allowed: int | None) -> int | None:
-    return limit if allowed is None else allowed if limit is None else min(limit, allowed)
-
-
-def _more(limit: int | None, times: int, most: int) -> int | None:
-    """Nodes for a search on which more depends than on one candidate."""
-    return None if limit is None else max(limit, min(times * limit, most))

@@ -16,29 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..concurrency import canceling_pool
-from ..deadline import Deadline
+from ..deadline import RETURN_S, Deadline
 from ..kept_property import kept_property
 from ..kernel.link_arrays import ChunkOptions, LinkChunk, ProblemAnswer
 from ..kernel.link_problem import LinkProblem
 from ..kernel.search_limits import Budget
-from ..node_budget import Allowance
-from .executor_runner import RETURN_S, Chunk, ChunkRunner
+from ..node_budget import FIRST_NODES, MANY_EDGES, PHASES_OF_A_NODE, Allowance, smaller
+from .executor_runner import Chunk, ChunkRunner
 from .solution_cache import LinkStore
 
 __all__ = ["SolvedLink", "solve_problems"]
 
 
-FIRST_NODES = 300
-"""Search nodes every link problem gets before any gets more, where there is a deadline."""
-
 ACCOUNTED = 1024
 """Problems that are solved before it is looked what they took."""
-
-MANY_EDGES = 64
-"""Phases times the most phases of one job."""
-
-PHASES_OF_A_NODE = 32
-"""So many are read in the time of a node."""
 
 MOST_LINKS = 128
 """In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
@@ -121,7 +112,7 @@ def solve_problems(
     limits = [budget.node_limit] * len(problems) if node_limits is None else list(node_limits)
     if len(limits) != len(problems):
         raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
-    few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
+    few = limits if deadline.remaining_s() is None else [smaller(limit, FIRST_NODES) for limit in limits]
     area = np.zeros(0) if deadline.remaining_s() is None else LinkChunk.of(problems).area_bounds()
     if deadline.passed():
         return [SolvedLink(None, bound) for bound in area.tolist()]
@@ -215,10 +206,6 @@ def _is_early(deadline: Deadline) -> bool:
     """Whether nothing that is back by now can have been cut by the deadline, not even where it was handed a part."""
     remaining_s = deadline.remaining_s()
     return remaining_s is None or remaining_s > RETURN_S
-
-
-def _at_most_first(limit: int | None) -> int:
-    return FIRST_NODES if limit is None else min(limit, FIRST_NODES)
 
 
 def _wants_more(solved: SolvedLink) -> bool:

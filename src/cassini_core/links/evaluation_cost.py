@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..kernel.link_problem import LinkProblem
 from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
+from ..node_budget import LEVELS_OF_A_NODE
 
 __all__ = ["LinkEffort", "link_effort"]
 
@@ -26,16 +27,13 @@ LEAST_EVENTS, LEAST_LEVELS = 64, 128
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
 """Demand levels touched by the first looks at all links together: so many, some second, or so many for each placed job
-of each candidate. What comes later is counted as it is done (``node_limits``)."""
+of each candidate. What comes later is counted as it is done (``node_budget``)."""
 
 MAX_KEPT = 2**22
 """Atoms of folded demands and kinks of pairs, kept for all links together; up to 48 bytes each."""
 
 LOOKS, CANDIDATES_AT_ONCE = 3, 4
 """At each link, beside one for each of the first candidates that have it."""
-
-LEVELS_OF_A_NODE = 512
-"""So many are added up in the time of a search node."""
 
 MOST_PERIODS = 64
 """Different iteration times on one link; of more no estimate is made but the worst."""
@@ -52,13 +50,14 @@ _Float64 = npt.NDArray[np.float64]
 class LinkEffort(NamedTuple):
     """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
 
-    ``affordable``: first looks stay within ``MAX_LOOKS``. They may not even at the least limits.
+    ``with_slack``: first looks stay within ``MAX_LOOKS``, so that slack can be asked for too. They may not even at the
+    least limits.
     """
 
     max_events: int
     max_levels: int
     nodes: _Float64
-    affordable: bool = True
+    with_slack: bool = True
 
 
 class _Effort(NamedTuple):
@@ -105,9 +104,9 @@ def link_effort(
         )
         work = np.where(exact, efforts.exact, interval)
         kept = efforts.kept[exact].sum()
-        affordable = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
-        if affordable or max_events <= LEAST_EVENTS:
-            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, affordable)
+        with_slack = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
+        if with_slack or max_events <= LEAST_EVENTS:
+            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, with_slack)
         max_events //= 2
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..deadline import Deadline
+from ..deadline import RETURN_S, RETURN_SHARE, Deadline
 from ..kernel.link_arrays import ChunkAnswers, ChunkOptions, LinkChunk, ProblemAnswer, solve_chunk
 from ..kernel.link_problem import LinkProblem
 from ..kernel.prepared_link import Int64Array
@@ -27,9 +27,6 @@ __all__ = ["Chunk", "ChunkRunner"]
 
 PATIENCE_S = 5.0
 """When nothing came back from an executor for so long, what it has not begun is taken back, a chunk per thread here."""
-
-RETURN_S = 0.05
-"""Of a deadline, what is kept for the way back of an answer, but at most a tenth."""
 
 _CANCEL_S = 0.02
 _LONGEST_WAIT_S = 3600.0
@@ -128,7 +125,7 @@ class ChunkRunner:
 
     def _handed_s(self) -> float | None:
         remaining_s = self._deadline.remaining_s()
-        return None if remaining_s is None else remaining_s - min(RETURN_S, 0.1 * remaining_s)
+        return None if remaining_s is None else remaining_s - min(RETURN_S, RETURN_SHARE * remaining_s)
 
     def _solve_here(self, chunk: Chunk) -> None:
         future = self._pool.submit(_solve, chunk, self._deadline, self._cancel)

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
-    DEFAULT_NODE_LIMIT,
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
     Int64Array,
@@ -21,6 +20,7 @@ from ..kernel.prepared_link import (
     is_number,
 )
 from ..model import Job
+from ..node_budget import DEFAULT_NODE_LIMIT
 from ..results import LinkSolution
 from ..units import ms_from_ticks, ticks_from_ms
 

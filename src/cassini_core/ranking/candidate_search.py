@@ -11,9 +11,9 @@ from ..deadline import Deadline, DeadlinePassed
 from ..joint.base_placement import NearAnchor
 from ..joint.joint_shifts import solve_jointly
 from ..joint.placement_solution import PlacementAnswer, Round, answer_placement, bounds_only
-from ..links.node_limits import CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE
 from ..links.route_deltas import READ_TOGETHER
 from ..links.shared_links import Placement, SharedLink
+from ..node_budget import CANDIDATE_COST, PLACE_COST, PLACES_OF_A_NODE
 from .best_first import Answering, answer_places
 from .options import RankOptions
 from .ranked_candidate import Entry, bucket, entry_of, unread_entry
@@ -88,8 +88,8 @@ def answer_candidates(
 
     def own_cost(one: Entry) -> int:
         places = context.flat.count_places(one.answer.placement.links)
-        graph = places // PLACES_OF_A_NODE if large[one.place] else PLACE_NODES * places
-        return one.answer.nodes + CANDIDATE_NODES + len(context.flat.jobs) // PLACES_OF_A_NODE + graph
+        graph = places // PLACES_OF_A_NODE if large[one.place] else PLACE_COST * places
+        return one.answer.nodes + CANDIDATE_COST + len(context.flat.jobs) // PLACES_OF_A_NODE + graph
 
     def bound(place: int) -> int:
         if deadline.remaining_s() is not None:

@@ -17,8 +17,8 @@ from ..joint.placement_solution import Strategy
 from ..kernel.link_problem import LinkProblem
 from ..kernel.search_limits import Budget
 from ..links.evaluation_cost import LinkEffort
-from ..links.node_limits import AUTO, NodeLimit, block_limit, link_limit
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, block_limit, link_limit
 from ..units import MAX_TICKS, TICKS_PER_MS
 from .aggregate import Aggregate, aggregate_named
 
@@ -57,10 +57,10 @@ class RankOptions:
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,
             slack_tolerance=self.slack_tolerance,
-            block_node_limit=block_limit(self.block_node_limit, n_candidates, affordable=effort.affordable),
+            block_node_limit=block_limit(self.block_node_limit, n_candidates, with_slack=effort.with_slack),
             max_events=effort.max_events,
             max_levels=effort.max_levels,
-            centred=effort.affordable,
+            centred=effort.with_slack,
         )
 
 

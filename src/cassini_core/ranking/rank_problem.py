@@ -8,7 +8,17 @@ from concurrent.futures import Executor
 import numpy as np
 
 from ..concurrency import canceling_pool, collector_rests
-from ..deadline import Deadline, DeadlinePassed
+from ..deadline import (
+    FINISH_S,
+    FINISH_S_PER_CANDIDATE,
+    LINK_SHARE,
+    LINK_SHARE_OF_LARGE,
+    PACING_PER_READING,
+    PACING_SHARE,
+    PREPARING_PER_READING,
+    Deadline,
+    DeadlinePassed,
+)
 from ..errors import InputError
 from ..joint.base_placement import large_ones
 from ..joint.joint_shifts import solve_jointly
@@ -23,11 +33,11 @@ from ..kernel.prepared_links import KernelLinks
 from ..links.batch_solver import SolvedLink, solve_problems
 from ..links.evaluation_cost import LinkEffort, link_effort
 from ..links.incidence import FlatLinks
-from ..links.node_limits import AUTO, NodeLimit, all_candidates_limit, all_links_limit
 from ..links.route_deltas import READ_TOGETHER, RouteTable
 from ..links.shared_links import LinkCatalog, Placement, SharedLink
 from ..links.solution_cache import LinkStore
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit
 from ..periods.cluster_pacing import paced_problem
 from ..results import RankedCandidate, Ranking
 from ..units import ticks_from_ms
@@ -37,23 +47,6 @@ from .options import Progress, RankOptions, checked_options
 from .ranked_candidate import Entry, unread
 
 __all__ = ["rank"]
-
-PACING_SHARE = 0.25
-"""Of a deadline: iteration times are worth no more, the links need the rest."""
-
-
-PACING_PER_READING = 0.7
-"""Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
-
-PREPARING_PER_READING = 0.4
-"""Of the time that it took to read all candidates, for what must be done before the first large one is answered: with
-less it is not begun."""
-
-LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
-"""Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
-
-FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
-"""Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
 
 
 def rank(
@@ -106,7 +99,7 @@ def rank(
         valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
-        (:mod:`cassini_core.links.node_limits`); then what all links together, and all candidates, may take is limited,
+        (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
         too (docs/safety.md). What was cut short says so in its candidate's warnings.
     block_node_limit : int, "auto" or None
         The same per cyclic block with ``loops="joint"``.
