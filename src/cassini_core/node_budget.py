@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from .arrays import Int64Array, int64
+
 __all__ = [
     "AUTO",
+    "NO_LIMIT",
     "Allowance",
     "NodeLimit",
     "all_candidates_limit",
@@ -18,12 +21,16 @@ __all__ = [
     "block_limit",
     "enlarged",
     "link_limit",
+    "link_limits",
     "smaller",
 ]
 
 AUTO: Final = "auto"
 NodeLimit = int | Literal["auto"] | None
 """What a caller may ask for: a number of nodes, ``"auto"`` for what this table says, or None for no limit."""
+
+NO_LIMIT: Final = 2**63 - 1
+"""Stands for None in arrays."""
 
 # One link.
 
@@ -85,7 +92,7 @@ CAREFUL_PACE_NODES = 20_000
 
 # What other work costs.
 
-CANDIDATE_COST, PLACE_COST, PLACES_OF_A_NODE = 200, 10, 16
+CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE = 200, 10, 16
 """Nodes in the time of which a candidate is answered whose blocks take none. More for each job on each of its shared
 links where a graph is built, and one for so many of these where none is."""
 
@@ -109,6 +116,12 @@ def link_limit(asked: NodeLimit, n_problems: int, n_jobs: int = 1) -> int | None
         share = LINK_NODES // max(1, n_problems)
         return max(1, least, DEFAULT_NODE_LIMIT if share >= DEFAULT_NODE_LIMIT else _in_steps(share))
     return asked
+
+
+def link_limits(asked: NodeLimit, n_jobs: Int64Array) -> Int64Array:
+    """Nodes of each link problem, by the number of its jobs; ``NO_LIMIT`` where there is no limit."""
+    limits = (link_limit(asked, len(n_jobs), jobs) for jobs in range(int(n_jobs.max(initial=0)) + 1))
+    return int64(NO_LIMIT if limit is None else limit for limit in limits)[n_jobs]
 
 
 def _in_steps(nodes: int) -> int:

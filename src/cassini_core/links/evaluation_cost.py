@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..kernel.link_problem import LinkProblem
+from ..arrays import Float64Array, Int64Array, cut
+from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 from ..node_budget import LEVELS_OF_A_NODE
 
@@ -44,8 +44,6 @@ LEVELS_OF_A_KINK = 12
 # Of the kernel; the last for each event of the limit. One link alone, whatever it is, keeps within MAX_LOOKS.
 MAX_SUM_WORK, MAX_KINK_WORK, MAX_INTERVAL_WORK = 2.0**24, 2.0**24, 1024.0
 
-_Float64 = npt.NDArray[np.float64]
-
 
 class LinkEffort(NamedTuple):
     """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
@@ -56,7 +54,7 @@ class LinkEffort(NamedTuple):
 
     max_events: int
     max_levels: int
-    nodes: _Float64
+    nodes: Float64Array
     with_slack: bool = True
 
 
@@ -65,21 +63,19 @@ class _Effort(NamedTuple):
     touches, the edges and bins that an interval takes, and what is kept.
     """
 
-    need: _Float64
-    exact: _Float64
-    edges: _Float64
-    sums: _Float64
-    kept: _Float64
+    need: Float64Array
+    exact: Float64Array
+    edges: Float64Array
+    sums: Float64Array
+    kept: Float64Array
 
 
-def link_effort(
-    problems: Sequence[LinkProblem], uses: npt.NDArray[np.int64], resolution: int, n_routes: int = 0
-) -> LinkEffort:
+def link_effort(problems: LinkArrays, uses: Int64Array, resolution: int, n_routes: int = 0) -> LinkEffort:
     """The largest limits, halved from the kernel's, with which first looks stay within ``MAX_LOOKS``.
 
     Parameters
     ----------
-    problems : sequence of LinkProblem
+    problems : LinkArrays
     uses : int64 array, shape (problems,)
         In how many candidates each is posed by some link, counting links.
     resolution : int
@@ -110,16 +106,16 @@ def link_effort(
         max_events //= 2
 
 
-def _efforts(problems: Sequence[LinkProblem], resolution: int) -> _Effort:
-    shapes = [tuple([(demand.period, len(demand.phases)) for demand in problem.demands]) for problem in problems]
-    folded: dict[tuple[int, ...], list[_Folded]] = {}
-    known: dict[tuple[tuple[int, int], ...], tuple[float, ...]] = {}
-    for shape in shapes:
-        if shape not in known:
-            periods, phases = zip(*shape, strict=True)
-            if periods not in folded:
-                folded[periods] = _folded(periods, resolution)
-            known[shape] = _effort(phases, folded[periods])
+def _efforts(problems: LinkArrays, resolution: int) -> _Effort:
+    phases = np.diff(problems.phase_offset)
+    shapes = list(zip(cut(problems.period, problems.job_offset), cut(phases, problems.job_offset), strict=True))
+    folded: dict[bytes, list[_Folded]] = {}
+    known: dict[tuple[bytes, bytes], tuple[float, ...]] = {}
+    for shape in dict.fromkeys(shapes):
+        periods, counts = (np.frombuffer(part, dtype=np.int64).tolist() for part in shape)
+        if shape[0] not in folded:
+            folded[shape[0]] = _folded(periods, resolution)
+        known[shape] = _effort(counts, folded[shape[0]])
     return _Effort(*np.array([known[shape] for shape in shapes], dtype=np.float64).reshape(-1, 5).T)
 
 

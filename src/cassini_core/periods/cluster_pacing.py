@@ -106,7 +106,7 @@ def paced_problem(
         deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
         question = b"" if store is None else store.pace_question(link, resolution_ms)
-        if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+        if store is not None and (known := store.scores.find((question,), node_limit)[0]) is not None:
             work.count_search(known.work)
             return known.score
         answer = link.solve(
