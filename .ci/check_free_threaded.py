@@ -44,7 +44,7 @@ def main() -> int:
         pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--python", own]
         subprocess.run([*pip, "install", f"{root}[test]"], check=True, env=environment)
         subprocess.run([own, "-c", PROBE], check=True, env=environment)
-        tests = [f"tests/test_{name}.py" for name in TESTS.split()]
+        tests = [str(path) for name in TESTS.split() for path in (root / "tests").rglob(f"test_{name}.py")]
         command = [own, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
         return subprocess.run(command, cwd=root, env=environment).returncode
 

@@ -22,7 +22,12 @@ import wheel_contents
 
 # What the layers above and below the extension do. Forks, Ctrl-C and benchmarks are tested once, in the tree.
 FAST_TESTS = "bad_input link link_input model problem_file"
-CONFIGURATION = "[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = --strict-markers -p no:cacheprovider\n"
+CONFIGURATION = """[pytest]
+filterwarnings = error
+pythonpath = tests tests/support
+markers = slow
+addopts = --strict-markers -p no:cacheprovider
+"""
 PROBE = """
 import cassini_agent.schedule, cassini_core, pathlib, sys
 where = pathlib.Path(cassini_core.__file__).resolve()
@@ -61,7 +66,7 @@ def use(python: Path, built: Path, problem: Path, tests: Path, folder: Path) -> 
     shutil.copytree(tests, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "pytest.ini").write_text(CONFIGURATION)
     started = time.monotonic()
-    names = [f"tests/test_{name}.py" for name in FAST_TESTS.split()]
+    names = [str(path) for name in FAST_TESTS.split() for path in (folder / "tests").rglob(f"test_{name}.py")]
     said = run("tests", [own, "-m", "pytest", "-q", "-m", "not slow", *names], folder)
     passed = re.search(r"(\d+) passed", said)
     return [repr(ranking["best"]), f"{passed[1] if passed else 0} passed in {time.monotonic() - started:.0f} s"]

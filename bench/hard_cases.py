@@ -1,6 +1,6 @@
 """Links on which other methods blow up in time or memory; the engine must stay bounded and its interval true.
 
-The hard sets of ``tests/test_hard_links.py``, with the seeds used there.
+The hard sets of ``tests/kernel/test_hard_links.py``, with the seeds used there.
 """
 
 from __future__ import annotations

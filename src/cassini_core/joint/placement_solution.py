@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import BoolArray, Float64Array, Int64Array, Rows, objects
+from ..choices import Status
 from ..kept_property import kept_property
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_links import PreparedLinks
@@ -174,7 +175,7 @@ class Composition:
     bounds say. ``nodes`` is what the search took.
     """
 
-    status: str
+    status: Status
     shift: Mapping[str, int] | None = None
     mean_bound: float | None = None
     nodes: int = 0
@@ -191,7 +192,7 @@ class PlacementAnswer:
     """
 
     placement: Placement
-    status: str
+    status: Status
     bounds: Float64Array
     scores: Float64Array | None = None
     shift: Mapping[str, int] = field(default_factory=dict)
@@ -245,7 +246,7 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
 
 
 def bounds_only(
-    placement: Placement, context: Round, *, status: str = "bound_only", why: str | None = None, outbid: bool = False
+    placement: Placement, context: Round, *, status: Status = "bound_only", why: str | None = None, outbid: bool = False
 ) -> PlacementAnswer:
     """What is known of a placement without any shifts, and why there are none; ``alone`` where none are needed."""
     bounds = context.bound[placement.links]
@@ -258,7 +259,7 @@ def bounds_only(
 
 
 def verified(
-    placement: Placement, context: Round, status: str, shift: Int64Array, mean_bound: float | None
+    placement: Placement, context: Round, status: Status, shift: Int64Array, mean_bound: float | None
 ) -> PlacementAnswer:
     """Scores every link again at the shifts that were found, and reads slack and hold off there (F5).
 
@@ -266,7 +267,7 @@ def verified(
     ----------
     placement : Placement
     context : Round
-    status : str
+    status : Status
         ``"joint"`` becomes ``"consistent"`` where every link reaches its own bound.
     shift : int64 array, shape (jobs of ``context.flat``,)
         Ticks.

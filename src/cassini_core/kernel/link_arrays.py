@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import BoolArray, Float64Array, Int32Array, Int64Array, Rows, cut, offsets
+from ..choices import StoppedBy
 from ..errors import KernelError
 from . import _kernel
 from .search_limits import SearchLimits
@@ -162,9 +163,9 @@ class LinkAnswers:
         """Whether each link's shifts are proven to be the best."""
         return np.asarray(self.answered & (self.result["optimal"] != 0))
 
-    def stopped_by(self, link: int) -> str:
+    def stopped_by(self, link: int) -> StoppedBy:
         """Why the search of a link that has an answer ended; see ``_kernel.LinkAnswer``."""
-        return str(_kernel.STOPPED_BY[self.result["stopped_by"][link]])
+        return _kernel.STOPPED_BY[self.result["stopped_by"][link]]
 
     def want_nodes(self, links: Int64Array) -> BoolArray:
         """Which of some links have an answer that more search nodes can better."""

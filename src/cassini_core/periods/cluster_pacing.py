@@ -11,14 +11,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import number_between
 from ..deadline import Deadline, DeadlinePassed
 from ..kernel.prepared_link import PreparedLink
 from ..links.route_deltas import RouteTable
 from ..links.solution_cache import LinkStore, PaceScore
-from ..model import Job, Problem
+from ..model import Job, Problem, checked_jobs
 from ..node_budget import CAREFUL_PACE_NODES, PACE_LINK_NODES
 from ..units import TICKS_PER_MS, kbps_from_gbps
-from .harmonize_jobs import checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
+from .harmonize_jobs import lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 
@@ -228,7 +229,7 @@ def _paces(
     work: PaceWork | None = None,
 ) -> dict[str, int]:
     """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     paces = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
     if tolerance == 0 or len(set(paces.values())) < 2:
         return paces

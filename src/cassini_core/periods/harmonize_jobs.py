@@ -8,14 +8,14 @@ and which of them wins, is in ``assignments``.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import number_between
 from ..errors import refusal, shown
-from ..model import Job, Phase, checked_capacity_gbps
+from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps, checked_jobs
 from ..node_budget import CAREFUL_PACE_NODES, PACE_NODES, PACE_NODES_OF_MANY
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
@@ -23,8 +23,6 @@ from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, search_work
 
 __all__ = [
-    "checked_jobs",
-    "checked_tolerance",
     "harmonize",
     "lengthen",
     "loudest_gbps",
@@ -40,7 +38,7 @@ def harmonize(
     jobs: Sequence[Job],
     tolerance: float = 0.01,
     *,
-    capacity_gbps: float | None = None,
+    capacity_gbps: float | Link | None = None,
     score: Callable[[Sequence[Job]], float] | None = None,
 ) -> Harmonized:
     """Lengthen iteration times a little where that lets the jobs keep a stable relative phase (F6).
@@ -57,7 +55,7 @@ def harmonize(
         Unique ids. Jobs without demand take no part and stay as they are.
     tolerance : float
         Largest relative lengthening of a job, at least 0; compared exactly. 0 changes nothing.
-    capacity_gbps : float, optional
+    capacity_gbps : float or Link, optional
         Gbit/s of the one link whose best score is ``score``. Default: the largest peak demand of any one job,
         a link on which each job alone just fits.
     score : callable, optional
@@ -81,8 +79,15 @@ def harmonize(
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
     (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
     search is long fewer are scored (``node_budget.PACE_WORK``). The same whatever the order of ``jobs``.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job("a", 254.7, [cc.Phase(0, 114, 50)]), cc.Job("b", 255.2, [cc.Phase(0, 114, 50)])]
+    >>> [job.iteration_ms for job in cc.harmonize(jobs)]
+    [255.2, 255.2]
     """
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     if score is not None and capacity_gbps is not None:
         raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
     if score is not None and not callable(score):
@@ -165,10 +170,10 @@ def _peak_gbps(job: Job) -> float:
 
 
 def _best_score_on_link(
-    loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
+    loud: Sequence[Job], capacity_gbps: float | Link | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
-        capacity = checked_capacity_gbps(capacity_gbps, "harmonize", "capacity_gbps")
+        capacity = checked_capacity_gbps(capacity_of(capacity_gbps), "harmonize", "capacity_gbps")
     else:
         capacity = max(map(_peak_gbps, loud), default=1.0)
 
@@ -183,26 +188,3 @@ def _best_score_on_link(
         return answer.score_lower
 
     return score
-
-
-def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    if isinstance(jobs, (str, bytes)) or not isinstance(jobs, Iterable):
-        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
-    jobs = tuple(jobs)
-    for index, job in enumerate(jobs):
-        if not isinstance(job, Job):
-            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
-    repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
-    if repeated:
-        raise refusal("", "jobs", "unique ids", f"{shown(repeated[0])} twice")
-    return jobs
-
-
-def checked_tolerance(tolerance: float) -> float:
-    try:
-        number = math.nan if isinstance(tolerance, (bool, str)) else float(tolerance)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise refusal("", "tolerance", "a finite number of at least 0", shown(tolerance))
-    return number

@@ -1,0 +1,101 @@
+"""The example problem shows what its README says it shows."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cassini_core as cc
+from cassini_core.problem_file import load_job
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def problem() -> cc.Problem:
+    return cc.load_problem(EXAMPLES / "three-racks.json")
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_three_racks", EXAMPLES / "make_three_racks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_committed_problem_is_what_the_script_makes(problem: cc.Problem, generator: ModuleType) -> None:
+    assert generator.make_problem() == problem
+
+
+def test_ranking_is_the_one_in_the_readme(problem: cc.Problem) -> None:
+    ranking = cc.rank(problem)
+    assert [(c.id, c.status, c.score and round(c.score, 4), round(c.upper_bound, 4)) for c in ranking.candidates] == [
+        ("beside-its-twin", "tree", 0.9943, 0.9943),
+        ("packed", "tree", 0.9901, 0.9901),
+        ("two-pairs-of-twins", "tree", 0.9890, 0.9890),
+        ("triangle", "joint", 0.9405, 0.9890),
+        ("crossed", "tree", 0.9378, 0.9378),
+        ("one-plane", "consistent", 0.8661, 0.8661),
+    ]
+    assert ranking.best_proven
+    readme = (EXAMPLES / "README.md").read_text()
+    for place, candidate in enumerate(ranking.candidates, start=1):
+        score = "-" if candidate.score is None else f"{candidate.score:.4f}"
+        assert any(line.split()[:3] == [str(place), candidate.id, score] for line in readme.splitlines())
+
+
+def test_the_papers_mean_orders_them_as_the_readme_says(problem: cc.Problem) -> None:
+    ranking = cc.rank(problem, aggregate="mean")
+    assert [(c.id, c.score and round(c.score, 4), c.optimal) for c in ranking.candidates] == [
+        ("beside-its-twin", 0.9934, True),
+        ("two-pairs-of-twins", 0.9807, True),
+        ("packed", 0.9778, True),
+        ("triangle", 0.9506, True),
+        ("crossed", 0.8911, True),
+        ("one-plane", 0.7979, True),
+    ]
+    excess = {c.id: round(c.total_excess_gbps or 0.0, 1) for c in ranking.candidates}
+    assert (excess["two-pairs-of-twins"], excess["packed"]) == (7.7, 2.2)
+
+
+def test_the_winner_interleaves_its_twins_at_one_pace(problem: cc.Problem) -> None:
+    ranking = cc.rank(problem)
+    assert ranking.best is not None
+    assert ranking.paces_ms["vgg16-a"] == ranking.paces_ms["vgg16-b"]
+    scores = {link.id: link.score for link in ranking.best.links}
+    assert [scores[link] for link in ("S2-up1", "S4-down1", "S4-up1", "S2-down1")] == [1.0] * 4
+
+
+def test_the_papers_rule_leaves_only_the_packed_placement(problem: cc.Problem) -> None:
+    ranking = cc.rank(problem, loops="discard")
+    assert [c.id for c in ranking.candidates if c.score is not None] == ["packed"]
+
+
+def test_without_pacing_the_packed_placement_wins(problem: cc.Problem) -> None:
+    best = cc.rank(problem, period_tolerance=0).best
+    assert best is not None
+    assert best.id == "packed"
+
+
+@pytest.mark.parametrize("name", ["resnet50", "recommender"])
+def test_profiles_load_and_name_their_source(name: str) -> None:
+    path = EXAMPLES / "profiles" / f"{name}.json"
+    assert load_job(path).id == name
+    text = path.read_text()
+    assert "f4d0062c" in text
+    assert "MIT" in text
+
+
+def test_profiles_are_those_of_the_cut_traces(data_dir: Path, generator: ModuleType) -> None:
+    from cassini_core.profiles.kineto import profile_kineto
+
+    for name, file, gbps in (("resnet50", "allreduce_3steps.json", None), ("recommender", "rank3_of_8.json.gz", 40.0)):
+        made = profile_kineto(data_dir / "kineto" / file, job_id=name, gbps=gbps)
+        assert made.job == load_job(EXAMPLES / "profiles" / f"{name}.json")
+        assert generator.TRACES[name][2] == gbps

@@ -1,0 +1,24 @@
+"""The inputs that fuzzing kept, and those that once broke something, through their targets: no engine needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzz import kineto, problem_file
+
+FUZZ = Path(__file__).parent
+TARGETS = {"kineto": kineto.run, "problem_file": problem_file.run}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_kept_inputs_break_nothing(name: str, tmp_path: Path) -> None:
+    inputs = sorted((FUZZ / "corpus" / name).iterdir())
+    assert len(inputs) >= 10
+    for path in inputs:
+        try:
+            TARGETS[name](path.read_bytes(), tmp_path)
+        except BaseException as error:
+            error.add_note(f"input: {path}")
+            raise
