@@ -165,7 +165,8 @@ class LinkAnswers:
 
     def stopped_by(self, link: int) -> StoppedBy:
         """Why the search of a link that has an answer ended; see ``_kernel.LinkAnswer``."""
-        return _kernel.STOPPED_BY[self.result["stopped_by"][link]]
+        reason: StoppedBy = _kernel.STOPPED_BY[self.result["stopped_by"][link]]
+        return reason
 
     def want_nodes(self, links: Int64Array) -> BoolArray:
         """Which of some links have an answer that more search nodes can better."""
