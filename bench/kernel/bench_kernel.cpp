@@ -10,11 +10,13 @@
 #include <random>
 #include <vector>
 
+#include "base/budget.hpp"
 #include "cassini/cassini.h"
-#include "demand.hpp"
-#include "link.hpp"
-#include "marginal.hpp"
-#include "search.hpp"
+#include "demand/folded_demand.hpp"
+#include "demand/job_pattern.hpp"
+#include "demand/link_problem.hpp"
+#include "demand/marginal.hpp"
+#include "link/branch_and_bound.hpp"
 
 namespace {
 
@@ -49,13 +51,13 @@ Input input(unsigned seed, int64_t jobs, int64_t phases, double load) {
 }
 
 Link link_of(const Input& in) {
-  std::vector<Circle> jobs;
+  std::vector<JobPattern> jobs;
   for (std::size_t j = 0; j < in.period.size(); ++j) {
     std::vector<Phase> phases;
     for (auto i = static_cast<std::size_t>(in.offset[j]); i < static_cast<std::size_t>(in.offset[j + 1]); ++i) {
       phases.push_back({in.start[i], in.length[i], in.rate[i]});
     }
-    jobs.push_back(make_circle(in.period[j], phases, kMs));
+    jobs.push_back(make_pattern(in.period[j], phases, kMs));
   }
   const std::size_t n = jobs.size();
   return make_link(std::move(jobs), std::vector<uint8_t>(n, 0), static_cast<double>(in.capacity / kMs), {});
@@ -103,7 +105,7 @@ void run_marginal(int64_t count) {
   Kinks kinks;
   Values values;
   for (int64_t i = 0; i < count; ++i) {
-    marginal.build(others, link.circle(0), link.capacity, &work);
+    marginal.build(others, link.pattern(0), link.capacity, &work);
     marginal.profile(kinks, values);
     sink += values.back();
   }

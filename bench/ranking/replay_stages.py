@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 from unittest import mock
 
@@ -15,7 +16,7 @@ STAGES = {
     "RouteTable": "routes",
     "paced_problem": "iteration times",
     "LinkCatalog": "link problems",
-    "solve_problems": "links",
+    "BatchSolver.solve": "links",
     "answer_candidates": "candidates",
 }
 """What ``cassini_core.ranking.rank_problem`` calls one after the other, and what is done there."""
@@ -36,9 +37,10 @@ class Taken:
 def timed() -> Iterator[Taken]:
     """The time that is taken by the one ranking made meanwhile, by stage; complete at the end."""
     taken = Taken()
-    with mock.patch.multiple(
-        ranking, **{name: _timed(getattr(ranking, name), stage, taken) for name, stage in STAGES.items()}
-    ):
+    with ExitStack() as stack:
+        for name, stage in STAGES.items():
+            call = _timed(attrgetter(name)(ranking), stage, taken)
+            stack.enter_context(mock.patch(f"{ranking.__name__}.{name}", call))
         wall, cpu = time.perf_counter(), time.process_time()
         yield taken
         taken.wall_s, taken.cpu_s = time.perf_counter() - wall, time.process_time() - cpu

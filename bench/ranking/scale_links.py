@@ -10,16 +10,21 @@ import statistics
 import time
 from typing import Any
 
+import numpy as np
+
 import cassini_core as cc
 from cassini_core.deadline import Deadline
 from cassini_core.joint.base_placement import large_ones
-from cassini_core.links.batch_solver import SolvedLink, solve_problems
-from cassini_core.links.incidence import FlatLinks
+from cassini_core.kernel.link_arrays import LinkAnswers
+from cassini_core.kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
+from cassini_core.kernel.prepared_links import PreparedLinks
+from cassini_core.links.batch_solver import BatchSolver
+from cassini_core.links.evaluation_cost import LinkEffort
 from cassini_core.links.route_deltas import RouteTable
 from cassini_core.links.shared_links import LinkCatalog
+from cassini_core.node_budget import link_limits
 from cassini_core.periods.cluster_pacing import paced_problem
 from cassini_core.ranking.options import RankOptions, checked_options
-from cassini_core.units import ticks_from_ms
 
 from .scale_check import TOLERANCE, WrongAnswerError
 
@@ -52,23 +57,24 @@ def link_optima(problem: cc.Problem, ranking: cc.Ranking, runs: int) -> dict[str
         begin, cpu_begin = time.perf_counter(), time.process_time()
         catalog = LinkCatalog(paced)
         read = time.perf_counter()
-        solved = solve_problems(
-            catalog.problems,
-            options.budget(len(catalog.problems), len(problem.candidates)),
+        effort = LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
+        limits = options.limits(len(catalog.problems), len(problem.candidates), effort)
+        solved = BatchSolver(
+            PreparedLinks(catalog.problems, limits, Deadline(None)),
+            link_limits(options.node_limit, catalog.problems.n_jobs()),
             threads=options.threads,
             deadline=Deadline(None),
             progress=lambda done: None,
-            node_limits=options.link_limits(catalog.problems),
             with_slack=with_slack,
-        )
+        ).solve()
         end = time.perf_counter()
         samples.append((end - begin, end - read, time.process_time() - cpu_begin))
     _check_bounds(catalog, solved, ranking)
     seconds, solve_s, cpu_s = (statistics.median(own) for own in zip(*samples, strict=True))
     return {
         "problems": len(solved),
-        "block_nodes": options.budget(len(solved), len(problem.candidates)).block_node_limit,
-        "proven": sum(one.answer is not None and one.answer.optimal for one in solved),
+        "block_nodes": limits.block_node_limit,
+        "proven": int(solved.optimal.sum()),
         "seconds": seconds,
         "solve_s": solve_s,
         "cpu_s": cpu_s,
@@ -89,14 +95,13 @@ def _with_slack(paced: cc.Problem) -> bool:
     routes = RouteTable(paced.candidates)
     catalog = LinkCatalog(paced, routes)
     placements = catalog.placements()
-    flat = FlatLinks(catalog.shared, {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs})
-    return not (catalog.common_links() and len(placements) > 1 and all(large_ones(placements, flat)))
+    return not (catalog.common_links() and len(placements) > 1 and all(large_ones(placements, catalog.incidence)))
 
 
-def _check_bounds(catalog: LinkCatalog, solved: list[SolvedLink], ranking: cc.Ranking) -> None:
+def _check_bounds(catalog: LinkCatalog, solved: LinkAnswers, ranking: cc.Ranking) -> None:
     said = {one.id: one for one in ranking.candidates}
     for placement in catalog.placements():
-        bounds = {link.id: solved[link.problem.index].upper_bound for link in placement.shared}
+        bounds = {link.id: float(solved.upper_bound[link.problem]) for link in placement.shared}
         for link in said[placement.id].links:
             if abs(bounds[link.id] - link.upper_bound) > TOLERANCE:
                 raise WrongAnswerError(

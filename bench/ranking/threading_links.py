@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import numpy.typing as npt
 
 from cassini_core import Problem
 from cassini_core.kernel import _kernel
-from cassini_core.kernel.link_arrays import LinkChunk
-from cassini_core.kernel.link_problem import LinkProblem
+from cassini_core.kernel.link_arrays import LinkArrays
 from cassini_core.links.shared_links import LinkCatalog
 
 IntArray = npt.NDArray[np.int64]
@@ -94,12 +92,12 @@ class Answers:
 def links_of(problem: Problem, parts: int = 1) -> list[Links]:
     """The distinct link problems of all candidates, as ``rank`` finds them, without pacing; dealt out into parts."""
     problems = LinkCatalog(problem).problems
-    return [_flat(problems[k::parts]) for k in range(parts)]
+    return [_flat(problems.part(np.arange(k, len(problems), parts))) for k in range(parts)]
 
 
-def _flat(problems: Sequence[LinkProblem]) -> Links:
-    chunk = LinkChunk.of(problems)
-    local = [np.cumsum([0, *(len(demand.phases) for demand in one.demands)], dtype=np.int64) for one in problems]
+def _flat(chunk: LinkArrays) -> Links:
+    ends = zip(chunk.job_offset[:-1].tolist(), chunk.job_offset[1:].tolist(), strict=True)
+    local = [chunk.phase_offset[begin : end + 1] - chunk.phase_offset[begin] for begin, end in ends]
     return Links(
         job_offset=chunk.job_offset,
         period=chunk.period,

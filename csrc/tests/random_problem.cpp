@@ -4,11 +4,13 @@
 #include <limits>
 #include <numeric>
 
+#include "demand/job_pattern.hpp"
+
 namespace cassini::test {
 
-std::vector<Circle> Problem::circles() const {
-  std::vector<Circle> out;
-  for (std::size_t j = 0; j < period.size(); ++j) out.push_back(make_circle(period[j], phases[j], 1));
+std::vector<JobPattern> Problem::patterns() const {
+  std::vector<JobPattern> out;
+  for (std::size_t j = 0; j < period.size(); ++j) out.push_back(make_pattern(period[j], phases[j], 1));
   return out;
 }
 

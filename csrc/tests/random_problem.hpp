@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "circle.hpp"
+#include "demand/job_pattern.hpp"
 
 namespace cassini::test {
 
@@ -15,7 +15,7 @@ struct Problem {
   std::vector<int64_t> period;
   std::vector<std::vector<Phase>> phases;
   int64_t capacity = 1;
-  std::vector<Circle> circles() const;
+  std::vector<JobPattern> patterns() const;
 };
 
 Problem random_problem(std::mt19937& rng, std::size_t n_jobs, std::span<const int64_t> periods, int max_phases);

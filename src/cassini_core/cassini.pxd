@@ -95,6 +95,9 @@ cdef extern from "cassini/cassini.h" nogil:
                                   const int64_t* phase_offset, const int64_t* phase_start, const int64_t* phase_length,
                                   const int64_t* phase_rate, const int64_t* capacity, const cassini_options* options,
                                   cassini_links** links, int32_t* status)
+    int32_t cassini_solve_prepared_links(const cassini_links* links, int64_t first, int64_t last,
+                                         const cassini_options* options, int64_t* shift, int64_t* slack,
+                                         uint8_t* is_free, cassini_result* result, int32_t* status)
     void cassini_free_links(cassini_links* links)
     int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const int64_t* period, int64_t n_links,
                                 const int64_t* link, const int64_t* member, const double* weight,

@@ -6,8 +6,6 @@ import itertools
 import math
 import random
 from fractions import Fraction
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +18,12 @@ from cassini_core.deadline import Deadline
 from cassini_core.joint.loop_policy import STRATEGIES
 from cassini_core.joint.merged_links import merge_links
 from cassini_core.joint.placement_solution import PlacementAnswer, Round, answer_placement
-from cassini_core.kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from cassini_core.kernel.prepared_links import KernelLinks
-from cassini_core.kernel.search_limits import Budget
-from cassini_core.links.batch_solver import SolvedLink, solve_problems
-from cassini_core.links.incidence import FlatLinks
+from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from cassini_core.kernel.prepared_links import PreparedLinks
+from cassini_core.kernel.search_limits import SearchLimits
+from cassini_core.links.batch_solver import BatchSolver
 from cassini_core.links.shared_links import LinkCatalog, Placement, SharedLink
+from cassini_core.node_budget import DEFAULT_NODE_LIMIT
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 
@@ -35,17 +33,10 @@ def looked_at(
     """The placements of a problem and the answers of their links."""
     catalog = LinkCatalog(problem)
     placements = catalog.placements()
-    budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
-    solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
-    period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
-    return placements, Round(
-        catalog,
-        FlatLinks(catalog.shared, period),
-        solved,
-        period,
-        budget,
-        KernelLinks(catalog.problems, budget, Deadline(None)),
-    )
+    limits = SearchLimits(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
+    links = PreparedLinks(catalog.problems, limits, Deadline(None))
+    solved = BatchSolver(links, threads=2, deadline=Deadline(None), progress=lambda done: None).solve()
+    return placements, Round(catalog, solved, links)
 
 
 def answered(problem: Problem, loops: str = "merge") -> PlacementAnswer:
@@ -81,12 +72,10 @@ def test_theorem_1_each_link_scores_its_own_optimum_at_the_final_shifts(problem:
         waves = waves_on(problem, link)
         capacity = round(link.capacity_gbps * 1e6)
         free = _reference.free_waves(waves, ticks_from_ms(DEFAULT_RESOLUTION_MS))
-        own = context.solved[link.problem.index].answer
-        assert own is not None
-        assert own.optimal
+        assert context.solved.optimal[link.problem]
         at_final = _reference.mean_excess(waves, capacity, [answer.shift[job] for job in link.jobs], free)
         assert score == pytest.approx(float(1 - at_final / capacity), abs=1e-9)
-        assert score == pytest.approx(own.score_lower, abs=1e-9)
+        assert score == pytest.approx(context.solved.score_lower[link.problem], abs=1e-9)
         best = _reference.optimum(waves, capacity, free)
         assert score == pytest.approx(float(1 - best.mean_excess / capacity), abs=1e-9)
 
@@ -96,11 +85,12 @@ def test_theorem_1_pairs_keep_their_relative_shift_modulo_gcd(problem: Problem, 
     placements, context = looked_at(problem)
     shift = answer_placement(placements[0], context, STRATEGIES[loops]).shift
     for link in placements[0].shared:
-        own = context.solved[link.problem.index].answer
-        assert own is not None
-        place = {job: index for index, job in enumerate(link.jobs) if loops == "discard" or not own.free[index]}
-        for n, m in itertools.combinations(place, 2):
-            wanted = int(own.shift[place[n]]) - int(own.shift[place[m]])
+        assert context.solved.answered[link.problem]
+        own = slice(*context.solved.job_offset[link.problem : link.problem + 2].tolist())
+        own_shift, free = context.solved.shift[own].tolist(), context.solved.free[own].tolist()
+        position = {job: index for index, job in enumerate(link.jobs) if loops == "discard" or not free[index]}
+        for n, m in itertools.combinations(position, 2):
+            wanted = own_shift[position[n]] - own_shift[position[m]]
             common = math.gcd(context.period[n], context.period[m])
             assert (shift[n] - shift[m] - wanted) % common == 0, (link.id, n, m)
 
@@ -317,23 +307,9 @@ def test_a_loop_whose_links_disagree_is_discarded_with_its_bounds() -> None:
 def test_a_loop_is_not_called_consistent_while_a_bound_is_open() -> None:
     placements, context = looked_at(CONSISTENT)
     assert answer_placement(placements[0], context, STRATEGIES["merge"]).status == "consistent"
-    first = context.solved[0]
-    assert first.answer is not None
-    known = {
-        name: getattr(first.answer, name) for name in ("shift", "score_lower", "score_upper", "free", "stopped_by")
-    }
-    cut_short: Any = SimpleNamespace(**known, optimal=False)
-    unproven = SolvedLink(cut_short, first.upper_bound + 1e-6)
-    catalog = LinkCatalog(CONSISTENT)
-    answers = [unproven, *context.solved[1:]]
-    open_bound = Round(
-        catalog,
-        FlatLinks(catalog.shared, context.period),
-        answers,
-        context.period,
-        context.budget,
-        KernelLinks(catalog.problems, context.budget, Deadline(None)),
-    )
+    context.solved.result["optimal"][0] = 0
+    context.solved.result["upper_bound"][0] += 1e-6
+    open_bound = Round(LinkCatalog(CONSISTENT), context.solved, context.links)
     answer = answer_placement(placements[0], open_bound, STRATEGIES["merge"])
     assert answer.status == "discarded"
     assert any("bound" in line for line in answer.warnings)

@@ -15,7 +15,7 @@ from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, Ranke
 from cassini_core.joint import base_placement as near_anchor
 from cassini_core.joint.base_placement import LARGE_LINKS
 from cassini_core.joint.block_solver import BlockSolver
-from cassini_core.links.node_limits import AUTO, block_limit, link_limit
+from cassini_core.node_budget import AUTO, block_limit, link_limit
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking import candidate_search as candidate_answers
 

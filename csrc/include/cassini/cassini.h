@@ -230,6 +230,17 @@ CASSINI_API int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_of
                                           const int64_t* capacity, const cassini_options* options,
                                           cassini_links** links, int32_t* status);
 
+/* Solves links first .. last-1 of those prepared, without preparing them again: each answer is that of
+ * cassini_solve_links, whose outputs these are, for the jobs of these links together.
+ *
+ *   first, last                    0 <= first <= last <= links prepared
+ *
+ * Of the options slack_tolerance, node_limit, deadline_ns, cancel and the method are read. A link that was refused when
+ * the links were prepared is refused again. Errors as cassini_solve_links. */
+CASSINI_API int32_t cassini_solve_prepared_links(const cassini_links* links, int64_t first, int64_t last,
+                                                 const cassini_options* options, int64_t* shift, int64_t* slack,
+                                                 uint8_t* is_free, cassini_result* result, int32_t* status);
+
 /* Null is allowed. No call that uses the links may be under way. */
 CASSINI_API void cassini_free_links(cassini_links* links);
 

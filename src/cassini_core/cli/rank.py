@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ..choices import Loops
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from ..links.node_limits import AUTO
+from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import load_input

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from ..deadline import DeadlinePassed
+from ..arrays import Int64Array
+from ..deadline import ANCHOR_SHARE, READY_PER_ANCHOR, DeadlinePassed
 from ..errors import KernelError
-from ..kernel import _kernel
-from ..links.incidence import FlatLinks
+from ..kernel.prepared_links import BlockAnchor
+from ..links.incidence import Incidence
 from ..links.shared_links import Placement, SharedLink
+from ..node_budget import ANCHOR_EFFORT, ANCHOR_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
 from .placement_solution import PlacementAnswer, Round, verified
 
 __all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
@@ -24,35 +25,20 @@ __all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
 LARGE_LINKS = 64
 """With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
 
-ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
-"""The common placement is searched with so many times the nodes of each candidate, but no more than so many: they all
-begin there."""
 
-ANCHOR_SHARE = 0.4
-"""Of what is left of a deadline."""
-
-READY_SHARE = 0.3
-"""Of the time that the search of the common placement took, for what comes between it and the first candidate."""
-
-IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
-"""The same for each of the best ones."""
-
-_Int64 = npt.NDArray[np.int64]
-
-
-def large_ones(placements: Sequence[Placement], flat: FlatLinks) -> list[bool]:
+def large_ones(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
     """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
     return [_is_large(placement, flat) for placement in placements]
 
 
-def _is_large(placement: Placement, flat: FlatLinks) -> bool:
+def _is_large(placement: Placement, flat: Incidence) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
-    places = flat.places(placement.links).at
+    crossings = flat.rows(placement.links).at
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
-    shares[flat.job[places]] = True
+    shares[flat.job[crossings]] = True
     # A forest has fewer edges than nodes.
-    return len(places) >= len(placement.links) + int(np.count_nonzero(shares))
+    return len(crossings) >= len(placement.links) + int(np.count_nonzero(shares))
 
 
 class NearAnchor:
@@ -74,26 +60,25 @@ class NearAnchor:
 
     def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
         self._context = context
-        flat, kernel_links = context.flat, context.kernel_links
-        begun, time_for_it = kernel_links.deadline.from_now(), kernel_links.deadline.part(ANCHOR_SHARE)
-        nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
+        flat, prepared = context.flat, context.links
+        begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(ANCHOR_SHARE)
+        nodes = enlarged(context.limits.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
         found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
-        if not begun.leaves(READY_SHARE):
+        if not begun.leaves(READY_PER_ANCHOR):
             raise DeadlinePassed
         shift = flat.shifts(found.shift)
-        links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
-        places = flat.places(links).at
-        self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
+        links: Int64Array = np.array([link.index for link in common], dtype=np.int64)
+        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
-        self._anchor = _kernel.BlockAnchor(
-            kernel_links.prepared(),
+        self._anchor = BlockAnchor(
+            prepared.prepared(),
             period=flat.period,
             link=flat.problem[links],
-            member=flat.job[places],
+            member=flat.job[flat.rows(links).at],
             upper_bound=context.bound[links],
             shift=shift,
-            options=kernel_links.options,
+            options=prepared.options,
         )
         context.expect(links, shift)
 
@@ -107,7 +92,7 @@ class NearAnchor:
 
         Notes
         -----
-        At most ``budget.block_node_limit`` nodes; beside them O(places) in whole arrays.
+        At most ``limits.block_node_limit`` nodes; beside them O(crossings) in whole arrays.
         """
         context, flat = self._context, self._context.flat
         position = self._position[placement.links]
@@ -117,12 +102,12 @@ class NearAnchor:
         found = self._anchor.solve(
             dropped=np.flatnonzero(~there),
             link=flat.problem[added],
-            member=flat.job[flat.places(added).at],
+            member=flat.job[flat.rows(added).at],
             upper_bound=context.bound[added],
-            options=context.kernel_links.options,
-            node_limit=_less(context.budget.block_node_limit, context.nodes_of_candidate),
-            deadline_ns=context.kernel_links.deadline.remaining_ns(),
-            cancel=context.kernel_links.cancel,
+            options=context.links.options,
+            node_limit=smaller(context.limits.block_node_limit, context.nodes_of_candidate),
+            deadline_ns=context.links.deadline.remaining_ns(),
+            cancel=context.links.cancel,
         )
         if found is None:
             raise KernelError("solve_beside: canceled")
@@ -137,15 +122,6 @@ class NearAnchor:
             A defect.
         """
         context, placement = self._context, answer.placement
-        nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
+        nodes = enlarged(context.limits.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
         found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
         return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
-
-
-def _less(limit: int | None, allowed: int | None) -> int | None:
-    return limit if allowed is None else allowed if limit is None else min(limit, allowed)
-
-
-def _more(limit: int | None, times: int, most: int) -> int | None:
-    """Nodes for a search on which more depends than on one candidate."""
-    return None if limit is None else max(limit, min(times * limit, most))

@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Int64Array, Rows
 from ..deadline import Deadline
 from ..errors import KernelError
-from ..kernel.prepared_links import KernelLinks
-from ..kernel.search_limits import Budget
-from ..links.batch_solver import SolvedLink
+from ..kernel.link_arrays import LinkAnswers
+from ..kernel.prepared_links import PreparedLinks
 from ..links.shared_links import SharedLink
 
 __all__ = ["BlockSolver", "SolvedBlock"]
-
-_Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +33,17 @@ class BlockSolver:
 
     Parameters
     ----------
-    links : KernelLinks
-    solved : sequence of SolvedLink
-        The answers of their problems, in their order.
+    links : PreparedLinks
+    solved : LinkAnswers
+        Of these links.
     period : mapping of str to int
         Iteration time of each job, ticks.
-    budget : Budget
     """
 
-    def __init__(
-        self, links: KernelLinks, solved: Sequence[SolvedLink], period: Mapping[str, int], budget: Budget
-    ) -> None:
+    def __init__(self, links: PreparedLinks, solved: LinkAnswers, period: Mapping[str, int]) -> None:
         self._links = links
         self._solved = solved
         self._period = period
-        self._budget = budget
 
     def solve(
         self,
@@ -86,18 +79,18 @@ class BlockSolver:
         """
         jobs = sorted({job for link in links for job in link.jobs})
         place = {job: k for k, job in enumerate(jobs)}
-        answers = [self._solved[link.problem.index] for link in links]
+        problems = np.array([link.problem for link in links], dtype=np.int64)
         found = self._links.prepared().solve_block(
             np.array([self._period[job] for job in jobs], dtype=np.int64),
-            np.array([link.problem.index for link in links], dtype=np.int64),
+            problems,
             np.array([place[job] for link in links for job in link.jobs], dtype=np.int64),
             weight=np.ones(len(links)) if weights is None else np.array(weights, dtype=np.float64),
-            upper_bound=np.array([answer.upper_bound for answer in answers]),
-            own_shift=_own_shifts(answers) if start is None else None,
+            upper_bound=self._solved.upper_bound[problems],
+            own_shift=self._own_shifts(problems) if start is None else None,
             start=None if start is None else np.array([start.get(job, 0) for job in jobs], dtype=np.int64),
             centred=centred,
             options=self._links.options,
-            node_limit=self._budget.block_node_limit if node_limit is None else node_limit,
+            node_limit=self._links.limits.block_node_limit if node_limit is None else node_limit,
             deadline_ns=(deadline or self._links.deadline).remaining_ns(),
             cancel=self._links.cancel,
         )
@@ -105,7 +98,6 @@ class BlockSolver:
             raise KernelError("solve_block: canceled")
         return SolvedBlock(dict(zip(jobs, found.shift.tolist(), strict=True)), found.upper_bound, found.nodes)
 
-
-def _own_shifts(answers: Sequence[SolvedLink]) -> _Int64 | None:
-    own = [answer.answer.shift for answer in answers if answer.answer is not None]
-    return np.concatenate(own) if len(own) == len(answers) else None
+    def _own_shifts(self, problems: Int64Array) -> Int64Array | None:
+        solved = self._solved
+        return solved.shift[Rows.of(solved.job_offset, problems).at] if solved.answered[problems].all() else None

@@ -28,7 +28,7 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
 
     Notes
     -----
-    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes, and less where there are many.
+    Per cyclic block the kernel spends at most ``limits.block_node_limit`` nodes, and less where there are many.
     """
     merged = {group.ids[0]: group for group in merge_links(placement.shared)}
     time_shifts = context.time_shifts([group.link for group in merged.values()], keep_free=False)
@@ -40,7 +40,7 @@ def solve_jointly(placement: Placement, context: Round) -> Composition:
     if not any(block.cyclic for block in found):
         return Composition("tree", shift)
     lost = math.fsum(loss for _, loss in parts)
-    own = math.fsum(context.solved[link.problem.index].upper_bound for link in placement.shared)
+    own = math.fsum(context.bound[placement.links].tolist())
     return Composition("joint", shift, (own - lost) / len(placement.shared), allowance.nodes)
 
 
@@ -55,12 +55,12 @@ def _solved(
     if not block.cyclic:
         return time_shifts[block.links[0]], 0.0
     groups = [merged[link] for link in block.links]
-    nodes = allowance.limit(context.budget.block_node_limit)
+    nodes = allowance.limit(context.limits.block_node_limit)
     answer = context.blocks.solve(
-        [g.link for g in groups], [len(g.ids) for g in groups], centred=context.budget.centred, node_limit=nodes
+        [g.link for g in groups], [len(g.ids) for g in groups], centred=context.limits.with_slack, node_limit=nodes
     )
     allowance.spend(answer.nodes)
-    own = math.fsum(len(group.ids) * context.solved[group.link.problem.index].upper_bound for group in groups)
+    own = math.fsum(len(group.ids) * float(context.bound[group.link.index]) for group in groups)
     weight = sum(len(group.ids) for group in groups)
     held = {job: ticks for job, ticks in answer.shift.items() if job in block.jobs}
     return held, max(0.0, own - weight * answer.upper_bound)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..links.batch_solver import SolvedLink
 from ..links.shared_links import Placement
 from .affinity import affinity_graph, bfs_time_shifts, has_loop, surely_has_loop
 from .joint_shifts import solve_jointly
@@ -33,7 +32,7 @@ def merge_then_discard(placement: Placement, context: Round) -> Composition:
     """
     merged = merge_links(placement.shared)
     time_shifts = context.time_shifts([group.link for group in merged], keep_free=False)
-    all_proven = all(_proven(context.solved[group.link.problem.index]) for group in merged)
+    all_proven = bool(context.solved.optimal[[group.link.problem for group in merged]].all())
     if not all_proven and surely_has_loop(time_shifts):
         return Composition("discarded")
     graph = affinity_graph(time_shifts, placement.sharing_jobs())
@@ -53,7 +52,3 @@ STRATEGIES: Mapping[str, Strategy] = {
     "discard": discard_loops,
 }
 """The values of ``loops``."""
-
-
-def _proven(solved: SolvedLink) -> bool:
-    return solved.answer is not None and solved.answer.optimal

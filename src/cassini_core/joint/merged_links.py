@@ -25,5 +25,5 @@ def merge_links(shared: Sequence[SharedLink]) -> list[MergedLink]:
     """
     groups: dict[tuple[tuple[str, ...], int], list[SharedLink]] = {}
     for link in shared:
-        groups.setdefault((link.jobs, link.problem.index), []).append(link)
+        groups.setdefault((link.jobs, link.problem), []).append(link)
     return [MergedLink(tuple(link.id for link in group), group[0]) for group in groups.values()]

@@ -7,18 +7,17 @@ scored again on every shared link: a reported score is always that of the report
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows, objects
 from ..choices import Status
 from ..kept_property import kept_property
-from ..kernel.prepared_links import KernelLinks
-from ..kernel.search_limits import Budget
-from ..links.batch_solver import SolvedLink
-from ..links.incidence import FlatLinks
+from ..kernel.link_arrays import LinkAnswers
+from ..kernel.prepared_links import PreparedLinks
 from ..links.shared_links import LinkCatalog, Placement, SharedLink
 from ..results import LinkScore
 from .block_solver import BlockSolver
@@ -35,9 +34,6 @@ __all__ = [
     "verified",
 ]
 
-_Float64 = npt.NDArray[np.float64]
-_Int64 = npt.NDArray[np.int64]
-
 TOLERANCE = 1e-9
 """Scores are exact to this."""
 
@@ -49,24 +45,27 @@ class Round:
     ----------
     catalog : LinkCatalog
         Every placement was read.
-    flat : FlatLinks
-        Its shared links.
-    solved : sequence of SolvedLink
-        ``solved[i]`` answers problem ``i`` of the catalog.
-    period : mapping of str to int
-        Iteration time of each job, ticks.
-    budget : Budget
-    kernel_links : KernelLinks
+    solved : LinkAnswers
         Of the catalog's problems.
+    links : PreparedLinks
+        The same problems.
     nodes_of_look : float64 array, optional
         What evaluating each problem once costs, search nodes; nothing if not given.
 
     Attributes
     ----------
-    flat, solved, period, budget, kernel_links
+    solved, links
         As given.
+    limits : SearchLimits
+        Those of ``links``.
+    flat : Incidence
+        The shared links of the catalog.
+    period : mapping of str to int
+        Iteration time of each job that shares a link, ticks.
     bound : float64 array
         Certified upper bound of each shared link of the catalog.
+    answered : bool array
+        Whether each shared link of the catalog has an answer.
     nodes_of_candidate : int or None
         What the blocks of one candidate may take together; None for no limit. Set by whoever has them answered.
     blocks : BlockSolver
@@ -76,24 +75,23 @@ class Round:
     def __init__(
         self,
         catalog: LinkCatalog,
-        flat: FlatLinks,
-        solved: Sequence[SolvedLink],
-        period: Mapping[str, int],
-        budget: Budget,
-        kernel_links: KernelLinks,
-        nodes_of_look: _Float64 | None = None,
+        solved: LinkAnswers,
+        links: PreparedLinks,
+        nodes_of_look: Float64Array | None = None,
     ) -> None:
-        self.period = period
         self.solved = solved
-        self.budget = budget
-        self.flat = flat
-        self.bound: _Float64 = np.array([one.upper_bound for one in solved], dtype=np.float64)[self.flat.problem]
-        self.kernel_links = kernel_links
-        self.blocks = BlockSolver(self.kernel_links, solved, period, budget)
+        self.links = links
+        self.limits = links.limits
+        self.flat = flat = catalog.incidence
+        self.period = dict(zip(flat.jobs, flat.period.tolist(), strict=True))
+        self.bound: Float64Array = solved.upper_bound[flat.problem]
+        self.answered: BoolArray = solved.answered[flat.problem]
+        self.blocks = BlockSolver(links, solved, self.period)
         looks = np.zeros(len(solved)) if nodes_of_look is None else nodes_of_look
-        self.evaluator = Evaluator(kernel_links, flat, looks, with_slack=budget.centred)
+        self.evaluator = Evaluator(links, flat, looks)
         self.nodes_of_candidate: int | None = None
         self._shared = catalog.shared
+        self._own: dict[int, tuple[list[int], list[bool]]] = {}
         self._link_scores: dict[tuple[int, float], LinkScore] = {}  # most candidates have most alike
         self._expected = np.full(len(catalog.shared), None, dtype=object)
 
@@ -105,49 +103,53 @@ class Round:
         """
         shifts = {}
         for link in links:
-            answer = self.solved[link.problem.index].answer
-            assert answer is not None
-            kept = link.jobs if keep_free else self.held_jobs(link)
-            held = {job: ticks for job, ticks in zip(link.jobs, answer.shift.tolist(), strict=True) if job in kept}
+            ticks, free = self._own_shifts(link.problem)
+            own = zip(link.jobs, ticks, free, strict=True)
+            held = {job: shift for job, shift, is_free in own if keep_free or not is_free}
             if len(held) >= 2:
                 shifts[link.id] = held
         return shifts
 
     def held_jobs(self, link: SharedLink) -> list[str]:
         """Jobs whose shift matters on a link that has an answer: all but the free ones."""
-        return [link.jobs[place] for place in self.solved[link.problem.index].held_places]
+        return [job for job, free in zip(link.jobs, self._own_shifts(link.problem)[1], strict=True) if not free]
+
+    def _own_shifts(self, problem: int) -> tuple[list[int], list[bool]]:
+        """Shifts of the jobs of a link problem, ticks, and which of these do not matter."""
+        known = self._own.get(problem)
+        if known is None:
+            begin, end = self.solved.job_offset[problem : problem + 2].tolist()
+            known = self._own[problem] = self.solved.shift[begin:end].tolist(), self.solved.free[begin:end].tolist()
+        return known
 
     @kept_property
-    def held(self) -> npt.NDArray[np.bool_]:
-        """By the places of ``flat``: whether the job's shift matters there, as far as is known."""
-        held = [
-            np.ones(len(link.jobs), dtype=np.bool_) if answer is None else ~answer.free
-            for link in self._shared
-            for answer in (self.solved[link.problem.index].answer,)
-        ]
-        return np.concatenate(held) if held else np.zeros(0, dtype=np.bool_)
+    def held(self) -> BoolArray:
+        """By the crossings of ``flat``: whether the job's shift matters there, as far as is known."""
+        return ~self.solved.free[Rows.of(self.solved.job_offset, self.flat.problem).at]
 
     @kept_property
     def unproven(self) -> npt.NDArray[np.object_]:
         """By shared link: where its own optimum is not known a line that says why, with the gap; else None."""
-        why = [_why_unproven(one) for one in self.solved]
-        return _objects(
-            None if (text := why[link.problem.index]) is None else f"link {link.id!r}: {text}" for link in self._shared
+        why = {k: _why_unproven(self.solved, k) for k in np.flatnonzero(~self.solved.optimal).tolist()}
+        return objects(
+            None if (text := why.get(link.problem)) is None else f"link {link.id!r}: {text}" for link in self._shared
         )
 
     @kept_property
     def _without_scores(self) -> npt.NDArray[np.object_]:
-        return _objects(
+        return objects(
             LinkScore(link.id, None, bound) for link, bound in zip(self._shared, self.bound.tolist(), strict=True)
         )
 
-    def expect(self, links: _Int64, shift: _Int64) -> None:
+    def expect(self, links: Int64Array, shift: Int64Array) -> None:
         """Most placements will have most of ``links`` at ``shift``, ticks by the jobs of ``flat``."""
         scores = self.evaluator.expect(links, shift).lower
         for link, score in zip(links.tolist(), scores.tolist(), strict=True):
             self._expected[link] = self._link_score((link, score))
 
-    def link_scores(self, links: _Int64, scores: _Float64 | None, other: _Int64 | None) -> tuple[LinkScore, ...]:
+    def link_scores(
+        self, links: Int64Array, scores: Float64Array | None, other: Int64Array | None
+    ) -> tuple[LinkScore, ...]:
         """Scores and bounds of shared links, for the ranking; ``other``: positions where they are not as expected."""
         if scores is None or other is None:
             return tuple(self._without_scores[links].tolist())
@@ -191,8 +193,8 @@ class PlacementAnswer:
 
     placement: Placement
     status: Status
-    bounds: _Float64
-    scores: _Float64 | None = None
+    bounds: Float64Array
+    scores: Float64Array | None = None
     shift: Mapping[str, int] = field(default_factory=dict)
     slack: Mapping[str, int] = field(default_factory=dict)
     hold: int | None = None
@@ -200,7 +202,7 @@ class PlacementAnswer:
     warnings: tuple[str, ...] = ()
     mean_bound: float | None = None
     least_slack: float = math.inf
-    other: _Int64 | None = None
+    other: Int64Array | None = None
     outbid: bool = False
     nodes: int = 0
 
@@ -233,7 +235,7 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
     -----
     One evaluation per distinct link of the placement: O(events log events) per job each.
     """
-    if not placement.shared or any(context.solved[link.problem.index].answer is None for link in placement.shared):
+    if not placement.shared or not context.answered[placement.links].all():
         return bounds_only(placement, context)
     composition = strategy(placement, context)
     if composition.shift is None:
@@ -257,7 +259,7 @@ def bounds_only(
 
 
 def verified(
-    placement: Placement, context: Round, status: Status, shift: _Int64, mean_bound: float | None
+    placement: Placement, context: Round, status: Status, shift: Int64Array, mean_bound: float | None
 ) -> PlacementAnswer:
     """Scores every link again at the shifts that were found, and reads slack and hold off there (F5).
 
@@ -279,11 +281,11 @@ def verified(
     """
     flat, bounds = context.flat, context.bound[placement.links]
     seen = context.evaluator.evaluate(placement.links, shift)
-    job = flat.job[seen.places.at]
+    job = flat.job[seen.crossings.at]
     slack = flat.period // 2
     np.minimum.at(slack, job, seen.slack)
     held = np.zeros(len(flat.jobs), dtype=np.bool_)
-    held[job[context.held[seen.places.at]]] = True
+    held[job[context.held[seen.crossings.at]]] = True
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
     shares[job] = True
     sharing = np.flatnonzero(shares)
@@ -320,14 +322,8 @@ def _warnings(placement: Placement, context: Round) -> tuple[str, ...]:
     return (*placement.warnings, *filter(None, context.unproven[placement.links].tolist()))
 
 
-def _objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
-    return np.array([*values, None], dtype=object)[:-1]  # one more, or NumPy looks for numbers in none
-
-
-def _why_unproven(one: SolvedLink) -> str | None:
-    if one.answer is None:
+def _why_unproven(solved: LinkAnswers, problem: int) -> str:
+    if not solved.answered[problem]:
         return "not reached before the deadline"
-    if one.answer.optimal:
-        return None
-    why = _CUT_SHORT.get(one.answer.stopped_by, "the search was not finished")
-    return f"{why}: best found {one.answer.score_lower:.6g}, bound {one.upper_bound:.6g}"
+    why = _CUT_SHORT.get(solved.stopped_by(problem), "the search was not finished")
+    return f"{why}: best found {solved.score_lower[problem]:.6g}, bound {solved.upper_bound[problem]:.6g}"

@@ -150,6 +150,16 @@ class Links:
     def status(self) -> npt.NDArray[np.int32]: ...
     @property
     def job_offset(self) -> _Int64: ...
+    def solve(
+        self,
+        first: int,
+        last: int,
+        options: Options,
+        cancel: npt.NDArray[np.int32] | None = None,
+        node_limit: int | None = None,
+        with_slack: bool = True,
+        deadline_ns: int | None = None,
+    ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
     def solve_block(
         self,
         period: _Int64,

@@ -29,6 +29,7 @@ from ..cassini cimport (
     cassini_solve_block,
     cassini_solve_link,
     cassini_solve_links,
+    cassini_solve_prepared_links,
     cassini_strerror,
     cassini_version,
 )
@@ -513,6 +514,43 @@ cdef class Links:
                 raise InputError(f"link: expected indices of 0 to {n_all - 1}, got {link[i]} at {i}")
             members += self.offset_view[link[i] + 1] - self.offset_view[link[i]]
         return members
+
+    def solve(self, int64_t first, int64_t last, Options options not None, const int32_t[::1] cancel=None,
+              node_limit=None, bint with_slack=True, deadline_ns=None):
+        """Links ``first`` to ``last - 1`` each for itself, without preparing them again: what ``solve_links`` gives.
+
+        The resolution and the limits of folding are those the links were prepared with. ``node_limit`` and
+        ``deadline_ns`` replace those of the options. None: canceled.
+        """
+        cdef int64_t n_all = self.offset_view.shape[0] - 1
+        if not 0 <= first <= last <= n_all:
+            raise InputError(f"first, last: expected 0 <= first <= last <= {n_all}, got {first}, {last}")
+        cdef int64_t n_links = last - first
+        cdef int64_t n_jobs = self.offset_view[last] - self.offset_view[first]
+        cdef cassini_options c = limited(options, node_limit, cancel, deadline_ns)
+        shift_array = np.zeros(n_jobs, dtype=np.int64)
+        slack_array = np.zeros(n_jobs, dtype=np.int64)
+        free_array = np.zeros(n_jobs, dtype=np.bool_)
+        results = np.zeros(n_links, dtype=result_dtype)
+        status_array = np.zeros(n_links, dtype=np.int32)
+        if n_jobs == 0:
+            status_array[:] = CASSINI_EINVAL  # links without jobs
+            return shift_array, slack_array, free_array, results, status_array
+        results["size"] = sizeof(cassini_result)
+        cdef int64_t[::1] shift = shift_array
+        cdef int64_t[::1] slack = slack_array
+        cdef uint8_t[::1] is_free = free_array.view(np.uint8)
+        cdef uint8_t[::1] result_bytes = results.view(np.uint8)
+        cdef int32_t[::1] status = status_array
+        cdef int64_t* slack_out = &slack[0] if with_slack else NULL
+        cdef int32_t outcome
+        with nogil:
+            outcome = cassini_solve_prepared_links(self.handle, first, last, &c, &shift[0], slack_out, &is_free[0],
+                                                   <cassini_result*>&result_bytes[0], &status[0])
+        if outcome == CASSINI_ECANCELED:
+            return None
+        raise_for(outcome, "solve_prepared_links")
+        return shift_array, slack_array, free_array, results, status_array
 
     def solve_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
                     const int64_t[::1] member not None, const double[::1] weight not None, Options options not None,

@@ -1,12 +1,10 @@
-"""A link problem in whole numbers: what each job asks of one link, and the link's capacity."""
+"""What a job asks of a link, in whole numbers."""
 
 from __future__ import annotations
 
-import itertools
-from array import array
 from typing import NamedTuple
 
-__all__ = ["Demand", "LinkProblem"]
+__all__ = ["Demand"]
 
 
 class Demand(NamedTuple):
@@ -35,28 +33,3 @@ class Demand(NamedTuple):
             level += step
             peak = max(peak, level)
         return peak
-
-
-class LinkProblem:
-    """A distinct link problem: its jobs in canonical order, rates and capacity without units.
-
-    Attributes
-    ----------
-    index : int
-        Its place in the list of all distinct problems.
-    capacity : int
-    demands : tuple of Demand
-        One per job.
-    """
-
-    def __init__(self, index: int, capacity: int, demands: tuple[Demand, ...]) -> None:
-        self.index = index
-        self.capacity = capacity
-        self.demands = demands
-
-    def content(self) -> bytes:
-        """Capacity and demands: equal for equal problems, and none is how another begins. O(phases)."""
-        values = [self.capacity, len(self.demands)]
-        for period, phases in self.demands:
-            values += (period, len(phases), *itertools.chain.from_iterable(phases))
-        return array("q", values).tobytes()

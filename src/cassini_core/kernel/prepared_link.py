@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from ..checks import number, number_between, whole_number
 from ..choices import Method
+from ..deadline import LONGEST_S
 from ..errors import InputError, KernelError, refusal, shown
 from ..model import Job, checked_capacity_gbps, checked_jobs
+from ..node_budget import DEFAULT_NODE_LIMIT, UNINTERRUPTED_NODES, smaller
 from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ticks_from_ms
 from . import _kernel
 from ._kernel import Evaluation, LinkAnswer
@@ -25,7 +27,6 @@ from ._kernel import Evaluation, LinkAnswer
 __all__ = [
     "DEFAULT_MAX_EVENTS",
     "DEFAULT_MAX_LEVELS",
-    "DEFAULT_NODE_LIMIT",
     "DEFAULT_RESOLUTION_MS",
     "DEFAULT_SLACK_TOLERANCE",
     "Evaluation",
@@ -34,7 +35,6 @@ __all__ = [
     "PreparedLink",
 ]
 
-DEFAULT_NODE_LIMIT = 50_000
 DEFAULT_RESOLUTION_MS = 0.5
 DEFAULT_SLACK_TOLERANCE = 0.01
 DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS = 2**18, 2**16
@@ -43,9 +43,6 @@ MAX_PHASES = 2**17
 MAX_RATE_SUM_KBPS = 2**53
 MAX_ANGLES = 2**20
 
-# Searches of up to this many nodes last milliseconds and run on the calling thread. Longer ones run on a thread of
-# their own, so that Ctrl-C, which Python delivers to the main thread between bytecodes, can stop them.
-_UNINTERRUPTED_NODES = 4_000
 _POLL_S = 0.05
 
 Int64Array = npt.NDArray[np.int64]
@@ -186,7 +183,7 @@ class PreparedLink(_kernel.Link):
             node_limit = whole_number(node_limit, "node_limit", words="None or ")
         if cancel is not None:
             return self._solve_to_the_end(options, node_limit, cancel, with_slack)
-        first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
+        first_limit = smaller(node_limit, UNINTERRUPTED_NODES)
         answer = self._solve_to_the_end(options, first_limit, None, with_slack)
         if answer.stopped_by != "nodes" or first_limit == node_limit:
             return answer
@@ -298,7 +295,7 @@ def _kept_options(
         resolution=ticks_from_ms(resolution_ms),
         slack_tolerance=slack_tolerance,
         # Ten years stand for any longer deadline: the nanoseconds must fit.
-        deadline_ns=None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
+        deadline_ns=None if deadline_s is None else round(min(deadline_s, LONGEST_S) * 1e9),
         max_events=max_events,
         max_levels=max_levels,
     )

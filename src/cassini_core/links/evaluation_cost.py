@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..kernel.link_problem import LinkProblem
+from ..arrays import Float64Array, Int64Array, cut
+from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
+from ..node_budget import LEVELS_OF_A_NODE
 
 __all__ = ["LinkEffort", "link_effort"]
 
@@ -26,16 +27,13 @@ LEAST_EVENTS, LEAST_LEVELS = 64, 128
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
 """Demand levels touched by the first looks at all links together: so many, some second, or so many for each placed job
-of each candidate. What comes later is counted as it is done (``node_limits``)."""
+of each candidate. What comes later is counted as it is done (``node_budget``)."""
 
 MAX_KEPT = 2**22
 """Atoms of folded demands and kinks of pairs, kept for all links together; up to 48 bytes each."""
 
 LOOKS, CANDIDATES_AT_ONCE = 3, 4
 """At each link, beside one for each of the first candidates that have it."""
-
-LEVELS_OF_A_NODE = 512
-"""So many are added up in the time of a search node."""
 
 MOST_PERIODS = 64
 """Different iteration times on one link; of more no estimate is made but the worst."""
@@ -46,19 +44,18 @@ LEVELS_OF_A_KINK = 12
 # Of the kernel; the last for each event of the limit. One link alone, whatever it is, keeps within MAX_LOOKS.
 MAX_SUM_WORK, MAX_KINK_WORK, MAX_INTERVAL_WORK = 2.0**24, 2.0**24, 1024.0
 
-_Float64 = npt.NDArray[np.float64]
-
 
 class LinkEffort(NamedTuple):
     """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
 
-    ``affordable``: first looks stay within ``MAX_LOOKS``. They may not even at the least limits.
+    ``with_slack``: first looks stay within ``MAX_LOOKS``, so that slack can be asked for too. They may not even at the
+    least limits.
     """
 
     max_events: int
     max_levels: int
-    nodes: _Float64
-    affordable: bool = True
+    nodes: Float64Array
+    with_slack: bool = True
 
 
 class _Effort(NamedTuple):
@@ -66,21 +63,19 @@ class _Effort(NamedTuple):
     touches, the edges and bins that an interval takes, and what is kept.
     """
 
-    need: _Float64
-    exact: _Float64
-    edges: _Float64
-    sums: _Float64
-    kept: _Float64
+    need: Float64Array
+    exact: Float64Array
+    edges: Float64Array
+    sums: Float64Array
+    kept: Float64Array
 
 
-def link_effort(
-    problems: Sequence[LinkProblem], uses: npt.NDArray[np.int64], resolution: int, n_routes: int = 0
-) -> LinkEffort:
+def link_effort(problems: LinkArrays, uses: Int64Array, resolution: int, n_routes: int = 0) -> LinkEffort:
     """The largest limits, halved from the kernel's, with which first looks stay within ``MAX_LOOKS``.
 
     Parameters
     ----------
-    problems : sequence of LinkProblem
+    problems : LinkArrays
     uses : int64 array, shape (problems,)
         In how many candidates each is posed by some link, counting links.
     resolution : int
@@ -105,22 +100,22 @@ def link_effort(
         )
         work = np.where(exact, efforts.exact, interval)
         kept = efforts.kept[exact].sum()
-        affordable = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
-        if affordable or max_events <= LEAST_EVENTS:
-            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, affordable)
+        with_slack = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
+        if with_slack or max_events <= LEAST_EVENTS:
+            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, with_slack)
         max_events //= 2
 
 
-def _efforts(problems: Sequence[LinkProblem], resolution: int) -> _Effort:
-    shapes = [tuple([(demand.period, len(demand.phases)) for demand in problem.demands]) for problem in problems]
-    folded: dict[tuple[int, ...], list[_Folded]] = {}
-    known: dict[tuple[tuple[int, int], ...], tuple[float, ...]] = {}
-    for shape in shapes:
-        if shape not in known:
-            periods, phases = zip(*shape, strict=True)
-            if periods not in folded:
-                folded[periods] = _folded(periods, resolution)
-            known[shape] = _effort(phases, folded[periods])
+def _efforts(problems: LinkArrays, resolution: int) -> _Effort:
+    phases = np.diff(problems.phase_offset)
+    shapes = list(zip(cut(problems.period, problems.job_offset), cut(phases, problems.job_offset), strict=True))
+    folded: dict[bytes, list[_Folded]] = {}
+    known: dict[tuple[bytes, bytes], tuple[float, ...]] = {}
+    for shape in dict.fromkeys(shapes):
+        periods, counts = (np.frombuffer(part, dtype=np.int64).tolist() for part in shape)
+        if shape[0] not in folded:
+            folded[shape[0]] = _folded(periods, resolution)
+        known[shape] = _effort(counts, folded[shape[0]])
     return _Effort(*np.array([known[shape] for shape in shapes], dtype=np.float64).reshape(-1, 5).T)
 
 

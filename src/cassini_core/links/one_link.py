@@ -15,13 +15,13 @@ from ..checks import number
 from ..choices import Method
 from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
-    DEFAULT_NODE_LIMIT,
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
     Int64Array,
     PreparedLink,
 )
 from ..model import Job, Link, capacity_of
+from ..node_budget import DEFAULT_NODE_LIMIT
 from ..results import LinkSolution
 from ..units import ms_from_ticks, ticks_from_ms
 

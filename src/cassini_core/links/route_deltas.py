@@ -16,13 +16,10 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..model import Candidate
 
-__all__ = ["READ_TOGETHER", "Difference", "Load", "Members", "Route", "RouteTable"]
+__all__ = ["READ_TOGETHER", "Difference", "Route", "RouteTable"]
 
 Route = tuple[tuple[str, float], ...]
 """Links and multipliers, sorted by link."""
-
-Members = tuple[tuple[str, float], ...]
-"""What a link carries: job ids and multipliers, sorted by id."""
 
 _ABSENT = 0  # the number of "not placed" in every row
 
@@ -32,13 +29,6 @@ place most jobs: so many for each job that a candidate does place."""
 
 READ_TOGETHER = 32
 """Candidates that are read before it is asked whether to go on."""
-
-
-class Load(NamedTuple):
-    """A link and what it carries: at least one job."""
-
-    link: str
-    members: Members
 
 
 class Difference(NamedTuple):
@@ -142,11 +132,6 @@ class RouteTable:
                 go_on()
             self.differences.append(self._difference(row, usual))
         self.loads: list[tuple[int, ...]] = list(self._number)
-
-    def load(self, number: int) -> Load:
-        """A load by name."""
-        link, *members = self.loads[number]
-        return Load(self.links[link], tuple(self.members[member] for member in members))
 
     def _read(
         self, candidates: Sequence[Candidate], go_on: Callable[[], None]

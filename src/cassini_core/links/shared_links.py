@@ -9,17 +9,19 @@ candidates are called and in whatever order they come.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Int64Array, Rows, int64, objects, offsets
 from ..errors import InputError, refusal, shown
-from ..kernel.link_problem import Demand, LinkProblem
+from ..kernel.link_arrays import LinkArrays
+from ..kernel.link_problem import Demand
 from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
 from ..model import Job, Link, Problem
-from ..units import KBPS_PER_GBPS, kbps_from_gbps
+from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
+from .incidence import Incidence
 from .route_deltas import READ_TOGETHER, RouteTable
 
 __all__ = ["LinkCatalog", "Placement", "SharedLink"]
@@ -38,14 +40,14 @@ _LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go o
 class SharedLink:
     """A physical link that several jobs with demand there cross.
 
-    ``jobs[i]`` is the job that stands at place ``i`` of ``problem``; ``index`` is its place in
+    ``problem`` is the number of its link problem, ``jobs[i]`` the ``i``-th job there; ``index`` is its own number in
     :attr:`LinkCatalog.shared`.
     """
 
     id: str
     capacity_gbps: float
     jobs: tuple[str, ...]
-    problem: LinkProblem
+    problem: int
     index: int
 
 
@@ -58,7 +60,7 @@ class Placement:
 
     id: str
     placed: tuple[str, ...]
-    links: npt.NDArray[np.int64]
+    links: Int64Array
     shared: tuple[SharedLink, ...]
     warnings: tuple[str, ...]
 
@@ -81,10 +83,12 @@ class LinkCatalog:
 
     Attributes
     ----------
-    problems : list of LinkProblem
+    problems : LinkArrays
         All distinct link problems.
     shared : list of SharedLink
         All shared links: a link once for every set of jobs that it carries somewhere.
+    incidence : Incidence
+        The same in arrays.
 
     Raises
     ------
@@ -99,7 +103,6 @@ class LinkCatalog:
     def __init__(
         self, problem: Problem, routes: RouteTable | None = None, go_on: Callable[[], None] = lambda: None
     ) -> None:
-        self.problems: list[LinkProblem] = []
         self.shared: list[SharedLink] = []
         self._routes = routes = RouteTable(problem.candidates, go_on) if routes is None else routes
         self._go_on = go_on
@@ -118,13 +121,16 @@ class LinkCatalog:
         self._scaled_demand: list[Demand] = []
         self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._n_phases = self._n_pairs = 0  # of all problems
-        self._by_content: dict[tuple[int, ...], LinkProblem] = {}
+        self._by_content: dict[tuple[int, ...], int] = {}
+        self._crossing: list[int] = []  # the number of the member at each crossing of the shared links
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
         for number, load in enumerate(routes.loads):
             if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
                 go_on()
             self._read(number, load)
+        self.problems = self._problem_arrays()
+        self.incidence = self._incidence(jobs)
 
     def placements(self) -> list[Placement]:
         """The shared links of each candidate, in their order.
@@ -133,9 +139,9 @@ class LinkCatalog:
         in whole arrays per candidate.
         """
         routes, warning = self._routes, self._warning_of
-        link = _int64([load[0] for load in routes.loads])
-        index = _int64([-1 if shared is None else shared.index for shared in self._shared_of])
-        shared = np.array([*self.shared, None], dtype=object)[:-1]  # one more, or an empty one would be of numbers
+        link = int64(load[0] for load in routes.loads)
+        index = int64(-1 if shared is None else shared.index for shared in self._shared_of)
+        shared = objects(self.shared)
         common = np.arange(routes.n_common)
         placements = []
         for place, (candidate, placed, (dropped, added)) in enumerate(
@@ -174,13 +180,45 @@ class LinkCatalog:
         problem = self._by_content.get(content)
         if problem is None:
             self._check_size(link, content[1:])
-            demands = tuple([self._scaled_demand[scaled] for scaled in content[1:]])
-            problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
-            self.problems.append(problem)
+            problem = self._by_content[content] = len(self._by_content)
         jobs = tuple([self._routes.members[member][0] for member in order])
         shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
         self.shared.append(shared)
+        self._crossing += order
         return shared
+
+    def _problem_arrays(self) -> LinkArrays:
+        contents = list(self._by_content)
+        demands = self._scaled_demand
+        phases = [phase for demand in demands for phase in demand.phases]
+        start, length, rate = np.array(phases, dtype=np.int64).reshape(-1, 3).T
+        jobs = int64(number for content in contents for number in content[1:])
+        rows = Rows.of(offsets(len(demand.phases) for demand in demands), jobs)
+        return LinkArrays(
+            job_offset=offsets(len(content) - 1 for content in contents),
+            period=int64(demand.period for demand in demands)[jobs],
+            phase_offset=offsets(rows.size),
+            phase_start=start[rows.at],
+            phase_length=length[rows.at],
+            phase_rate=rate[rows.at],
+            capacity=int64(content[0] for content in contents),
+        )
+
+    def _incidence(self, jobs: Mapping[str, Job]) -> Incidence:
+        # Members are sorted by the ids of their jobs.
+        names = sorted({job for job, _ in self._routes.members})
+        number = {job: k for k, job in enumerate(names)}
+        crossing = int64(number[job] for job, _ in self._routes.members)[int64(self._crossing)]
+        sharing, job = np.unique(crossing, return_inverse=True)
+        ids = [names[k] for k in sharing.tolist()]
+        return Incidence(
+            jobs=ids,
+            period=int64(ticks_from_ms(jobs[job].iteration_ms) for job in ids),
+            offset=offsets(len(link.jobs) for link in self.shared),
+            job=job,
+            problem=int64(link.problem for link in self.shared),
+            capacity_gbps=np.array([link.capacity_gbps for link in self.shared], dtype=np.float64),
+        )
 
     def _scaled_down(self, member: int, divisor: int) -> int:
         """A number that tells what the member asks for, once all rates are divided, from all else."""
@@ -218,9 +256,3 @@ def _demand(job: Job, multiplier: float) -> Demand:
     one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
     phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
     return Demand(int(one.period[0]), tuple(sorted(phases)))
-
-
-def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array

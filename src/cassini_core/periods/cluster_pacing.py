@@ -17,8 +17,9 @@ from ..kernel.prepared_link import PreparedLink
 from ..links.route_deltas import RouteTable
 from ..links.solution_cache import LinkStore, PaceScore
 from ..model import Job, Problem, checked_jobs
+from ..node_budget import CAREFUL_PACE_NODES, PACE_LINK_NODES
 from ..units import TICKS_PER_MS, kbps_from_gbps
-from .harmonize_jobs import CAREFUL_NODE_LIMIT, lengthen, loudest_gbps, ticks_of
+from .harmonize_jobs import lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 
@@ -30,9 +31,6 @@ CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, i
 
 LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
 """Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
-
-LINK_NODE_LIMIT = 300
-"""Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
 
 MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
@@ -91,7 +89,7 @@ def paced_problem(
 
     Notes
     -----
-    Iteration times are judged by what single links reach, each within ``LINK_NODE_LIMIT`` nodes: that is a link's bound
+    Iteration times are judged by what single links reach, each within ``PACE_LINK_NODES`` nodes: that is a link's bound
     for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
     ranking may spend. Cost: see :func:`pace_links`.
     """
@@ -104,12 +102,12 @@ def paced_problem(
         jobs: Sequence[Job],
         capacity_gbps: float,
         multipliers: Mapping[str, float] | None,
-        node_limit: int = LINK_NODE_LIMIT,
+        node_limit: int = PACE_LINK_NODES,
     ) -> float:
         deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
         question = b"" if store is None else store.pace_question(link, resolution_ms)
-        if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+        if store is not None and (known := store.scores.find((question,), node_limit)[0]) is not None:
             work.count_search(known.work)
             return known.score
         answer = link.solve(
@@ -185,7 +183,7 @@ def pace_links(
         As for :func:`harmonize`.
     link_score : callable, optional
         Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
-        score the kernel reaches within ``LINK_NODE_LIMIT`` nodes, which is the link's bound for up to three jobs. For
+        score the kernel reaches within ``PACE_LINK_NODES`` nodes, which is the link's bound for up to three jobs. For
         more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
     careful_score : callable, optional
         The same with a limit of search nodes as its fourth argument, for the last comparison with changing nothing.
@@ -309,7 +307,7 @@ class _LinkMean:
 
     def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
         """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
-        limit = max(LINK_NODE_LIMIT, min(CAREFUL_NODE_LIMIT, 20 * CAREFUL_NODE_LIMIT // max(1, len(self._links))))
+        limit = max(PACE_LINK_NODES, min(CAREFUL_PACE_NODES, 20 * CAREFUL_PACE_NODES // max(1, len(self._links))))
 
         def value(paces: IntArray) -> float:
             known, left, hasty = self._known, self._left, self._score
@@ -432,7 +430,7 @@ def _reached(
     jobs: Sequence[Job],
     capacity_gbps: float,
     multipliers: Mapping[str, float] | None,
-    node_limit: int = LINK_NODE_LIMIT,
+    node_limit: int = PACE_LINK_NODES,
 ) -> float:
     link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
     return link.solve(node_limit=node_limit, with_slack=False).score_lower

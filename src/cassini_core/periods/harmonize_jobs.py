@@ -16,13 +16,13 @@ import numpy.typing as npt
 from ..checks import number_between
 from ..errors import refusal, shown
 from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps, checked_jobs
+from ..node_budget import CAREFUL_PACE_NODES, PACE_NODES, PACE_NODES_OF_MANY
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, search_work
 
 __all__ = [
-    "CAREFUL_NODE_LIMIT",
     "harmonize",
     "lengthen",
     "loudest_gbps",
@@ -32,15 +32,6 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 SCORES_OF_MANY = 10_000
 """For n > ``FEW_JOBS`` jobs ``harmonize`` scores this / n^2 assignments, as a search costs n^2 or more; at least 16."""
-
-SCORE_NODE_LIMIT = 2_000
-"""Search nodes per scored assignment of up to four jobs: proven, in a millisecond or two."""
-
-SCORE_NODE_LIMIT_OF_MANY = 200
-"""The same for more jobs, where a proof can take seconds: what a search finds later differs in the third digit."""
-
-CAREFUL_NODE_LIMIT = 20_000
-"""Search nodes per link when a chosen assignment is compared with changing nothing; less with more than 20 links."""
 
 
 def harmonize(
@@ -87,7 +78,7 @@ def harmonize(
     -----
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
     (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
-    search is long fewer are scored (``pace_work.MOST_WORK``). The same whatever the order of ``jobs``.
+    search is long fewer are scored (``node_budget.PACE_WORK``). The same whatever the order of ``jobs``.
 
     Examples
     --------
@@ -115,10 +106,10 @@ def harmonize(
         return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
 
     def careful(paces: IntArray) -> float:
-        return kernel(paced(paces), max(node_limit, min(CAREFUL_NODE_LIMIT, work.left // 2)))
+        return kernel(paced(paces), max(node_limit, min(CAREFUL_PACE_NODES, work.left // 2)))
 
     kernel = _best_score_on_link(loud, capacity_gbps, work)
-    node_limit = SCORE_NODE_LIMIT if len(loud) <= 4 else SCORE_NODE_LIMIT_OF_MANY
+    node_limit = PACE_NODES if len(loud) <= 4 else PACE_NODES_OF_MANY
     ceiling = lambda _: 1.0 if left > 0 and work.left > 0 else -math.inf  # noqa: E731
     chosen, reached = choose(Times.of(ticks_of(loud), tolerance), value, ceiling, None if score else careful)
     paces = dict(zip((job.id for job in loud), chosen.paces.tolist(), strict=True))

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..node_budget import PACE_WORK
+
 if TYPE_CHECKING:  # the kernel is loaded where a link is solved
     from ..kernel.prepared_link import LinkAnswer, PreparedLink
 
 __all__ = ["PACE_EVENTS", "PaceWork", "WorkSpent", "search_work"]
-
-MOST_WORK = 2**19
-"""Of one problem: usual rounds take a tenth of it."""
 
 
 PACE_EVENTS = 2**14
@@ -26,7 +25,7 @@ class WorkSpent(Exception):
 class PaceWork:
     """A count of what was done, and what is left. Depends on the input alone."""
 
-    def __init__(self, most: int = MOST_WORK) -> None:
+    def __init__(self, most: int = PACE_WORK) -> None:
         self.left = most
 
     def spend(self, work: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..concurrency import canceling_pool
-from ..deadline import LETTING_GO, Deadline
+from ..deadline import FREEING_PER_ANSWERING, Deadline
 from ..node_budget import Allowance
 from .ranked_candidate import Entry
 
@@ -101,7 +101,9 @@ def answer_places(
     search = deadline.from_now()
 
     def answer(some: Sequence[int]) -> list[Entry]:
-        return [answering.answer(place) if search.leaves(0.5 * LETTING_GO) else answering.late(place) for place in some]
+        return [
+            answering.answer(place) if search.leaves(FREEING_PER_ANSWERING) else answering.late(place) for place in some
+        ]
 
     allowance = Allowance(nodes, len(bounds))
 

@@ -11,9 +11,9 @@ from ..deadline import Deadline, DeadlinePassed
 from ..joint.base_placement import NearAnchor
 from ..joint.joint_shifts import solve_jointly
 from ..joint.placement_solution import PlacementAnswer, Round, answer_placement, bounds_only
-from ..links.node_limits import CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE
 from ..links.route_deltas import READ_TOGETHER
 from ..links.shared_links import Placement, SharedLink
+from ..node_budget import CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE
 from .best_first import Answering, answer_places
 from .options import RankOptions
 from .ranked_candidate import Entry, bucket, entry_of, unread_entry
@@ -59,7 +59,7 @@ def answer_candidates(
     places, jointly = range(len(placements)), options.strategy is solve_jointly
     entry = partial(entry_of, context=context, aggregate=options.aggregate)
     # The common placement is searched in a thread, so that the calling one can be interrupted, and make late entries.
-    with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
+    with canceling_pool(1, "cassini-anchor", context.links.cancel) as pool:
         searched = pool.submit(NearAnchor, context, common) if any(large) and common and not deadline.passed() else None
         late = _late_entries(placements, entry, context, deadline)
         try:
@@ -87,18 +87,18 @@ def answer_candidates(
         return context.evaluator.new_nodes() + sum(map(own_cost, some))
 
     def own_cost(one: Entry) -> int:
-        places = context.flat.count_places(one.answer.placement.links)
-        graph = places // PLACES_OF_A_NODE if large[one.place] else PLACE_NODES * places
-        return one.answer.nodes + CANDIDATE_NODES + len(context.flat.jobs) // PLACES_OF_A_NODE + graph
+        crossings = context.flat.count(one.answer.placement.links)
+        graph = crossings // CROSSINGS_OF_A_NODE if large[one.place] else CROSSING_COST * crossings
+        return one.answer.nodes + CANDIDATE_COST + len(context.flat.jobs) // CROSSINGS_OF_A_NODE + graph
 
     def bound(place: int) -> int:
         if deadline.remaining_s() is not None:
             return bucket(late(place).candidate.upper_bound)  # made already
         placement = placements[place]
         bounds = context.bound[placement.links]
-        return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement)))
+        return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement.links, len(placement.placed))))
 
-    run = partial(answer_places, threads=options.threads, deadline=deadline, cancel=context.kernel_links.cancel)
+    run = partial(answer_places, threads=options.threads, deadline=deadline, cancel=context.links.cancel)
     answering = Answering(answer, late, outbid, beyond, bound, allow, cost)
     done, total = len(context.solved), len(context.solved) + len(placements)
     found = run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,10 @@ from ..checks import number_between, whole_number
 from ..errors import InputError, shown
 from ..joint.loop_policy import STRATEGIES
 from ..joint.placement_solution import Strategy
-from ..kernel.link_problem import LinkProblem
-from ..kernel.search_limits import Budget
+from ..kernel.search_limits import SearchLimits
 from ..links.evaluation_cost import LinkEffort
-from ..links.node_limits import AUTO, NodeLimit, block_limit, link_limit
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, block_limit, link_limit
 from ..units import MAX_TICKS, TICKS_PER_MS
 from .aggregate import Aggregate, aggregate_named
 
@@ -44,20 +43,16 @@ class RankOptions:
     executor: Executor | None
     progress: Progress
 
-    def link_limits(self, problems: Sequence[LinkProblem]) -> list[int | None]:
-        """Search nodes of each link problem."""
-        return [link_limit(self.node_limit, len(problems), len(problem.demands)) for problem in problems]
-
-    def budget(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> Budget:
+    def limits(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> SearchLimits:
         """What each of so many distinct links, and each block of so many candidates, may cost."""
-        return Budget(
+        return SearchLimits(
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,
             slack_tolerance=self.slack_tolerance,
-            block_node_limit=block_limit(self.block_node_limit, n_candidates, affordable=effort.affordable),
+            block_node_limit=block_limit(self.block_node_limit, n_candidates, with_slack=effort.with_slack),
             max_events=effort.max_events,
             max_levels=effort.max_levels,
-            centred=effort.affordable,
+            with_slack=effort.with_slack,
         )
 
 

@@ -9,26 +9,37 @@ import numpy as np
 
 from ..choices import AggregateName, Loops
 from ..concurrency import canceling_pool, collector_rests
-from ..deadline import Deadline, DeadlinePassed
+from ..deadline import (
+    FINISH_S,
+    FINISH_S_PER_CANDIDATE,
+    LINK_SHARE,
+    LINK_SHARE_OF_LARGE,
+    PACING_PER_READING,
+    PACING_SHARE,
+    PREPARING_PER_READING,
+    Deadline,
+    DeadlinePassed,
+)
 from ..errors import InputError
 from ..joint.base_placement import large_ones
 from ..joint.joint_shifts import solve_jointly
 from ..joint.placement_solution import TOLERANCE, Round
+from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
     DEFAULT_MAX_EVENTS,
     DEFAULT_MAX_LEVELS,
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
 )
-from ..kernel.prepared_links import KernelLinks
-from ..links.batch_solver import SolvedLink, solve_problems
+from ..kernel.prepared_links import PreparedLinks
+from ..links.batch_solver import BatchSolver
 from ..links.evaluation_cost import LinkEffort, link_effort
-from ..links.incidence import FlatLinks
-from ..links.node_limits import AUTO, NodeLimit, all_candidates_limit, all_links_limit
+from ..links.incidence import Incidence
 from ..links.route_deltas import READ_TOGETHER, RouteTable
 from ..links.shared_links import LinkCatalog, Placement, SharedLink
 from ..links.solution_cache import LinkStore
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
 from ..periods.cluster_pacing import paced_problem
 from ..results import RankedCandidate, Ranking
 from ..units import ticks_from_ms
@@ -38,23 +49,6 @@ from .options import Progress, RankOptions, checked_options
 from .ranked_candidate import Entry, unread
 
 __all__ = ["rank"]
-
-PACING_SHARE = 0.25
-"""Of a deadline: iteration times are worth no more, the links need the rest."""
-
-
-PACING_PER_READING = 0.7
-"""Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
-
-PREPARING_PER_READING = 0.4
-"""Of the time that it took to read all candidates, for what must be done before the first large one is answered: with
-less it is not begun."""
-
-LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
-"""Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
-
-FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
-"""Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
 
 
 def rank(
@@ -108,7 +102,7 @@ def rank(
         valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
-        (:mod:`cassini_core.links.node_limits`); then what all links together, and all candidates, may take is limited,
+        (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
         too (docs/safety.md). What was cut short says so in its candidate's warnings.
     block_node_limit : int, "auto" or None
         The same per cyclic block with ``loops="joint"``.
@@ -200,35 +194,32 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     paced = problem if paced is None else paced
     catalog = LinkCatalog(paced, routes, deadline.check_reading)
     placements, common = catalog.placements(), catalog.common_links()
-    period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    flat = FlatLinks(catalog.shared, period)
-    large = _large(placements, common, flat, options)
+    large = _large(placements, common, catalog.incidence, options)
     if len(placements) > READ_TOGETHER:
         deadline.check_reading()
     anchored = any(large) and deadline.leaves(PREPARING_PER_READING)
     deadline = deadline.after_reading()
     n_routes = sum(map(len, routes.placed))
-    effort = _effort(catalog, placements, flat, n_routes, options)
-    budget = options.budget(len(catalog.problems), len(placements), effort)
+    effort = _effort(catalog, placements, n_routes, options)
+    limits = options.limits(len(catalog.problems), len(placements), effort)
     total = len(catalog.problems) + len(placements)
-    kernel_links = KernelLinks(catalog.problems, budget, deadline)
-    with canceling_pool(1, "cassini-prepare", kernel_links.cancel) as pool:
+    links = PreparedLinks(catalog.problems, limits, deadline)
+    with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
         if anchored:  # they will be needed; meanwhile links are solved
-            pool.submit(kernel_links.prepared)
-        solved = solve_problems(
-            catalog.problems,
-            budget,
+            pool.submit(links.prepared)
+        solved = BatchSolver(
+            links,
+            link_limits(options.node_limit, catalog.problems.n_jobs()),
             threads=options.threads,
             deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
             executor=options.executor,
             progress=lambda done: options.progress(done, total),
-            node_limits=options.link_limits(catalog.problems),
-            with_slack=budget.centred and not all(large),  # else no use is made of the own shifts of links
+            with_slack=limits.with_slack and not all(large),  # else no use is made of the own shifts of links
             store=store,
             together=all_links_limit(options.node_limit, n_routes),
-            looks=effort.nodes,
-        )
-    context = Round(catalog, flat, solved, period, budget, kernel_links, effort.nodes)
+            evaluation_nodes=effort.nodes,
+        ).solve()
+    context = Round(catalog, solved, links, effort.nodes)
     nodes = None if options.top is None else all_candidates_limit(options.block_node_limit, n_routes)
     entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline, nodes)
     candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
@@ -270,7 +261,7 @@ def _unread(problem: Problem) -> Ranking:
 
 
 def _large(
-    placements: Sequence[Placement], common: Sequence[SharedLink], flat: FlatLinks, options: RankOptions
+    placements: Sequence[Placement], common: Sequence[SharedLink], flat: Incidence, options: RankOptions
 ) -> list[bool]:
     """Which placements are answered by their difference from the common one: that is no use to one alone."""
     if options.strategy is solve_jointly and common and len(placements) > 1:
@@ -280,16 +271,15 @@ def _large(
     return [False for _ in placements]
 
 
-def _effort(
-    catalog: LinkCatalog, placements: Sequence[Placement], flat: FlatLinks, n_routes: int, options: RankOptions
-) -> LinkEffort:
+def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int, options: RankOptions) -> LinkEffort:
     """What looking at each link may cost; whatever it does where the caller says how many nodes it may."""
     if options.node_limit != AUTO:
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
-    uses = np.zeros(len(flat.problem), dtype=np.int64)
+    problem = catalog.incidence.problem
+    uses = np.zeros(len(problem), dtype=np.int64)
     for placement in placements:
         uses[placement.links] += 1  # none stands twice in one
-    of_problem = np.bincount(flat.problem, uses, len(catalog.problems)).astype(np.int64)
+    of_problem = np.bincount(problem, uses, len(catalog.problems)).astype(np.int64)
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
@@ -297,10 +287,10 @@ def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:
     return best.score is not None and all(best.score >= other.upper_bound - TOLERANCE for other in others)
 
 
-def _warnings(solved: Sequence[SolvedLink], entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
+def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
     """What was cut short or left out, in the whole ranking."""
-    unreached = sum(one.answer is None for one in solved)
-    unproven = sum(one.answer is not None and not one.answer.optimal for one in solved)
+    unreached = int((~solved.answered).sum())
+    unproven = int((solved.answered & ~solved.optimal).sum())
     unanswered = sum(one.answer.status == "bound_only" and not one.answer.outbid for one in entries)
     lines = [
         (out_of_step, "iteration times were not harmonised: the deadline came first"),

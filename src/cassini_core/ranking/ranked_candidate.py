@@ -49,7 +49,7 @@ def entry_of(place: int, answer: PlacementAnswer, context: Round, aggregate: Agg
 
     @functools.cache  # asked for by bounds and by scores
     def crossings() -> Crossings:
-        return context.flat.crossings(answer.placement)
+        return context.flat.crossings(answer.placement.links, len(answer.placement.placed))
 
     bound = aggregate(answer.bounds, crossings)
     if aggregate is mean and answer.mean_bound is not None:

@@ -10,9 +10,9 @@ from ..checks import whole_number
 from ..choices import AggregateName, Loops
 from ..deadline import Deadline
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from ..links.node_limits import AUTO, NodeLimit
 from ..links.solution_cache import CacheInfo, LinkStore
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit
 from ..results import Ranking
 from . import rank_problem as ranking
 from .aggregate import DEFAULT_AGGREGATE
