@@ -128,10 +128,10 @@ check-stubs: $(VENV)/.lint ## the stub of the extension against the extension (s
 check-quick: $(VENV)/.lint ## lint and the tests of what changed since main: for daily work
 	@$(PY) .ci/quick.py $(JOBS)
 
-check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.frameworks ## all checks at full length, by hand, on an idle machine
+check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.bench ## all checks at full length, by hand, on an idle machine
 	@$(PY) .ci/steps.py --keep-going lint "wheel check-wheel check-hosts" "sanitize-python SANITIZED=tests" test-python \
-	  "fuzz FUZZ_SECONDS=120" test-slow test-frameworks "sanitize-threads THREADED=" sanitize test-kernel count \
-	  check-lto check-stubs check-answers --alone test-idle
+	  "fuzz FUZZ_SECONDS=120" test-slow "sanitize-threads THREADED=" sanitize test-kernel count check-lto check-stubs \
+	  check-answers --alone test-idle test-frameworks
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
 	@$(PY) -m bench.link_report --out bench/results
