@@ -56,6 +56,14 @@ demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 
 test: test-kernel test-python ## the kernel's tests and the fast Python tests
 
+check-quick: $(VENV)/.lint ## lint and the tests of what changed since main: for daily work
+	@$(PY) .ci/quick.py $(JOBS)
+
+check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.bench ## all checks at full length, by hand, on an idle machine
+	@$(PY) .ci/steps.py --keep-going lint "wheel check-wheel check-hosts" "sanitize-python SANITIZED=tests" test-python \
+	  "fuzz FUZZ_SECONDS=120" test-slow "sanitize-threads THREADED=" sanitize test-kernel count check-lto check-stubs \
+	  check-answers --alone test-idle test-frameworks
+
 test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as errors
 	@mkdir -p build
 	@$(ON_PATH) cmake -S . -B build/kernel -DCASSINI_TESTS=ON -DCASSINI_WERROR=ON -DCMAKE_BUILD_TYPE=Release > build/kernel.log \
@@ -124,14 +132,6 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 # Python modules are their own stubs.
 check-stubs: $(VENV)/.lint ## the stub of the extension against the extension (stubtest)
 	@$(PY) -m mypy.stubtest cassini_core.kernel._kernel --ignore-disjoint-bases --allowlist .ci/stubtest-allowlist
-
-check-quick: $(VENV)/.lint ## lint and the tests of what changed since main: for daily work
-	@$(PY) .ci/quick.py $(JOBS)
-
-check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.bench ## all checks at full length, by hand, on an idle machine
-	@$(PY) .ci/steps.py --keep-going lint "wheel check-wheel check-hosts" "sanitize-python SANITIZED=tests" test-python \
-	  "fuzz FUZZ_SECONDS=120" test-slow "sanitize-threads THREADED=" sanitize test-kernel count check-lto check-stubs \
-	  check-answers --alone test-idle test-frameworks
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
 	@$(PY) -m bench.link_report --out bench/results
