@@ -23,8 +23,8 @@ from .aggregate import Aggregate, mean
 __all__ = ["TIE_BREAKS", "CandidateMaker", "Entry", "bucket", "tie_break", "unread"]
 
 TIE_BREAKS = (
-    "leaves the most slack for the iteration time",
-    "shares the fewest links",
+    "comes first because it leaves the most slack for the iteration time",
+    "comes first because it shares the fewest links",
     "comes first in the input",
 )
 """Why a candidate stands before others with the same score: one reason for each value of :func:`tie_break`."""
