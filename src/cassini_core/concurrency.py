@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import numpy as np
-import numpy.typing as npt
+from .arrays import Int32Array
 
 __all__ = ["canceling_pool", "collector_rests"]
 
@@ -71,7 +70,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def canceling_pool(threads: int, name: str, cancel: npt.NDArray[np.int32]) -> Iterator[ThreadPoolExecutor]:
+def canceling_pool(threads: int, name: str, cancel: Int32Array) -> Iterator[ThreadPoolExecutor]:
     """A thread pool; on any exception ``cancel`` is set, and what was not begun is dropped."""
     with ThreadPoolExecutor(threads, thread_name_prefix=name) as pool:
         try:

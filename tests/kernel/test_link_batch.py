@@ -18,8 +18,8 @@ import strategies
 from cassini_core import InputError, KernelError
 from cassini_core.deadline import Deadline
 from cassini_core.kernel import _kernel
+from cassini_core.kernel.demand import Demand
 from cassini_core.kernel.link_arrays import LinkAnswers, LinkArrays, solve_chunk
-from cassini_core.kernel.link_problem import Demand
 from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.kernel.prepared_links import PreparedLinks
 from cassini_core.kernel.search_limits import SearchLimits

@@ -19,6 +19,7 @@ from ..arrays import Float64Array, Int64Array, cut
 from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 from ..node_budget import LEVELS_OF_A_NODE
+from .folding import held_repeats
 
 __all__ = ["LinkEffort", "link_effort"]
 
@@ -133,21 +134,10 @@ def _folded(periods: Sequence[int], resolution: int) -> list[_Folded]:
         return [_Folded(1.0, 1.0)] * len(periods)
     if len(count) > MOST_PERIODS:
         return [_Folded(math.inf, math.inf)] * len(periods)
-    repeats = _repeats(count)
-    while any(repeat <= 2 * resolution for repeat in repeats.values()):
-        count = {period: count[period] for period, repeat in repeats.items() if repeat > 2 * resolution}
-        repeats = _repeats(count)
+    repeats = held_repeats(count, resolution)
     whole = math.lcm(*repeats.values())
     folded = {period: _Folded(_at_most(whole // repeat), period / repeat) for period, repeat in repeats.items()}
     return [folded.get(period, _Folded(0.0, math.inf)) for period in periods]
-
-
-def _repeats(count: Mapping[int, int]) -> dict[int, int]:
-    """``R_j`` by iteration time: the LCM of the greatest common divisors with those of all others."""
-    return {
-        one: one if several > 1 or len(count) == 1 else math.lcm(*(math.gcd(one, two) for two in count if two != one))
-        for one, several in count.items()
-    }
 
 
 def _at_most(turns: int) -> float:

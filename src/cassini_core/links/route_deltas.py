@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Int32Array
 from ..errors import InputError
 from ..model import Candidate
 
@@ -57,7 +58,7 @@ class _Usual(NamedTuple):
     columns: npt.NDArray[np.intp]
     placed: tuple[str, ...]
     routes: list[Mapping[str, float]]
-    row: npt.NDArray[np.int32]
+    row: Int32Array
 
 
 class RouteTable:
@@ -133,9 +134,7 @@ class RouteTable:
             self.differences.append(self._difference(row, usual))
         self.loads: list[tuple[int, ...]] = list(self._number)
 
-    def _read(
-        self, candidates: Sequence[Candidate], go_on: Callable[[], None]
-    ) -> tuple[npt.NDArray[np.int32], list[Route]]:
+    def _read(self, candidates: Sequence[Candidate], go_on: Callable[[], None]) -> tuple[Int32Array, list[Route]]:
         """Numbers of routes, a row per candidate and a column per job, and the routes by number."""
         column = {job: k for k, job in enumerate(self._jobs)}
         by_jobs: dict[tuple[str, ...], _Usual] = {}
@@ -173,7 +172,7 @@ class RouteTable:
         # Of equally frequent routes the least, and rather none than one: the order of candidates plays no part.
         return min(count, key=lambda number: (-count[number], number != _ABSENT, self._routes[number]))
 
-    def _difference(self, row: npt.NDArray[np.int32], usual: npt.NDArray[np.int32]) -> Difference:
+    def _difference(self, row: Int32Array, usual: Int32Array) -> Difference:
         link_number, member_number = self._link_number, self._member_number
         touched: dict[int, list[int]] = {}
         for k in np.flatnonzero(row != usual).tolist():

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..arrays import Int64Array, Rows, int64, objects, offsets
 from ..errors import InputError, refusal, shown
+from ..kernel.demand import Demand
 from ..kernel.link_arrays import LinkArrays
-from ..kernel.link_problem import Demand
-from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
 from ..model import Job, Link, Problem
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
 from .incidence import Incidence
@@ -111,7 +111,7 @@ class LinkCatalog:
         self._links = [links[link] for link in routes.links]
         self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
         # By the numbers of members: whole numbers are hashed and compared faster than what they stand for.
-        self._demand = [_demand(jobs[job], multiplier) for job, multiplier in routes.members]
+        self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
@@ -249,10 +249,3 @@ class LinkCatalog:
         ):
             if found > most:
                 raise InputError(f"links: expected at most {most} {what} on all that differ, got more")
-
-
-def _demand(job: Job, multiplier: float) -> Demand:
-    # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
-    one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
-    phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
-    return Demand(int(one.period[0]), tuple(sorted(phases)))

@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from ..units import MAX_TICKS
+from ..arrays import BoolArray, Int64Array
+from ..units import MAX_TICKS, SCORE_TOLERANCE
 
 __all__ = ["FEW_JOBS", "MAX_ASSIGNMENTS", "Assignment", "Times", "choose"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-Meeting = BoolArray | tuple[IntArray, IntArray]
+Meeting = BoolArray | tuple[Int64Array, Int64Array]
 
 MAX_Q = 16
 """An anchor's iteration time is divided by 1 to this many (F6)."""
@@ -42,14 +40,12 @@ assignments."""
 MAX_PAIR_CHECKS = 2**28
 """Pairs of jobs that meet, looked at in all assignments together: where more meet there are fewer anchors."""
 
-_TIE = 1e-9
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
     """Paces in ticks, shape (n,), which jobs are multiples of the base, and where it comes from (q = 0: nothing)."""
 
-    paces: IntArray
+    paces: Int64Array
     on_base: BoolArray
     q: int = 0
     anchor: int = -1
@@ -68,9 +64,9 @@ class Times:
     the one and of the other job of each pair, each pair once; None: all.
     """
 
-    natural: IntArray
-    current: IntArray
-    longest: IntArray
+    natural: Int64Array
+    current: Int64Array
+    longest: Int64Array
     active: BoolArray
     meet: Meeting | None = None
 
@@ -82,11 +78,11 @@ class Times:
         ticks = np.array(natural, dtype=np.int64)
         return cls(ticks, ticks, np.array(longest, dtype=np.int64), np.ones(len(natural), dtype=np.bool_), meet)
 
-    def lengthening(self, paces: IntArray) -> float:
+    def lengthening(self, paces: Int64Array) -> float:
         """``mean_j(T'_j / T_j - 1)``."""
         return float(np.mean((paces - self.natural) / self.natural)) if len(paces) else 0.0
 
-    def most_lengthened(self, paces: IntArray) -> Fraction:
+    def most_lengthened(self, paces: Int64Array) -> Fraction:
         """``max_j(T'_j / T_j)``, exactly."""
         ratios = paces / self.natural
         near = np.flatnonzero(ratios >= ratios.max(initial=1.0) * (1 - 1e-14))  # off by less than two roundings
@@ -95,9 +91,9 @@ class Times:
 
 def choose(
     times: Times,
-    value: Callable[[IntArray], float],
-    ceiling: Callable[[IntArray], float],
-    careful: Callable[[IntArray], float] | None = None,
+    value: Callable[[Int64Array], float],
+    ceiling: Callable[[Int64Array], float],
+    careful: Callable[[Int64Array], float] | None = None,
 ) -> tuple[Assignment, float]:
     """The assignment of the highest ``value - mean_j(T'_j / T_j - 1)``, and its value.
 
@@ -111,7 +107,7 @@ def choose(
     for assignment in _assignments(times):
         cost = times.lengthening(assignment.paces)
         # Changing nothing comes first and is always scored.
-        if seen and ceiling(assignment.paces) - cost < best - 2 * _TIE:
+        if seen and ceiling(assignment.paces) - cost < best - 2 * SCORE_TOLERANCE:
             continue
         worth = value(assignment.paces)
         seen.append((worth - cost, worth, assignment))
@@ -120,13 +116,13 @@ def choose(
     def preference(item: tuple[float, float, Assignment]) -> tuple[int, Fraction, tuple[int, int, int]]:
         return int((item[2].paces != times.natural).sum()), times.most_lengthened(item[2].paces), item[2].source()
 
-    _, worth, chosen = min((item for item in seen if item[0] >= best - _TIE), key=preference)
+    _, worth, chosen = min((item for item in seen if item[0] >= best - SCORE_TOLERANCE), key=preference)
     nothing = seen[0][2]
     if careful is None or chosen is nothing:
         return chosen, worth
     worth, stayed = careful(chosen.paces), careful(nothing.paces)
     gained = (worth - times.lengthening(chosen.paces)) - (stayed - times.lengthening(nothing.paces))
-    return (chosen, worth) if gained > _TIE else (nothing, stayed)
+    return (chosen, worth) if gained > SCORE_TOLERANCE else (nothing, stayed)
 
 
 def _assignments(times: Times) -> list[Assignment]:
@@ -180,7 +176,7 @@ def _most_pairs_first(items: list[Assignment], times: Times) -> list[Assignment]
     if not items:
         return items
 
-    def pairs(members: BoolArray) -> IntArray:
+    def pairs(members: BoolArray) -> Int64Array:
         if times.meet is None:
             count = members.sum(axis=1, dtype=np.int64)
             return np.asarray(count * (count - 1))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ..kernel.prepared_link import LinkAnswer, PreparedLink
 from ..node_budget import PACE_WORK
-
-if TYPE_CHECKING:  # the kernel is loaded where a link is solved
-    from ..kernel.prepared_link import LinkAnswer, PreparedLink
 
 __all__ = ["PACE_EVENTS", "PaceWork", "WorkSpent", "search_work"]
 
