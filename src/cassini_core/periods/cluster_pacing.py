@@ -1,4 +1,4 @@
-"""Iteration times for a whole problem, found once, before any candidate is looked at (F6)."""
+"""Iteration times for a whole problem, chosen once, before any candidate is answered (F6)."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ MAX_BASES = 32
 """Most families of iteration times in one component."""
 
 _TURNS_OF_A_SCORE = 64
-"""The node limit bounds a score: beyond so many turns it costs no more."""
+"""Turns that one score is charged at most: the node limit bounds what it costs."""
 
 MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
 
 DENSE_JOBS = 1024
-"""Of up to so many jobs a matrix says which meet."""
+"""Up to so many jobs a matrix says which of them meet."""
 
 MOST_PAIRS = 2**23
-"""Of more jobs a list of pairs, if it is no longer."""
+"""With more jobs a list of pairs says it, if it has at most so many."""
 
 _BASE_WORK = 200
-"""Of making assignments for a few jobs."""
+"""Nodes that making the assignments for a few jobs is charged."""
 
 
 def paced_problem(
@@ -138,8 +138,8 @@ def pace_problem(
 ) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
 
-    ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; what it raises
-    ends the search. ``work`` is counted by the scores, if they count, and here.
+    ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; the search ends
+    with what it raises. ``work`` counts what the scores, if they count, and this function cost.
     """
     if tolerance == 0:
         return problem

@@ -1,8 +1,8 @@
 """F6: iteration times that are nearly commensurate get a common base, by lengthening some of them a little.
 
-Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. Here
-assignments are judged and applied for one link; ``pacing`` does so for all links of a problem at once. Which there are,
-and which of them wins, is in ``assignments``.
+Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. This module
+judges and applies assignments for one link; ``cluster_pacing`` does so for all links of a problem at once.
+``pace_choices`` makes the assignments and chooses among them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SCORES_OF_MANY = 10_000
-"""For n > ``FEW_JOBS`` jobs ``harmonize`` scores this / n^2 assignments, as a search costs n^2 or more; at least 16."""
+"""``harmonize`` scores so many / n^2 assignments of n > ``FEW_JOBS`` jobs, at least 16: a search costs n^2 or more."""
 
 
 def harmonize(

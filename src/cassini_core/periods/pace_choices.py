@@ -1,8 +1,8 @@
 """The assignments of F6: every way it allows to give jobs a common base, and the choice among them.
 
-An *assignment* gives every job a pace ``T'_j >= T_j``, in whole ticks. F6 names a finite set of them and an objective;
-this module makes the set, in the order in which it is worth looking at, and picks the best. What an assignment is worth
-is the caller's business.
+An *assignment* gives every job a pace ``T'_j >= T_j``, in whole ticks. F6 defines a finite set of assignments and an
+objective. This module makes the set, the most promising first, and picks the best; the caller says what an assignment
+is worth.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ MAX_Q = 16
 """An anchor's iteration time is divided by 1 to this many (F6)."""
 
 FEW_JOBS = 8
-"""Up to so many jobs every assignment of F6 is looked at."""
+"""Up to so many jobs every assignment of F6 is tried."""
 
 MAX_ASSIGNMENTS = FEW_JOBS * MAX_Q * (1 + FEW_JOBS) + 1
-"""Most assignments looked at, 1153: all that 8 jobs can have (anchor, q, the one left out or none; nothing)."""
+"""Most assignments tried, 1153: all that 8 jobs can have (anchor, q, the one left out or none; nothing)."""
 
 MAX_ANCHORS = 256
-"""Most anchors tried among hundreds of jobs: those whose iteration time most others can reach."""
+"""Most anchors tried: with more jobs, those whose iteration time most others can reach."""
 
 MAX_CELLS = 2**22
-"""Paces in all assignments together: of more than a thousand jobs there are fewer anchors, of four thousand fewer
+"""Most paces in all assignments together: from a thousand jobs on fewer anchors are tried, from four thousand on fewer
 assignments."""
 
 MAX_PAIR_CHECKS = 2**28
-"""Pairs of jobs that meet, looked at in all assignments together: where more meet there are fewer anchors."""
+"""Most pairs of jobs that meet, over all assignments together: where more meet fewer anchors are tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
