@@ -24,8 +24,8 @@ from ..kernel.search_limits import SearchLimits
 __all__ = ["Chunk", "ChunkRunner"]
 
 PATIENCE_S = 5.0
-"""Seconds without an answer from an executor after which chunks that it has not begun are taken back, one for each thread
-here."""
+"""After so many seconds without an answer from an executor, chunks that it has not begun are taken back: one for each
+thread here."""
 
 _CANCEL_S = 0.02
 _LONGEST_WAIT_S = 3600.0
