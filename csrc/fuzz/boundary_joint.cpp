@@ -34,7 +34,7 @@ void check_answer(const Array& period, JointOutputs& out) {
   PROMISE(std::isfinite(r.score) && r.score <= 1.0 + 1e-9 && r.upper_bound >= r.score && r.upper_bound <= 1.0 + 1e-9);
   PROMISE(r.nodes >= 0 && (r.optimal == 0 || r.optimal == 1));
   PROMISE((r.optimal != 0) == (r.score >= r.upper_bound - slop(r.score)));
-  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_LIMITS);
+  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_UNPROVEN);
   for (std::size_t j = 0; j < out.shift.size(); ++j) PROMISE(out.shift[j] >= 0 && out.shift[j] < period[j]);
   for (std::size_t i = 0; i < out.lower.size(); ++i) PROMISE(interval(out.lower[i], out.upper[i]));
 }

@@ -30,7 +30,7 @@ void check_answer(const WildLink& link, LinkOutputs& out, bool with_slack) {
   PROMISE(r.hold_ns >= 0 && r.nodes >= 0);
   PROMISE((r.optimal != 0) == (r.score_lower >= r.upper_bound - slop(r.score_lower)));
   PROMISE(r.optimal == 0 || r.optimal == 1);
-  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_LIMITS);
+  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_UNPROVEN);
   for (std::size_t j = 0; j < out.shift.size(); ++j) {
     PROMISE(out.shift[j] >= 0 && out.shift[j] < link.period[j]);
     PROMISE(out.is_free[j] <= 1);

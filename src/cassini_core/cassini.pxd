@@ -27,6 +27,7 @@ cdef extern from "cassini/cassini.h" nogil:
     const int32_t CASSINI_STOP_NODES
     const int32_t CASSINI_STOP_DEADLINE
     const int32_t CASSINI_STOP_LIMITS
+    const int32_t CASSINI_STOP_UNPROVEN
     const int64_t CASSINI_DEFAULT_NODE_LIMIT
 
     ctypedef struct cassini_error:

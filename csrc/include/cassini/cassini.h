@@ -73,11 +73,13 @@ extern "C" {
 #define CASSINI_EINTERNAL 3 /* a defect of this library */
 #define CASSINI_ECANCELED 4 /* *cancel became non-zero before an answer was complete */
 
-/* Why a search stopped. */
-#define CASSINI_STOP_COMPLETE 0 /* the search ended by itself */
+/* Why a search stopped. UNPROVEN: more than 48 jobs that can be moved on a link, more than CASSINI_MAX_PROOF_JOBS in a
+ * joint problem, too many phases to branch on, or rates so far above the capacity that rounding hides 1e-9 of a score. */
+#define CASSINI_STOP_COMPLETE 0 /* the search ended by itself: proven, or all of a grid of angles was seen */
 #define CASSINI_STOP_NODES 1    /* node_limit */
 #define CASSINI_STOP_DEADLINE 2 /* deadline_ns */
 #define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see cassini_solve_link */
+#define CASSINI_STOP_UNPROVEN 4 /* the search ended by itself, but could not prove its answer */
 
 /* Why a call failed, or why the first refused link of a batch was. Owned by the caller, one per thread. */
 typedef struct cassini_error {
@@ -181,7 +183,7 @@ CASSINI_API const char* cassini_version(void);
 /* One line for a status; static storage; never null. */
 CASSINI_API const char* cassini_strerror(int32_t status);
 
-/* One word for CASSINI_STOP_*: "complete", "nodes", "deadline", "limits", else "unknown"; static storage; never null. */
+/* One word for CASSINI_STOP_*: "complete", "nodes", "deadline", "limits", "unproven", else "unknown"; static storage. */
 CASSINI_API const char* cassini_stop_string(int32_t stopped_by);
 
 /* Fills *options with the defaults.

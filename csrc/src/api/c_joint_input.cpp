@@ -113,7 +113,7 @@ void report(const JointProblem& problem, const JointAnswer& found, std::span<con
   r.upper_bound = std::max(r.score, 1.0 - lower / weight);
   r.optimal = is_proven(r.score, r.upper_bound) ? 1 : 0;
   r.nodes = budget.nodes();
-  r.stopped_by = stop_reason(budget, beyond_limits, r.optimal != 0);
+  r.stopped_by = stop_reason(budget, beyond_limits, r.optimal != 0, true);
   std::copy(found.shift.begin(), found.shift.end(), to.shift);
   for (std::size_t i = 0; i < origin.size(); ++i) {
     const double capacity = problem.links[origin[i]].capacity;

@@ -35,7 +35,8 @@ void report(const Link& link, const LinkAnswer& answer, double slack_tolerance, 
   if (r.optimal && excess.lower == excess.upper) r.upper_bound = r.score_lower;
   r.hold_ns = hold.hold;
   r.nodes = budget.nodes();
-  r.stopped_by = stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0);
+  r.stopped_by =
+      stop_reason(budget, answer.beyond_limits || excess.lower != excess.upper, r.optimal != 0, !answer.has_claim);
   std::copy(out.begin(), out.end(), to.shift);
   if (to.slack != nullptr) std::copy(hold.slack.begin(), hold.slack.end(), to.slack);
   std::copy(link.is_free.begin(), link.is_free.end(), to.is_free);
@@ -129,6 +130,8 @@ const char* cassini_stop_string(int32_t stopped_by) {
       return "deadline";
     case CASSINI_STOP_LIMITS:
       return "limits";
+    case CASSINI_STOP_UNPROVEN:
+      return "unproven";
     default:
       return "unknown";
   }

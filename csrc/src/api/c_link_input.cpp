@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "api/sized_struct.hpp"
+#include "base/limits.hpp"
 #include "base/periods.hpp"
 
 namespace cassini {
@@ -160,11 +161,12 @@ cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links) {
   return out;
 }
 
-int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal) {
+int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact) {
   if (beyond_limits) return CASSINI_STOP_LIMITS;
   if (optimal) return CASSINI_STOP_COMPLETE;
   if (budget.out_of_time()) return CASSINI_STOP_DEADLINE;
-  return budget.out_of_nodes() ? CASSINI_STOP_NODES : CASSINI_STOP_COMPLETE;
+  if (budget.out_of_nodes()) return CASSINI_STOP_NODES;
+  return exact ? CASSINI_STOP_UNPROVEN : CASSINI_STOP_COMPLETE;
 }
 
 bool is_proven(double score, double upper_bound) {

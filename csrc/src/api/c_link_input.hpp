@@ -11,8 +11,6 @@
 
 namespace cassini {
 
-inline constexpr double kProofTolerance = 1e-9;
-
 cassini_options defaults();
 
 // The options with all fields in range; defaults for null.
@@ -64,8 +62,8 @@ LinkOutput checked(const cassini_link_output* given);
 // Its pointers checked; `n_links` 0: none need be there.
 cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links);
 
-// Why a search ended: one of CASSINI_STOP_*.
-int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal);
+// Why a search ended: one of CASSINI_STOP_*. `exact`: it was for a proof.
+int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact);
 
 // Whether a score reaches the bound on all scores.
 bool is_proven(double score, double upper_bound);

@@ -17,7 +17,7 @@ cdef class BlockAnswer:
     nodes : int
         Nodes counted.
     stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+        ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``.
     """
 
     cdef cassini_joint_result result

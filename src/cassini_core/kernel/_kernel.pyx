@@ -24,7 +24,7 @@ if cassini_abi_version() != CASSINI_ABI_VERSION:
 library_version = (<bytes>cassini_version()).decode("ascii")
 
 STOPPED_BY = tuple(
-    (<bytes>cassini_stop_string(reason)).decode("ascii") for reason in range(CASSINI_STOP_LIMITS + 1)
+    (<bytes>cassini_stop_string(reason)).decode("ascii") for reason in range(CASSINI_STOP_UNPROVEN + 1)
 )
 
 # One extension, in parts: what all calls need, one link, many links, links held together.

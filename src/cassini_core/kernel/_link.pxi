@@ -25,7 +25,7 @@ cdef class LinkAnswer:
     nodes : int
         Nodes counted.
     stopped_by : str
-        ``complete``, ``nodes``, ``deadline`` or ``limits``.
+        ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``.
     """
 
     cdef cassini_link_result result
