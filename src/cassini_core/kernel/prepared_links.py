@@ -84,14 +84,4 @@ class PreparedLinks:
 
     @kept_property
     def _links(self) -> _kernel.Links:
-        arrays = self.arrays
-        return _kernel.Links(
-            job_offset=arrays.job_offset,
-            period=arrays.period,
-            phase_offset=arrays.phase_offset,
-            phase_start=arrays.phase_start,
-            phase_length=arrays.phase_length,
-            phase_rate=arrays.phase_rate,
-            capacity=arrays.capacity,
-            options=self.options,
-        )
+        return _kernel.Links(*self.arrays.columns(), self.options)
