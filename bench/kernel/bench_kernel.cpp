@@ -66,15 +66,25 @@ Link link_of(const Input& in) {
 double sink = 0.0;
 
 void solve(const Input& in, int64_t* slack) {
-  cassini_result result;
-  result.size = sizeof result;
   int64_t shift[8];
   uint8_t is_free[8];
+  cassini_link link{};
+  link.size = sizeof link;
+  link.capacity_kbps = in.capacity;
+  link.n_jobs = static_cast<int64_t>(in.period.size());
+  link.period_ns = in.period.data();
+  link.phase_offset = in.offset.data();
+  link.n_phases = static_cast<int64_t>(in.start.size());
+  link.phase_start_ns = in.start.data();
+  link.phase_length_ns = in.length.data();
+  link.phase_rate_kbps = in.rate.data();
+  const cassini_link_output output{sizeof output, shift, slack, is_free};
+  cassini_link_result result{};
+  result.size = sizeof result;
   cassini_options options;
   cassini_init_options(&options, sizeof options);
   options.node_limit = kNone;
-  cassini_solve_link(static_cast<int64_t>(in.period.size()), in.period.data(), in.offset.data(), in.start.data(),
-                     in.length.data(), in.rate.data(), in.capacity, &options, shift, slack, is_free, &result);
+  cassini_solve_link(&link, &options, nullptr, &output, &result, nullptr);
   sink += result.score_lower;
 }
 

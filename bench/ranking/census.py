@@ -12,7 +12,7 @@ import networkx as nx  # type: ignore[import-untyped]
 
 from bench.tables import table
 from cassini_core import Problem
-from cassini_core.joint.merged_links import merge_links
+from cassini_core.joint.joint_shifts import merge_links
 from cassini_core.links.shared_links import LinkCatalog, Placement
 
 
@@ -84,7 +84,7 @@ def largest_block(placement: Placement) -> tuple[int, int]:
 
     Blocks hang together at single jobs only: a link couples all of its jobs and is never split.
     """
-    links = [frozenset(group.link.jobs) for group in merge_links(placement.shared)]
+    links = [frozenset(group[0].jobs) for group in merge_links(placement.shared)]
     coupled = nx.Graph()
     for jobs in links:
         coupled.add_edges_from(itertools.combinations(sorted(jobs), 2))

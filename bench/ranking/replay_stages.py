@@ -17,7 +17,7 @@ STAGES = {
     "paced_problem": "iteration times",
     "LinkCatalog": "link problems",
     "BatchSolver.solve": "links",
-    "answer_candidates": "candidates",
+    "_answer_candidates": "candidates",
 }
 """What ``cassini_core.ranking.rank_problem`` calls one after the other, and what is done there."""
 

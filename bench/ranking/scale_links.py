@@ -14,7 +14,7 @@ import numpy as np
 
 import cassini_core as cc
 from cassini_core.deadline import Deadline
-from cassini_core.joint.base_placement import large_ones
+from cassini_core.joint.base_placement import large_placements
 from cassini_core.kernel.link_arrays import LinkAnswers
 from cassini_core.kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
 from cassini_core.kernel.prepared_links import PreparedLinks
@@ -95,7 +95,7 @@ def _with_slack(paced: cc.Problem) -> bool:
     routes = RouteTable(paced.candidates)
     catalog = LinkCatalog(paced, routes)
     placements = catalog.placements()
-    return not (catalog.common_links() and len(placements) > 1 and all(large_ones(placements, catalog.incidence)))
+    return not (catalog.common_links() and len(placements) > 1 and all(large_placements(placements, catalog.incidence)))
 
 
 def _check_bounds(catalog: LinkCatalog, solved: LinkAnswers, ranking: cc.Ranking) -> None:

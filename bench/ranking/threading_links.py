@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from cassini_core import Problem
 from cassini_core.kernel import _kernel
-from cassini_core.kernel.link_arrays import LinkArrays
 from cassini_core.links.shared_links import LinkCatalog
 
 IntArray = npt.NDArray[np.int64]
@@ -22,11 +21,7 @@ NODE_LIMIT = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Many links; all arrays are int64, see ``cassini_solve_links``.
-
-    ``local_offset`` has for link ``i`` the phase offsets of its jobs counted from its own first phase: those of
-    ``job_offset[i] + i`` to ``job_offset[i + 1] + i``, as ``cassini_solve_link`` wants them.
-    """
+    """Many links; all arrays are int64, see ``cassini_links``."""
 
     job_offset: IntArray
     period: IntArray
@@ -35,7 +30,6 @@ class Links:
     phase_length: IntArray
     phase_rate: IntArray
     capacity: IntArray
-    local_offset: IntArray
 
     def __len__(self) -> int:
         return len(self.capacity)
@@ -92,19 +86,4 @@ class Answers:
 def links_of(problem: Problem, parts: int = 1) -> list[Links]:
     """The distinct link problems of all candidates, as ``rank`` finds them, without pacing; dealt out into parts."""
     problems = LinkCatalog(problem).problems
-    return [_flat(problems.part(np.arange(k, len(problems), parts))) for k in range(parts)]
-
-
-def _flat(chunk: LinkArrays) -> Links:
-    ends = zip(chunk.job_offset[:-1].tolist(), chunk.job_offset[1:].tolist(), strict=True)
-    local = [chunk.phase_offset[begin : end + 1] - chunk.phase_offset[begin] for begin, end in ends]
-    return Links(
-        job_offset=chunk.job_offset,
-        period=chunk.period,
-        phase_offset=chunk.phase_offset,
-        phase_start=chunk.phase_start,
-        phase_length=chunk.phase_length,
-        phase_rate=chunk.phase_rate,
-        capacity=chunk.capacity,
-        local_offset=np.concatenate(local),
-    )
+    return [Links(*problems.part(np.arange(k, len(problems), parts)).columns()) for k in range(parts)]

@@ -101,7 +101,7 @@ def _few(links: Links) -> Links:
     """The first links of many: for warming up."""
     n = min(40, len(links))
     job_offset, period, phase_offset, *rest = links.part(0, n)
-    return Links(job_offset, period, phase_offset, *rest, local_offset=links.local_offset[: job_offset[-1] + n])
+    return Links(job_offset, period, phase_offset, *rest)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -170,7 +170,7 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
     jobs = [on_link[link.id] for link in one.links]
     first = offsets(map(len, jobs))[:-1]
     crossings = Crossings(first, int64(itertools.chain.from_iterable(jobs)), len(routes), len(routes))
-    return aggregate_named(name)(np.array(scores, dtype=np.float64), lambda: crossings)
+    return aggregate_named(name)(np.array(scores, dtype=np.float64), crossings)
 
 
 def _first(ranked: Sequence[RankedCandidate], predicted: Sequence[float], problem: Problem) -> int:

@@ -19,7 +19,8 @@ IMPORT_S = time.perf_counter() - started
 
 from bench import timing  # noqa: E402
 from cassini_core import Job, Phase, score_link, solve_link  # noqa: E402
-from cassini_core.kernel.prepared_link import Int64Array, PreparedLink, kernel_options  # noqa: E402
+from cassini_core.arrays import Int64Array  # noqa: E402
+from cassini_core.kernel.prepared_link import PreparedLink, kernel_options  # noqa: E402
 
 ROUNDS = 40
 PHASES = ("phase_start", "phase_length", "phase_rate")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,8 +16,8 @@ import strategies
 from cassini_core import InputError, KernelError
 from cassini_core.deadline import Deadline
 from cassini_core.kernel import _kernel
+from cassini_core.kernel.demand import Demand
 from cassini_core.kernel.link_arrays import LinkAnswers, LinkArrays, solve_chunk
-from cassini_core.kernel.link_problem import Demand
 from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.kernel.prepared_links import PreparedLinks
 from cassini_core.kernel.search_limits import SearchLimits
@@ -112,11 +111,6 @@ def same(found: LinkAnswers, k: int, alone: Any) -> bool:
     )
 
 
-def columns(arrays: LinkArrays) -> list[Any]:
-    """The arguments of ``_kernel.solve_links``."""
-    return [getattr(arrays, field.name) for field in dataclasses.fields(arrays)]
-
-
 def pooled(some: Sequence[LinkProblem], limits: Sequence[int] | None = None, **arguments: Any) -> LinkAnswers:
     defaults: dict[str, Any] = {"threads": 2, "deadline": Deadline(None), "progress": lambda done: None}
     links = PreparedLinks(arrays_of(some), SearchLimits(400), Deadline(None))
@@ -149,11 +143,11 @@ def test_links_prepared_once_are_answered_as_those_that_were_not(
     some: list[LinkProblem], limit: int | None, with_slack: bool, data: st.DataObject
 ) -> None:
     chunk, options = arrays_of(some), _kernel.Options(node_limit=limit)
-    links = _kernel.Links(*columns(chunk), options)
+    links = _kernel.Links(*chunk.columns(), options)
     first = data.draw(st.integers(0, len(some)))
     last = data.draw(st.integers(first, len(some)))
     part = chunk.part(np.arange(first, last))
-    expected = _kernel.solve_links(*columns(part), options, with_slack=with_slack)
+    expected = _kernel.solve_links(*part.columns(), options, with_slack=with_slack)
     found = links.solve(first, last, options, with_slack=with_slack)
     assert expected is not None
     assert found is not None
@@ -161,24 +155,24 @@ def test_links_prepared_once_are_answered_as_those_that_were_not(
 
 
 def test_a_range_of_prepared_links_is_checked() -> None:
-    links = _kernel.Links(*columns(arrays_of([hard_problem(n_jobs=2)])), _kernel.Options())
+    links = _kernel.Links(*arrays_of([hard_problem(n_jobs=2)]).columns(), _kernel.Options())
     for first, last in [(-1, 1), (1, 0), (0, 2), (2, 2)]:
         with pytest.raises(InputError, match="first, last: expected 0 <= first <= last <= 1"):
             links.solve(first, last, _kernel.Options())
     cancel = np.ones(1, dtype=np.int32)
     assert links.solve(0, 1, _kernel.Options(), cancel) is None
     refused = LinkProblem(2**41, hard_problem(n_jobs=2).demands)
-    links = _kernel.Links(*columns(arrays_of([refused, hard_problem(n_jobs=2)])), _kernel.Options())
-    found = links.solve(0, 2, _kernel.Options())
-    assert found is not None
-    assert found[4].tolist() == [1, 0]
+    links = _kernel.Links(*arrays_of([refused, hard_problem(n_jobs=2)]).columns(), _kernel.Options())
+    with pytest.raises(InputError, match=r"link 0: prepared\[0\]: expected a link that was not refused"):
+        links.solve(0, 2, _kernel.Options())
+    assert links.solve(1, 2, _kernel.Options()) is not None
 
 
 @given(problems(), st.data())
 def test_a_part_holds_the_arrays_of_its_links(some: list[LinkProblem], data: st.DataObject) -> None:
     links = data.draw(st.lists(st.integers(0, len(some) - 1), min_size=1))
     part, expected = arrays_of(some).part(np.array(links)), arrays_of([some[k] for k in links])
-    assert [one.tolist() for one in columns(part)] == [one.tolist() for one in columns(expected)]
+    assert [one.tolist() for one in part.columns()] == [one.tolist() for one in expected.columns()]
 
 
 @given(problems())
@@ -223,7 +217,7 @@ def test_of_two_answers_the_better_is_taken_and_of_two_bounds_the_lower(
 
 def test_a_link_out_of_range_is_an_error_of_the_input() -> None:
     good, bad = hard_problem(n_jobs=2), LinkProblem(2**41, hard_problem(n_jobs=2).demands)
-    with pytest.raises(InputError, match="solve_links"):
+    with pytest.raises(InputError, match=r"solve_links: link 1: capacity_kbps\[1\]: expected 1 .. 1099511627776"):
         solve_chunk(arrays_of([good, bad]), SearchLimits(10))
 
 

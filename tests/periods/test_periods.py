@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cassini_core import _reference as ref
 from cassini_core.errors import InputError
+from cassini_core.kernel.demand import Demand
 from cassini_core.links.one_link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.periods import cluster_pacing as pacing
@@ -325,7 +326,7 @@ def test_many_jobs_are_scored_a_bounded_number_of_times() -> None:
 @given(st.integers(2, 40).flatmap(any_job))
 def test_default_capacity_is_the_peak(job: Job) -> None:
     (wave,) = ref.waves_from_jobs([job])
-    assert ticks_from_ms(periods._peak_gbps(job)) == max(level for _, level in ref.demand_steps(*wave))
+    assert Demand.of(job).peak() == max(level for _, level in ref.demand_steps(*wave))
 
 
 def test_default_capacity_lets_each_job_fit_alone() -> None:

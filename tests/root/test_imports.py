@@ -44,9 +44,6 @@ ROOT_MAY_IMPORT: Mapping[str, set[str]] = {"__init__": {*INPUTS, *SYSTEM, *ENGIN
 
 EXTENSION = f"{PACKAGE}.kernel._kernel"
 
-KNOWN = {("profiles.counters_traffic", "cassini_agent")}
-"""Module and what it imports against the rule. To be empty."""
-
 
 class Import(NamedTuple):
     """A module of the package, the line, and the name that it imports there: of a module, as far as it is known."""
@@ -73,13 +70,13 @@ def imports_of(sources: Mapping[str, str]) -> list[Import]:
     return found
 
 
-def offences(sources: Mapping[str, str], known: set[tuple[str, str]]) -> list[str]:
+def offences(sources: Mapping[str, str]) -> list[str]:
     """A line for each import against the rule and for a circle of modules."""
     found = imports_of(sources)
     wrong = [
         f"{one.path}:{one.line}: {one.module} imports {one.name}"
         for one in dict.fromkeys(found)
-        if not _is_allowed(one) and (_short(one.module), _short(one.name)) not in known
+        if not _is_allowed(one)
     ]
     graph: dict[str, set[str]] = {}
     for one in found:
@@ -135,11 +132,7 @@ def read_sources() -> dict[str, str]:
 
 
 def test_each_package_imports_only_what_stands_below_it() -> None:
-    assert offences(read_sources(), KNOWN) == []
-
-
-def test_known_exceptions_are_still_needed() -> None:
-    assert {(_short(one.module), _short(one.name)) for one in imports_of(read_sources())} >= KNOWN
+    assert offences(read_sources()) == []
 
 
 def test_every_package_has_its_place_in_the_rule() -> None:
@@ -160,7 +153,7 @@ PLANTED = {
 
 
 def test_a_good_package_passes() -> None:
-    assert offences(PLANTED, set()) == []
+    assert offences(PLANTED) == []
 
 
 @pytest.mark.parametrize(
@@ -183,14 +176,14 @@ def test_a_good_package_passes() -> None:
     ],
 )
 def test_a_planted_import_is_found(path: str, text: str, expected: str) -> None:
-    found = "\n".join(offences({"periods/paces.py": "", "joint/affinity.py": "", **PLANTED, path: text}, set()))
+    found = "\n".join(offences({"periods/paces.py": "", "joint/affinity.py": "", **PLANTED, path: text}))
     assert expected in found
     assert bool(found) == bool(expected)
 
 
 def test_a_planted_circle_is_found_with_its_modules() -> None:
     planted = {"units.py": "from .errors import x", "errors.py": "def f():\n    from .units import y"}
-    (found,) = offences({**PLANTED, **planted}, set())
+    (found,) = offences({**PLANTED, **planted})
     assert found.startswith("a circle: ")
     assert "cassini_core.units" in found
     assert "cassini_core.errors" in found

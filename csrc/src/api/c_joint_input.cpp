@@ -7,34 +7,62 @@
 #include "base/periods.hpp"
 
 namespace cassini {
+namespace {
 
-std::span<const int64_t> checked_periods(int64_t n_jobs, const int64_t* period) {
-  require(period != nullptr && n_jobs >= 1 && n_jobs <= CASSINI_MAX_BLOCK_JOBS);
-  for (int64_t j = 0; j < n_jobs; ++j) require(period[j] >= 1 && period[j] <= CASSINI_MAX_TICKS);
-  return {period, static_cast<std::size_t>(n_jobs)};
-}
-
-void check(const LinksInput& in) {
-  require(in.links != nullptr);
-  require(in.n_links >= 0 && in.n_links <= CASSINI_MAX_BLOCK_LINKS);
-  require(in.n_links == 0 || (in.link != nullptr && in.member != nullptr));
+JointInput checked(const JointInput& in) {
+  require_given(in.prepared, "prepared");
+  require_in(in.n_links, 0, CASSINI_MAX_JOINT_LINKS, "n_links");
+  if (in.n_links > 0) require_given(in.link, "link");
+  if (in.n_links > 0) require_given(in.member, "member");
   const auto n_jobs = static_cast<int64_t>(in.period.size());
+  const auto n_prepared = static_cast<int64_t>(in.prepared->link.size());
   std::vector<int64_t> last_on(in.period.size(), -1);  // no job twice on a link
-  const int64_t* member = in.member;
+  int64_t at = 0;
   for (int64_t i = 0; i < in.n_links; ++i) {
-    require(in.link[i] >= 0 && in.link[i] < static_cast<int64_t>(in.links->link.size()));
-    require(in.links->link[static_cast<std::size_t>(in.link[i])].has_value());
-    for (const JobPattern& job : in.at(i).link.jobs) {
-      const int64_t j = *member++;
-      require(j >= 0 && j < n_jobs && in.period[static_cast<std::size_t>(j)] == job.period);
-      require(last_on[static_cast<std::size_t>(j)] != i);
+    require_in(in.link[i], 0, n_prepared - 1, "link", i);
+    require(in.prepared->link[static_cast<std::size_t>(in.link[i])].has_value(), "link", "one that was not refused", i);
+    const std::vector<JobPattern>& jobs = in.at(i).link.jobs;
+    require(static_cast<int64_t>(jobs.size()) <= in.n_members - at, "n_members", "a member for each job of each link");
+    for (const JobPattern& job : jobs) {
+      const int64_t j = in.member[at];
+      require_in(j, 0, n_jobs - 1, "member", at);
+      require(in.period[static_cast<std::size_t>(j)] == job.period, "member", "a job of the period the link has there",
+              at);
+      require(last_on[static_cast<std::size_t>(j)] != i, "member", "no job twice on a link", at);
       last_on[static_cast<std::size_t>(j)] = i;
+      ++at;
     }
   }
+  require_in(in.n_members, at, at, "n_members");
+  return in;
 }
 
-std::vector<JointLink> joint_links(const LinksInput& in, const LinkParameters& parameters) {
-  check(in);
+}  // namespace
+
+JointInput joint_input(const cassini_prepared_links* prepared, const cassini_joint* given) {
+  const cassini_joint in = read_sized(given, "joint");
+  require_in(in.n_jobs, 1, CASSINI_MAX_JOINT_JOBS, "n_jobs");
+  require_given(in.period_ns, "period_ns");
+  for (int64_t j = 0; j < in.n_jobs; ++j) require_in(in.period_ns[j], 1, CASSINI_MAX_PERIOD_NS, "period_ns", j);
+  return checked({prepared,
+                  {in.period_ns, static_cast<std::size_t>(in.n_jobs)},
+                  in.n_links,
+                  in.link,
+                  in.n_members,
+                  in.member,
+                  in.weight,
+                  in.upper_bound,
+                  in.own_shift_ns});
+}
+
+JointInput joint_input(const cassini_prepared_links* prepared, std::span<const int64_t> period,
+                       const cassini_delta& delta) {
+  require_in(delta.n_added, 0, CASSINI_MAX_JOINT_LINKS, "n_added");
+  return checked({prepared, period, delta.n_added, delta.link, delta.n_members, delta.member, delta.weight,
+                  delta.upper_bound, nullptr});
+}
+
+std::vector<JointLink> joint_links(const JointInput& in) {
   std::vector<JointLink> out;
   out.reserve(static_cast<std::size_t>(in.n_links));
   std::size_t first = 0;
@@ -44,30 +72,32 @@ std::vector<JointLink> joint_links(const LinksInput& in, const LinkParameters& p
     JointLink& at = out.emplace_back(prepared);
     for (const std::size_t place : link.movable) {
       at.job.push_back(static_cast<std::size_t>(in.member[first + place]));
-      if (parameters.own_shift != nullptr) {
-        at.own_shift.push_back(wrap(parameters.own_shift[first + place], link.jobs[place].period));
-      }
+      if (in.own_shift != nullptr) at.own_shift.push_back(wrap(in.own_shift[first + place], link.jobs[place].period));
     }
-    at.weight = parameters.weight == nullptr ? 1.0 : parameters.weight[i];
-    require(std::isfinite(at.weight) && at.weight > 0.0);
+    at.weight = in.weight == nullptr ? 1.0 : in.weight[i];
+    require(std::isfinite(at.weight) && at.weight > 0.0, "weight", "a finite number above 0", i);
     at.lower_bound = link.area_bound();
-    if (parameters.upper_bound != nullptr) {
-      require(std::isfinite(parameters.upper_bound[i]));
-      at.lower_bound = std::max(at.lower_bound, (1.0 - parameters.upper_bound[i]) * link.capacity);
+    if (in.upper_bound != nullptr) {
+      require(std::isfinite(in.upper_bound[i]), "upper_bound", "a finite number", i);
+      at.lower_bound = std::max(at.lower_bound, (1.0 - in.upper_bound[i]) * link.capacity);
     }
     first += link.jobs.size();
   }
   return out;
 }
 
-void check(const JointOutput& out, int64_t n_links) {
-  require(out.shift != nullptr && out.result != nullptr);
-  require(n_links == 0 || (out.score_lower != nullptr && out.score_upper != nullptr));
-  require_size<cassini_block_result>(out.result->size);
+JointOutput checked(const cassini_joint_output* given, cassini_joint_result* result, int64_t n_links) {
+  const cassini_joint_output out = read_sized(given, "output");
+  require_given(out.shift_ns, "shift_ns");
+  if (n_links > 0) require_given(out.score_lower, "score_lower");
+  if (n_links > 0) require_given(out.score_upper, "score_upper");
+  require_given(result, "result");
+  require_size<cassini_joint_result>(result->size, "result");
+  return {out.shift_ns, out.score_lower, out.score_upper, result};
 }
 
 void report(const JointProblem& problem, const JointAnswer& found, std::span<const Interval> excess,
-            std::span<const std::size_t> origin, const Budget& budget, const JointOutput& out) {
+            std::span<const std::size_t> origin, const Budget& budget, const JointOutput& to) {
   double achieved = 0.0;
   double lower = found.lower;
   bool beyond_limits = found.limited;
@@ -78,19 +108,19 @@ void report(const JointProblem& problem, const JointAnswer& found, std::span<con
     if (!at.guides) lower += at.per_excess() * std::min(at.lower_bound, excess[l].upper);
   }
   const double weight = problem.links.empty() ? 1.0 : problem.weight;
-  cassini_block_result r{};
+  cassini_joint_result r{};
   r.score = 1.0 - achieved / weight;
   r.upper_bound = std::max(r.score, 1.0 - lower / weight);
   r.optimal = is_proven(r.score, r.upper_bound) ? 1 : 0;
   r.nodes = budget.nodes();
-  r.stopped_by = stop_reason(budget, beyond_limits, r.optimal != 0);
-  std::copy(found.shift.begin(), found.shift.end(), out.shift);
+  r.stopped_by = stop_reason(budget, beyond_limits, r.optimal != 0, true);
+  std::copy(found.shift.begin(), found.shift.end(), to.shift);
   for (std::size_t i = 0; i < origin.size(); ++i) {
     const double capacity = problem.links[origin[i]].capacity;
-    out.score_lower[i] = 1.0 - excess[origin[i]].upper / capacity;
-    out.score_upper[i] = 1.0 - excess[origin[i]].lower / capacity;
+    to.score_lower[i] = 1.0 - excess[origin[i]].upper / capacity;
+    to.score_upper[i] = 1.0 - excess[origin[i]].lower / capacity;
   }
-  write_sized(out.result, out.result->size, r);
+  write_sized(to.result, to.result->size, r);
 }
 
 }  // namespace cassini

@@ -1,4 +1,4 @@
-// What exact folding may cost: numbers of events, levels and atoms, and the error beyond them.
+// What exact folding may cost, the error beyond that, and how exact answers are.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,13 @@
 #include <exception>
 
 namespace cassini {
+
+// Scores and bounds on them are promised to this, and it is as much below a bound that a score counts as optimal.
+inline constexpr double kProofTolerance = 1e-9;
+
+// What to take off a lower bound that rounding may have made too high by `noise`: nothing within what is promised.
+// `whole` is what a score of 1 is worth. Only rates far above the capacity, 25,000 times and more, come to that.
+inline double rounding_of_bound(double noise, double whole) { return noise > kProofTolerance * whole ? noise : 0.0; }
 
 // Exact folding needs more levels or atoms than the limits allow. Never leaves the kernel.
 struct LimitExceeded : std::exception {

@@ -76,9 +76,11 @@ class PartSearch {
     proof_.lower = std::min(floor_, proof_.objective);
     open_ = std::numeric_limits<double>::infinity();
     if (n_ < 2 || done() || !find_meetings()) return proof_;
+    const double given = floor_;
     find_twins();
     branch_from_root();
-    proof_.lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
+    const double lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
+    proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, problem_.weight));
     return proof_;
   }
 

@@ -29,8 +29,6 @@ std::vector<int64_t> rotated(const JointProblem& problem, std::span<const int64_
 
 }  // namespace
 
-const PiecewiseLinear JointState::kFlat{};
-
 JointState::JointState(const JointProblem& problem, Budget& budget)
     : JointState(problem, budget, std::vector<int64_t>(problem.n_jobs(), kAbsent)) {}
 
@@ -178,7 +176,7 @@ const PiecewiseLinear& JointState::profile(Place p, int64_t* lag) {
   *lag = 0;
   if (at.job.size() == 2) {
     const int64_t other = shift_[at.job[1 - p.member]];
-    if (other == kAbsent) return kFlat;  // alone, any shift is as good as another
+    if (other == kAbsent) return flat_;  // alone, any shift is as good as another
     *lag = other;
     return at.prepared->pair[p.member];
   }

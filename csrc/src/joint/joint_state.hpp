@@ -128,7 +128,7 @@ class JointState {
   Demand scratch_demand_;
   Marginal marginal_;
   SweepScratch scratch_;
-  static const PiecewiseLinear kFlat;
+  const PiecewiseLinear flat_;  // of a pair of which one is absent
 };
 
 // All that can be known of a joint problem at given shifts [jobs], modulo the periods. Cost: every profile once.

@@ -46,12 +46,12 @@ class BlockSolve {
   }
 
  private:
-  bool done() const { return lower_bound_ <= floor_ + problem_.noise; }
+  bool done() const { return best_objective_ <= floor_ + problem_.noise; }
 
   void offer() {
     const double now = state_.objective();
-    if (now >= lower_bound_) return;
-    lower_bound_ = now;
+    if (now >= best_objective_) return;
+    best_objective_ = now;
     best_.shift = state_.shift();
   }
 
@@ -218,7 +218,7 @@ class BlockSolve {
     best_.lower = lower;
     if (!improved) return;
     state_.set(best_.shift);
-    lower_bound_ = std::min(lower_bound_, state_.objective());
+    best_objective_ = std::min(best_objective_, state_.objective());
   }
 
   void centre(double tolerance) {
@@ -230,7 +230,7 @@ class BlockSolve {
   const JointProblem& problem_;
   Budget& budget_;
   double floor_;
-  double lower_bound_ = std::numeric_limits<double>::infinity();
+  double best_objective_ = std::numeric_limits<double>::infinity();
   JointState state_;
   Descent descent_;
   JointAnswer best_;

@@ -55,6 +55,7 @@ class Search {
       if (!std::isfinite(best_.excess)) best_.excess = link_.excess(best_.shift, &budget_.work);
       found.lower = std::max(floor_, link_.area_bound());
     }
+    found.lower = std::max(found.lower - rounding_of_bound(noise_, link_.capacity), link_.area_bound());
     found.lower = std::min(found.lower, best_.excess);
     found.shift = best_.shift;
     found.excess = best_.excess;

@@ -5,7 +5,10 @@
 #include <cstring>
 #include <vector>
 
+#include "c_structs.hpp"
 #include "cassini/cassini.h"
+
+namespace test = cassini::test;
 
 struct HostCalls {
   std::vector<int64_t> job_offset{0, 3, 5};
@@ -27,58 +30,58 @@ struct HostCalls {
     };
     int64_t shift[5], slack[5], hold[2];
     uint8_t is_free[5];
-    double lower[2], upper[2], excess[5];
-    cassini_result result[2];
+    double lower[2], upper[2], claimed = 0.0;
+    cassini_link_result result[2] = {test::sized<cassini_link_result>(), test::sized<cassini_link_result>()};
     int32_t status[2];
-    for (cassini_result& r : result) r.size = sizeof r;
+    const cassini_link_output output = test::link_output(shift, slack, is_free);
+    const cassini_evaluation evaluation = test::evaluation(lower, upper, slack, hold, is_free);
+    const cassini_links links = test::links_of(capacity, job_offset, period, offset, start, length, rate);
+    const cassini_link link = test::link_of(capacity[0], 0, 3, period, offset, start, length, rate);
 
-    int32_t rc = cassini_solve_links(2, job_offset.data(), period.data(), offset.data(), start.data(), length.data(),
-                                     rate.data(), capacity.data(), options, shift, slack, is_free, result, status);
+    int32_t rc = cassini_solve_links(&links, options, nullptr, &output, result, status, nullptr);
     keep(rc, shift, sizeof shift);
     keep(status[0] | status[1], result, sizeof result);
-    rc = cassini_solve_link(3, period.data(), offset.data(), start.data(), length.data(), rate.data(), capacity[0],
-                            options, shift, slack, is_free, result);
+    rc = cassini_solve_link(&link, options, nullptr, &output, result, nullptr);
     keep(rc, slack, 3 * sizeof *slack);
-    rc = cassini_evaluate_link(3, period.data(), offset.data(), start.data(), length.data(), rate.data(), capacity[0],
-                               shift, options, lower, upper, slack, hold, is_free);
+    rc = cassini_evaluate_link(&link, shift, options, nullptr, &evaluation, nullptr);
     keep(rc, lower, sizeof *lower);
     keep(rc, slack, 3 * sizeof *slack);
-    rc = cassini_marginals(3, period.data(), offset.data(), start.data(), length.data(), rate.data(), capacity[0],
-                           shift, 1, 5, start.data(), options, excess);
-    keep(rc, excess, sizeof excess);
+    rc = cassini_solve_link_angles(&link, 24, options, nullptr, &output, result, &claimed, nullptr);
+    keep(rc, shift, 3 * sizeof *shift);
+    keep(rc, &claimed, sizeof claimed);
 
     // A loop: jobs 0 and 1 meet on the first link with job 2, and again on the second with each other's periods equal.
-    const int64_t block_period[4] = {period[0], period[1], period[2], period[4]};
-    const int64_t link[2] = {0, 1}, member[5] = {0, 1, 2, 1, 3}, twice[1] = {1};
-    const int64_t twice_member[2] = {0, 3};
+    const std::vector<int64_t> joint_period{period[0], period[1], period[2], period[4]};
+    const std::vector<int64_t> both{0, 1}, member{0, 1, 2, 1, 3}, again{1}, again_member{0, 3}, dropped{0};
     const double weight[2] = {1.0, 0.3};
-    cassini_links* links = nullptr;
-    cassini_anchor* anchor = nullptr;
-    cassini_block_result found;
-    found.size = sizeof found;
-    rc = cassini_prepare_links(2, job_offset.data(), period.data(), offset.data(), start.data(), length.data(),
-                               rate.data(), capacity.data(), options, &links, status);
+    cassini_prepared_links* prepared = nullptr;
+    cassini_baseline* baseline = nullptr;
+    auto found = test::sized<cassini_joint_result>();
+    const cassini_joint joint = test::joint_of(joint_period, both, member, weight);
+    const cassini_joint_search search = test::search_of(nullptr, nullptr, true);
+    const cassini_delta delta = test::delta_of(dropped, again, again_member, weight);
+    const cassini_joint_output to = test::joint_output(shift, lower, upper);
+    rc = cassini_prepare_links(&links, options, nullptr, &prepared, status, nullptr);
     keep(rc, status, sizeof status);
-    rc = cassini_solve_block(links, 4, block_period, 2, link, member, weight, nullptr, nullptr, nullptr, nullptr, 1,
-                             options, shift, lower, upper, &found);
+    rc = cassini_solve_prepared_links(prepared, 0, 2, options, nullptr, &output, result, status, nullptr);
+    keep(rc | status[0] | status[1], result, sizeof result);
+    rc = cassini_solve_joint(prepared, &joint, &search, options, nullptr, &to, &found, nullptr);
     keep(rc, shift, 4 * sizeof *shift);
     keep(rc, &found, sizeof found);
-    rc = cassini_evaluate_block(links, 4, block_period, 2, link, member, shift, options, lower, upper, slack, hold);
+    rc = cassini_evaluate_joint(prepared, &joint, shift, options, nullptr, &evaluation, nullptr);
     keep(rc, slack, sizeof slack);
     keep(rc, lower, sizeof lower);
-    rc = cassini_prepare_anchor(links, 4, block_period, 2, link, member, weight, nullptr, shift, options, &anchor);
+    rc = cassini_prepare_baseline(prepared, &joint, shift, options, nullptr, &baseline, nullptr);
     keep(rc, hold, sizeof hold);
-    const int64_t dropped[1] = {0};
-    rc = cassini_solve_beside(anchor, 1, dropped, 1, twice, twice_member, weight, nullptr, options, shift, lower, upper,
-                              &found);
+    rc = cassini_solve_delta(baseline, &delta, options, nullptr, &to, &found, nullptr);
     keep(rc, shift, 4 * sizeof *shift);
     keep(rc, &found, sizeof found);
-    cassini_free_anchor(anchor);
-    cassini_free_links(links);
+    cassini_free_baseline(baseline);
+    cassini_free_prepared_links(prepared);
 
     // A call that fails must leave as little behind.
-    good = good && cassini_solve_link(0, nullptr, nullptr, nullptr, nullptr, nullptr, 1, options, shift, slack, is_free,
-                                      result) == CASSINI_EINVAL;
+    auto error = test::sized<cassini_error>();
+    good = good && cassini_solve_link(nullptr, options, nullptr, &output, result, &error) == CASSINI_EINVAL;
     if (!good) out.clear();
     return out;
   }

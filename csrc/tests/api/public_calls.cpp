@@ -35,6 +35,15 @@ void unsolved(Outputs& expected, const LinkArrays& links, std::size_t i, int32_t
   expected.status[i] = status;
 }
 
+// What the kernel says where only a status is known.
+void say(cassini_error& error, int32_t status, std::size_t link = std::size_t(-1)) {
+  error = sized<cassini_error>();
+  error.link = static_cast<int64_t>(link);
+  error.index = -1;
+  error.status = status;
+  std::strcpy(error.text, cassini_strerror(status));
+}
+
 bool disturbed(int32_t status) { return status == CASSINI_ENOMEM || status == CASSINI_ECANCELED; }
 
 }  // namespace
@@ -46,8 +55,9 @@ bool Outputs::operator==(const Outputs& other) const {
 Outputs blank() {
   Outputs out;
   std::memset(static_cast<void*>(&out), 0xA5, sizeof out);
-  for (cassini_result& one : out.result) one.size = sizeof(cassini_result);
-  out.block.size = sizeof(cassini_block_result);
+  for (cassini_link_result& one : out.result) one.size = sizeof(cassini_link_result);
+  out.joint.size = sizeof(cassini_joint_result);
+  out.error = sized<cassini_error>();
   return out;
 }
 
@@ -70,6 +80,14 @@ void LinkArrays::add_again(const LinkArrays& from, std::size_t job) {
   phase_offset.push_back(static_cast<int64_t>(start.size()));
 }
 
+cassini_links LinkArrays::all() const {
+  return links_of(capacity, job_offset, period, phase_offset, start, length, rate);
+}
+
+cassini_link LinkArrays::one(std::size_t i) const {
+  return link_of(capacity[i], job_offset[i], job_offset[i + 1], period, phase_offset, start, length, rate);
+}
+
 void LinkArrays::close_link(int64_t kbit_s) {
   job_offset.push_back(static_cast<int64_t>(period.size()));
   capacity.push_back(kbit_s);
@@ -90,27 +108,33 @@ Ring::Ring(int64_t n_jobs, int phases, std::vector<int64_t> periods, unsigned se
     weight.push_back(1.0 + static_cast<double>(i % 2));
     bound.push_back(1.0);
   }
-  const auto prepare = [&](const cassini_options& options, cassini_links** out) {
+  const cassini_links all = links.all();
+  const auto prepare = [&](const cassini_options& options, cassini_prepared_links** out) {
     std::vector<int32_t> status(link.size());
-    return cassini_prepare_links(size(), links.job_offset.data(), links.period.data(), links.phase_offset.data(),
-                                 links.start.data(), links.length.data(), links.rate.data(), links.capacity.data(),
-                                 &options, out, status.data());
+    return cassini_prepare_links(&all, &options, nullptr, out, status.data(), nullptr);
   };
   cassini_options narrow = defaults();
   narrow.max_events = 1;
   const std::vector<int64_t> zero(jobs.period.size(), 0);
+  const cassini_joint some = joint(link.size() - 2);
   if (prepare(defaults(), &prepared) != CASSINI_OK || prepare(narrow, &limited) != CASSINI_OK ||
-      cassini_prepare_anchor(prepared, n_jobs, jobs.period.data(), size() - 2, link.data(), member.data(),
-                             weight.data(), nullptr, zero.data(), nullptr, &anchor) != CASSINI_OK) {
+      cassini_prepare_baseline(prepared, &some, zero.data(), nullptr, nullptr, &baseline, nullptr) != CASSINI_OK) {
     std::printf("cannot prepare the ring\n");
     std::abort();
   }
 }
 
 Ring::~Ring() {
-  cassini_free_anchor(anchor);
-  cassini_free_links(limited);
-  cassini_free_links(prepared);
+  cassini_free_baseline(baseline);
+  cassini_free_prepared_links(limited);
+  cassini_free_prepared_links(prepared);
+}
+
+cassini_joint Ring::joint(std::size_t n_links) const {
+  cassini_joint out = joint_of(jobs.period, link, member, weight.data());
+  out.n_links = static_cast<int64_t>(n_links);
+  out.n_members = 3 * out.n_links;
+  return out;
 }
 
 PublicCalls::PublicCalls(const int32_t* cancel)
@@ -126,11 +150,17 @@ PublicCalls::PublicCalls(const int32_t* cancel)
   add({200 * kMs, 200 * kMs, 200 * kMs, 100 * kMs, 100 * kMs}, 1);
   add({255 * kMs, 247 * kMs, 331 * kMs, 255 * kMs}, 2);  // two that are free
   add({100 * kMs, 90 * kMs}, 0);                         // silent
+  const cassini_links all = links_.all();
+  std::vector<int32_t> status(links_.capacity.size());
+  cassini_prepared_links* made = nullptr;
+  const cassini_options usual = options();
+  if (cassini_prepare_links(&all, &usual, nullptr, &made, status.data(), nullptr) != CASSINI_OK) std::abort();
+  prepared_.reset(made);
   add_links();
   add_batches();
   for (const auto& [ring, which] : {std::pair<const Ring&, const char*>{small_, "small"}, {large_, "large"}}) {
-    add_blocks(ring, which);
-    add_anchors(ring, which);
+    add_joint_problems(ring, which);
+    add_baselines(ring, which);
   }
   add_refusals();
 }
@@ -138,7 +168,6 @@ PublicCalls::PublicCalls(const int32_t* cancel)
 cassini_options PublicCalls::options() const {
   cassini_options out = defaults();
   out.node_limit = 300;
-  out.cancel = cancel_;
   return out;
 }
 
@@ -155,14 +184,13 @@ void PublicCalls::add(std::string name, std::function<int32_t(Outputs&)> run, in
 
 void PublicCalls::add_links() {
   for (std::size_t i = 0; i < links_.capacity.size(); ++i) {
-    const int64_t j = links_.job_offset[i], n = links_.job_offset[i + 1] - j, capacity = links_.capacity[i];
-    const int64_t *period = links_.period.data() + j, *offset = links_.phase_offset.data() + j;
-    const int64_t *start = links_.start.data(), *length = links_.length.data(), *rate = links_.rate.data();
-    const std::string link = " of link " + std::to_string(i);
+    const cassini_link link = links_.one(i);
+    const int32_t* cancel = cancel_;
+    const std::string which = " of link " + std::to_string(i);
     const auto solve = [&](const std::string& how, bool with_slack, const cassini_options& o) {
-      add("solve_link" + link + how, [=](Outputs& out) {
-        return cassini_solve_link(n, period, offset, start, length, rate, capacity, &o, out.shift,
-                                  with_slack ? out.slack : nullptr, out.is_free, out.result);
+      add("solve_link" + which + how, [=](Outputs& out) {
+        const cassini_link_output to = link_output(out.shift, with_slack ? out.slack : nullptr, out.is_free);
+        return cassini_solve_link(&link, &o, cancel, &to, out.result, &out.error);
       });
     };
     solve("", true, options());
@@ -171,153 +199,183 @@ void PublicCalls::add_links() {
     o.node_limit = 2;
     solve(" in two nodes", true, o);
     o = options();
-    o.method = CASSINI_METHOD_ANGLES;
-    o.angles = 24;
-    solve(" by angles", true, o);
-    o = options();
     o.max_events = 1;
     solve(" beyond the limit of events", true, o);
     o = options();
     o.max_levels = 2;
     solve(" beyond the limit of levels", true, o);
+    add("solve_link_angles" + which, [=, o = options()](Outputs& out) {
+      const cassini_link_output to = link_output(out.shift, out.slack, out.is_free);
+      return cassini_solve_link_angles(&link, 24, &o, cancel, &to, out.result, &out.claimed, &out.error);
+    });
 
     for (const bool with_slack : {true, false}) {
-      add("evaluate_link" + link, [=, o = options()](Outputs& out) {
+      add("evaluate_link" + which, [=, o = options()](Outputs& out) {
         const int64_t shift[5] = {0, 40 * kMs, -7 * kMs, 3, 300 * kMs};
-        return cassini_evaluate_link(n, period, offset, start, length, rate, capacity, shift, &o, out.lower, out.upper,
-                                     with_slack ? out.slack : nullptr, with_slack ? out.hold : nullptr, out.is_free);
+        const cassini_evaluation to = evaluation(out.lower, out.upper, with_slack ? out.slack : nullptr,
+                                                 with_slack ? out.hold : nullptr, out.is_free);
+        return cassini_evaluate_link(&link, shift, &o, cancel, &to, &out.error);
       });
     }
-    add("marginals" + link, [=, o = options()](Outputs& out) {
-      const int64_t shift[5] = {0, 40 * kMs, -7 * kMs, 3, 300 * kMs}, query[3] = {0, 17 * kMs, -1};
-      return cassini_marginals(n, period, offset, start, length, rate, capacity, shift, 1, 3, query, &o, out.excess);
-    });
   }
 }
 
 void PublicCalls::add_batches() {
-  add("solve_links", [this, o = options()](Outputs& out) {
-    return cassini_solve_links(links_.size(), links_.job_offset.data(), links_.period.data(),
-                               links_.phase_offset.data(), links_.start.data(), links_.length.data(),
-                               links_.rate.data(), links_.capacity.data(), &o, out.shift, out.slack, out.is_free,
-                               out.result, out.status);
-  });
-  all_.back().partly = [this](Outputs& expected, const Outputs& got) {
+  const cassini_links links = links_.all();
+  const int32_t* cancel = cancel_;
+  const auto batch = [this](Outputs& expected, const Outputs& got) {
+    bool first = true;  // that is said of
     for (std::size_t i = 0; i < links_.capacity.size(); ++i) {
-      if (disturbed(got.status[i])) unsolved(expected, links_, i, got.status[i]);
+      if (!disturbed(got.status[i])) continue;
+      unsolved(expected, links_, i, got.status[i]);
+      if (first) say(expected.error, got.status[i], i);
+      first = false;
     }
   };
-  add("prepare_links, free_links", [this, o = options()](Outputs& out) {
-    cassini_links* made = nullptr;
-    const int32_t status = cassini_prepare_links(links_.size(), links_.job_offset.data(), links_.period.data(),
-                                                 links_.phase_offset.data(), links_.start.data(), links_.length.data(),
-                                                 links_.rate.data(), links_.capacity.data(), &o, &made, out.status);
+  add("solve_links", [=, o = options()](Outputs& out) {
+    const cassini_link_output to = link_output(out.shift, out.slack, out.is_free);
+    return cassini_solve_links(&links, &o, cancel, &to, out.result, out.status, &out.error);
+  });
+  all_.back().partly = batch;
+  add("solve_prepared_links", [=, prepared = prepared_.get(), o = options()](Outputs& out) {
+    const cassini_link_output to = link_output(out.shift, out.slack, out.is_free);
+    return cassini_solve_prepared_links(prepared, 0, links.n_links, &o, cancel, &to, out.result, out.status,
+                                        &out.error);
+  });
+  all_.back().partly = batch;
+  add("prepare_links, free_prepared_links", [=, o = options()](Outputs& out) {
+    cassini_prepared_links* made = nullptr;
+    const int32_t status = cassini_prepare_links(&links, &o, cancel, &made, out.status, &out.error);
     if (made != nullptr) out.prepared = 1;
-    cassini_free_links(made);
+    cassini_free_prepared_links(made);
     return status;
   });
   all_.back().partly = [this](Outputs& expected, const Outputs& got) {
-    for (std::size_t i = 0; i < links_.capacity.size(); ++i) {
-      if (disturbed(got.status[i])) expected.status[i] = got.status[i];
+    for (std::size_t i = links_.capacity.size(); i-- > 0;) {
+      if (!disturbed(got.status[i])) continue;
+      expected.status[i] = got.status[i];
+      say(expected.error, got.status[i], i);
     }
   };
 }
 
-void PublicCalls::add_blocks(const Ring& ring, const std::string& which) {
-  const Ring* r = &ring;
-  const auto n_jobs = static_cast<int64_t>(ring.jobs.period.size());
+void PublicCalls::add_joint_problems(const Ring& ring, const std::string& which) {
+  const int32_t* cancel = cancel_;
+  const cassini_joint plain = ring.joint(ring.link.size());
   const std::vector<int64_t> own(ring.member.size(), 5 * kMs), begin(ring.jobs.period.size(), -kMs);
   std::vector<uint8_t> dirty(ring.jobs.period.size(), 0);
   dirty[1] = 1;
+  const auto solve = [&](const std::string& how, const cassini_prepared_links* prepared, auto&& run) {
+    add("solve_joint " + which + how, [=, o = options()](Outputs& out) {
+      const cassini_joint_output to = joint_output(out.shift, out.lower, out.upper);
+      return run([&](const cassini_joint& joint, const cassini_joint_search& search) {
+        return cassini_solve_joint(prepared, &joint, &search, &o, cancel, &to, &out.joint, &out.error);
+      });
+    });
+  };
   for (const bool centred : {false, true}) {
-    add("solve_block " + which + (centred ? " centred" : ""), [=, o = options()](Outputs& out) {
-      return cassini_solve_block(r->prepared, n_jobs, r->jobs.period.data(), r->size(), r->link.data(),
-                                 r->member.data(), r->weight.data(), r->bound.data(), own.data(), nullptr, nullptr,
-                                 centred, &o, out.shift, out.lower, out.upper, &out.block);
+    const std::string how = centred ? " centred" : "";
+    solve(how, ring.prepared, [=, bound = ring.bound](auto&& call) {
+      cassini_joint joint = plain;
+      joint.upper_bound = bound.data();
+      joint.own_shift_ns = own.data();
+      return call(joint, search_of(nullptr, nullptr, centred));
     });
-    add("solve_block " + which + " from shifts" + (centred ? " centred" : ""), [=, o = options()](Outputs& out) {
-      return cassini_solve_block(r->prepared, n_jobs, r->jobs.period.data(), r->size(), r->link.data(),
-                                 r->member.data(), r->weight.data(), nullptr, nullptr, begin.data(), dirty.data(),
-                                 centred, &o, out.shift, out.lower, out.upper, &out.block);
-    });
+    solve(" from shifts" + how, ring.prepared,
+          [=](auto&& call) { return call(plain, search_of(begin.data(), dirty.data(), centred)); });
   }
-  add("solve_block " + which + " beyond limits", [=, o = options()](Outputs& out) {
-    return cassini_solve_block(r->limited, n_jobs, r->jobs.period.data(), r->size(), r->link.data(), r->member.data(),
-                               r->weight.data(), nullptr, nullptr, nullptr, nullptr, 1, &o, out.shift, out.lower,
-                               out.upper, &out.block);
-  });
-  for (const cassini_links* links : {ring.prepared, ring.limited}) {
-    add("evaluate_block " + which, [=, o = options()](Outputs& out) {
-      return cassini_evaluate_block(links, n_jobs, r->jobs.period.data(), r->size(), r->link.data(), r->member.data(),
-                                    begin.data(), &o, out.lower, out.upper, out.slack, out.hold);
+  solve(" beyond limits", ring.limited, [=](auto&& call) { return call(plain, search_of(nullptr, nullptr, true)); });
+  for (const cassini_prepared_links* links : {ring.prepared, ring.limited}) {
+    add("evaluate_joint " + which, [=, o = options()](Outputs& out) {
+      const cassini_evaluation to = evaluation(out.lower, out.upper, out.slack, out.hold, out.is_free);
+      return cassini_evaluate_joint(links, &plain, begin.data(), &o, cancel, &to, &out.error);
     });
   }
 }
 
-void PublicCalls::add_anchors(const Ring& ring, const std::string& which) {
+void PublicCalls::add_baselines(const Ring& ring, const std::string& which) {
   const Ring* r = &ring;
-  const auto n_jobs = static_cast<int64_t>(ring.jobs.period.size());
+  const int32_t* cancel = cancel_;
   const std::vector<int64_t> begin(ring.jobs.period.size(), 3 * kMs);
-  add("prepare_anchor, free_anchor " + which, [=, o = options()](Outputs& out) {
-    cassini_anchor* made = nullptr;
-    const int32_t status =
-        cassini_prepare_anchor(r->prepared, n_jobs, r->jobs.period.data(), r->size() - 2, r->link.data(),
-                               r->member.data(), r->weight.data(), r->bound.data(), begin.data(), &o, &made);
+  add("prepare_baseline, free_baseline " + which, [=, o = options()](Outputs& out) {
+    cassini_baseline* made = nullptr;
+    cassini_joint some = r->joint(r->link.size() - 2);
+    some.upper_bound = r->bound.data();
+    const int32_t status = cassini_prepare_baseline(r->prepared, &some, begin.data(), &o, cancel, &made, &out.error);
     if (made != nullptr) out.prepared = 1;
-    cassini_free_anchor(made);
+    cassini_free_baseline(made);
     return status;
   });
-  add("solve_beside " + which, [=, o = options()](Outputs& out) {
-    const int64_t dropped = 1, n = r->size();
-    return cassini_solve_beside(r->anchor, 1, &dropped, 2, r->link.data() + n - 2, r->member.data() + 3 * (n - 2),
-                                r->weight.data() + n - 2, nullptr, &o, out.shift, out.lower, out.upper, &out.block);
+  add("solve_delta " + which, [=, o = options()](Outputs& out) {
+    const int64_t dropped = 1, n = length_of(r->link);
+    cassini_delta delta = sized<cassini_delta>();
+    delta.n_dropped = 1;
+    delta.dropped = &dropped;
+    delta.n_added = 2;
+    delta.link = r->link.data() + n - 2;
+    delta.n_members = 6;
+    delta.member = r->member.data() + 3 * (n - 2);
+    delta.weight = r->weight.data() + n - 2;
+    const cassini_joint_output to = joint_output(out.shift, out.lower, out.upper);
+    return cassini_solve_delta(r->baseline, &delta, &o, cancel, &to, &out.joint, &out.error);
   });
 }
 
 void PublicCalls::add_refusals() {
   const Ring* r = &small_;
   add("init_options", [](Outputs& out) { return cassini_init_options(&out.options, sizeof out.options); });
-  add("abi_version, version, strerror", [](Outputs&) {
+  all_.back().tells = false;
+  add("abi_version, version, strerror, stop_string", [](Outputs&) {
     bool known = cassini_abi_version() == CASSINI_ABI_VERSION && cassini_version()[0] != '\0';
-    for (int32_t status = -1; status < 10; ++status) known = known && cassini_strerror(status)[0] != '\0';
+    for (int32_t value = -1; value < 10; ++value) {
+      known = known && cassini_strerror(value)[0] != '\0' && cassini_stop_string(value)[0] != '\0';
+    }
     return known ? CASSINI_OK : CASSINI_EINTERNAL;
   });
   add(
       "solve_link without jobs",
       [](Outputs& out) {
-        return cassini_solve_link(0, nullptr, nullptr, nullptr, nullptr, nullptr, 1, nullptr, out.shift, out.slack,
-                                  out.is_free, out.result);
+        const auto link = sized<cassini_link>();
+        const cassini_link_output to = link_output(out.shift, out.slack, out.is_free);
+        return cassini_solve_link(&link, nullptr, nullptr, &to, out.result, &out.error);
       },
       CASSINI_EINVAL);
   add(
       "prepare_links without arrays",
       [](Outputs& out) {
-        cassini_links* made = nullptr;
-        return cassini_prepare_links(2, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &made,
-                                     out.status);
+        cassini_prepared_links* made = nullptr;
+        auto links = sized<cassini_links>();
+        links.n_links = 2;
+        return cassini_prepare_links(&links, nullptr, nullptr, &made, out.status, &out.error);
       },
       CASSINI_EINVAL);
   add(
-      "solve_block of strangers",
+      "solve_joint of strangers",
       [=](Outputs& out) {
         const int64_t period[5] = {7, 7, 7, 7, 7};  // not those of the jobs on the links
-        return cassini_solve_block(r->prepared, 5, period, r->size(), r->link.data(), r->member.data(),
-                                   r->weight.data(), nullptr, nullptr, nullptr, nullptr, 0, nullptr, out.shift,
-                                   out.lower, out.upper, &out.block);
+        cassini_joint joint = r->joint(r->link.size());
+        joint.period_ns = period;
+        const cassini_joint_output to = joint_output(out.shift, out.lower, out.upper);
+        return cassini_solve_joint(r->prepared, &joint, nullptr, nullptr, nullptr, &to, &out.joint, &out.error);
       },
       CASSINI_EINVAL);
   add(
-      "solve_beside, dropping what is not there",
+      "solve_delta, dropping what is not there",
       [=](Outputs& out) {
         const int64_t dropped = 99;
-        return cassini_solve_beside(r->anchor, 1, &dropped, 0, nullptr, nullptr, nullptr, nullptr, nullptr, out.shift,
-                                    out.lower, out.upper, &out.block);
+        auto delta = sized<cassini_delta>();
+        delta.n_dropped = 1;
+        delta.dropped = &dropped;
+        const cassini_joint_output to = joint_output(out.shift, out.lower, out.upper);
+        return cassini_solve_delta(r->baseline, &delta, nullptr, nullptr, &to, &out.joint, &out.error);
       },
       CASSINI_EINVAL);
 }
 
 bool PublicCalls::kept_promise(const PublicCall& call, int32_t status, const Outputs& got, int32_t reason) {
-  if (status == reason && got == blank()) return true;
+  Outputs refused = blank();
+  if (call.tells) say(refused.error, reason);
+  if (status == reason && got == refused) return true;
   Outputs expected = call.expected;
   if (call.partly) call.partly(expected, got);
   const bool partly = call.partly && status == reason;

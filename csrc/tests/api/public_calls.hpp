@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "c_structs.hpp"
 #include "cassini/cassini.h"
 
 namespace cassini::test {
@@ -19,18 +21,19 @@ struct Outputs {
   int64_t hold[kMost];
   double lower[kMost];
   double upper[kMost];
-  double excess[kMost];
+  double claimed;
   uint8_t is_free[kMost];
   int32_t status[kMost];
-  cassini_result result[kMost];
-  cassini_block_result block;
+  cassini_link_result result[kMost];
+  cassini_joint_result joint;
+  cassini_error error;
   cassini_options options;
   int64_t prepared;  // 1: a handle came back, and was freed
 
   bool operator==(const Outputs& other) const;
 };
 
-// As before a call: no output has a value that the kernel would write.
+// As before a call: no output has a value that the kernel would write; the error is as the caller sets it.
 Outputs blank();
 
 // Problems of links, concatenated as cassini.h wants them.
@@ -40,7 +43,8 @@ struct LinkArrays {
   void add_job(int64_t ticks, int phases, std::mt19937& rng);
   void add_again(const LinkArrays& from, std::size_t job);
   void close_link(int64_t kbit_s);
-  int64_t size() const { return static_cast<int64_t>(capacity.size()); }
+  cassini_links all() const;
+  cassini_link one(std::size_t i) const;
 };
 
 // Links around a ring of jobs, each on three of them.
@@ -49,21 +53,24 @@ struct Ring {
   LinkArrays links;
   std::vector<int64_t> link, member;
   std::vector<double> weight, bound;
-  cassini_links* prepared = nullptr;
-  cassini_links* limited = nullptr;  // all beyond the limits of folding
-  cassini_anchor* anchor = nullptr;  // without the last two links
+  cassini_prepared_links* prepared = nullptr;
+  cassini_prepared_links* limited = nullptr;  // all beyond the limits of folding
+  cassini_baseline* baseline = nullptr;       // without the last two links
 
   Ring(int64_t n_jobs, int phases, std::vector<int64_t> periods, unsigned seed);
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
-  int64_t size() const { return static_cast<int64_t>(link.size()); }
+
+  // Of the first n_links links.
+  cassini_joint joint(std::size_t n_links) const;
 };
 
 struct PublicCall {
   std::string name;
   std::function<int32_t(Outputs&)> run;
   int32_t status = CASSINI_OK;  // what it returns if nothing comes in between
+  bool tells = true;            // whether it takes an error
   // Batches: brings in what is also right where single links were not solved, by their status. May be empty.
   std::function<void(Outputs& expected, const Outputs& got)> partly = {};
   Outputs expected{};
@@ -71,7 +78,7 @@ struct PublicCall {
 
 class PublicCalls {
  public:
-  // `cancel` of every call that has options; may be null. Not 0 now: expected is what comes without it all the same.
+  // `cancel` of every call that can be canceled; may be null. Not 0 now: expected is what comes without it all the same.
   explicit PublicCalls(const int32_t* cancel = nullptr);
 
   const std::vector<PublicCall>& all() const { return all_; }
@@ -84,13 +91,15 @@ class PublicCalls {
   void add(std::string name, std::function<int32_t(Outputs&)> run, int32_t status = CASSINI_OK);
   void add_links();
   void add_batches();
-  void add_blocks(const Ring& ring, const std::string& which);
-  void add_anchors(const Ring& ring, const std::string& which);
+  void add_joint_problems(const Ring& ring, const std::string& which);
+  void add_baselines(const Ring& ring, const std::string& which);
   void add_refusals();
   cassini_options options() const;
 
   const int32_t* cancel_;
   LinkArrays links_;
+  std::unique_ptr<cassini_prepared_links, decltype(&cassini_free_prepared_links)> prepared_{
+      nullptr, &cassini_free_prepared_links};
   Ring small_;  // searched with proof
   Ring large_;  // by local search
   std::vector<PublicCall> all_;

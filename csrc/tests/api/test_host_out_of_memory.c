@@ -41,15 +41,15 @@ void free(void* block) {
   __libc_free(block);
 }
 
-typedef int32_t (*solve_link)(int64_t, const int64_t*, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
-                              int64_t, const cassini_options*, int64_t*, int64_t*, uint8_t*, cassini_result*);
+typedef int32_t (*solve_link)(const cassini_link*, const cassini_options*, const int32_t*, const cassini_link_output*,
+                              cassini_link_result*, cassini_error*);
 
 struct call {
   solve_link solve;
   int64_t memory;
   int32_t status;
   int64_t refused;
-  cassini_result result;
+  cassini_link_result result;
 };
 
 static void* run(void* argument) {
@@ -59,13 +59,16 @@ static void* run(void* argument) {
   const int64_t rate[3] = {45 * ms, 40 * ms, 30 * ms};
   int64_t shift[3], slack[3];
   uint8_t is_free[3];
+  const cassini_link link = {CASSINI_SIZE(cassini_link), .capacity_kbps = 50 * ms,  .n_jobs = 3,
+                             .period_ns = period,        .phase_offset = offset,    .n_phases = 3,
+                             .phase_start_ns = start,    .phase_length_ns = length, .phase_rate_kbps = rate};
+  const cassini_link_output output = {CASSINI_SIZE(cassini_link_output), shift, slack, is_free};
   struct call* call = argument;
   memset(&call->result, 0, sizeof call->result);
   call->result.size = (int64_t)sizeof call->result;
   refused = 0;
   left = call->memory;
-  call->status =
-      call->solve(3, period, offset, start, length, rate, 50 * ms, NULL, shift, slack, is_free, &call->result);
+  call->status = call->solve(&link, NULL, NULL, &output, &call->result, NULL);
   left = -1;
   call->refused = refused;
   return NULL;

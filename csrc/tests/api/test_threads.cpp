@@ -10,7 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "c_structs.hpp"
 #include "cassini/cassini.h"
+
+using namespace cassini::test;
 
 namespace {
 
@@ -40,10 +43,10 @@ Input random_input(unsigned seed, int64_t jobs, int64_t phases) {
 struct Output {
   std::vector<int64_t> shift, slack;
   std::vector<uint8_t> is_free;
-  cassini_result result;
+  cassini_link_result result;
   int32_t status;
   explicit Output(std::size_t n) : shift(n), slack(n), is_free(n), result(), status(0) {
-    result.size = sizeof(cassini_result);
+    result.size = sizeof(cassini_link_result);
   }
   bool operator==(const Output& o) const {
     return status == o.status && shift == o.shift && slack == o.slack && is_free == o.is_free &&
@@ -51,20 +54,21 @@ struct Output {
   }
 };
 
-Output solve(const Input& in, const cassini_options* options) {
+Output solve(const Input& in, const cassini_options* options, const int32_t* cancel = nullptr) {
+  const int64_t n_jobs = length_of(in.period);
   Output out(in.period.size());
-  out.status = cassini_solve_link(static_cast<int64_t>(in.period.size()), in.period.data(), in.offset.data(),
-                                  in.start.data(), in.length.data(), in.rate.data(), in.capacity, options,
-                                  out.shift.data(), out.slack.data(), out.is_free.data(), &out.result);
+  const cassini_link link = link_of(in.capacity, 0, n_jobs, in.period, in.offset, in.start, in.length, in.rate);
+  const cassini_link_output to = link_output(out.shift.data(), out.slack.data(), out.is_free.data());
+  out.status = cassini_solve_link(&link, options, cancel, &to, &out.result, nullptr);
   return out;
 }
 
-// A ring of jobs with a link between neighbours, and blocks beside it.
+// A ring of jobs with a link between neighbours, and joint problems beside it.
 struct Ring {
   static constexpr int64_t kJobs = 24;
   std::vector<int64_t> period, job_offset{0}, phase_offset{0}, start, length, rate, capacity, link, member;
-  cassini_links* links = nullptr;
-  cassini_anchor* anchor = nullptr;
+  cassini_prepared_links* prepared = nullptr;
+  cassini_baseline* baseline = nullptr;
 
   Ring() {
     std::mt19937 rng(7);
@@ -84,16 +88,17 @@ struct Ring {
       link.push_back(i);
     }
     std::vector<int32_t> status(kJobs);
-    cassini_prepare_links(kJobs, job_offset.data(), period.data(), phase_offset.data(), start.data(), length.data(),
-                          rate.data(), capacity.data(), nullptr, &links, status.data());
-    const std::vector<int64_t> zero(kJobs, 0);
-    // The last four links are only in blocks beside the anchor.
-    cassini_prepare_anchor(links, kJobs, period.data(), kJobs - 4, link.data(), member.data(), nullptr, nullptr,
-                           zero.data(), nullptr, &anchor);
+    const cassini_links links = links_of(capacity, job_offset, period, phase_offset, start, length, rate);
+    cassini_prepare_links(&links, nullptr, nullptr, &prepared, status.data(), nullptr);
+    const std::vector<int64_t> zero(kJobs, 0), jobs_of_ring(kJobs, 255 * kMs);
+    // The last four links are only in problems beside the baseline.
+    const std::vector<int64_t> kept(link.begin(), link.end() - 4), on_kept(member.begin(), member.end() - 12);
+    const cassini_joint joint = joint_of(jobs_of_ring, kept, on_kept);
+    cassini_prepare_baseline(prepared, &joint, zero.data(), nullptr, nullptr, &baseline, nullptr);
   }
   ~Ring() {
-    cassini_free_anchor(anchor);
-    cassini_free_links(links);
+    cassini_free_baseline(baseline);
+    cassini_free_prepared_links(prepared);
   }
 
   // Without one link, and with one of the last four.
@@ -103,11 +108,13 @@ struct Ring {
     options.node_limit = 2000;
     std::vector<int64_t> shift(kJobs);
     std::vector<double> lower(kJobs), upper(kJobs);
-    cassini_block_result result{};
-    result.size = sizeof result;
+    auto result = sized<cassini_joint_result>();
     const int64_t which = kJobs - 1 - added;
-    const int32_t status = cassini_solve_beside(anchor, 1, &dropped, 1, &which, member.data() + 3 * which, nullptr,
-                                                nullptr, &options, shift.data(), lower.data(), upper.data(), &result);
+    const std::vector<int64_t> gone{dropped}, come{which};
+    const std::vector<int64_t> on_come(member.begin() + 3 * which, member.begin() + 3 * which + 3);
+    const cassini_delta delta = delta_of(gone, come, on_come);
+    const cassini_joint_output to = joint_output(shift.data(), lower.data(), upper.data());
+    const int32_t status = cassini_solve_delta(baseline, &delta, &options, nullptr, &to, &result, nullptr);
     shift.push_back(status);
     shift.push_back(static_cast<int64_t>(result.nodes));
     shift.push_back(static_cast<int64_t>(std::llround(result.score * 1e15)));
@@ -164,14 +171,13 @@ int main() {
   cassini_options options;
   cassini_init_options(&options, sizeof options);
   int32_t cancel = 0;
-  options.cancel = &cancel;
   options.node_limit = std::numeric_limits<int64_t>::max();
   const auto begin = std::chrono::steady_clock::now();
   std::thread stopper([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     std::atomic_ref<int32_t>(cancel).store(1);
   });
-  const Output canceled = solve(hard, &options);
+  const Output canceled = solve(hard, &options, &cancel);
   stopper.join();
   const auto waited = std::chrono::steady_clock::now() - begin;
   if (canceled.status != CASSINI_ECANCELED || canceled.shift[0] != 0 || waited > std::chrono::seconds(5)) {

@@ -8,6 +8,7 @@
 
 #include "api/c_joint_input.hpp"
 #include "base/limits.hpp"
+#include "c_structs.hpp"
 #include "cassini/cassini.h"
 #include "check.hpp"
 #include "demand/link_problem.hpp"
@@ -57,11 +58,12 @@ struct Answer {
   std::vector<int64_t> shift;
   std::vector<double> lower;
   std::vector<double> upper;
-  cassini_block_result result{};
+  cassini_joint_result result{};
 
   Answer(std::size_t n_jobs, std::size_t n_links) : shift(n_jobs, -7), lower(n_links, -7.0), upper(n_links, -7.0) {
     result.size = sizeof result;
   }
+  cassini_joint_output output() { return test::joint_output(shift.data(), lower.data(), upper.data()); }
   // Whatever it took.
   bool says_the_same(const Answer& o) const {
     return status == o.status && shift == o.shift && lower == o.lower && upper == o.upper &&
@@ -73,7 +75,7 @@ struct Answer {
 // Links, what the baseline has of them, and what differs.
 struct Beside {
   std::vector<int64_t> period;  // [jobs]
-  cassini_links links;
+  cassini_prepared_links links;
   Some anchored;
   Some added;
   std::vector<int64_t> dropped;
@@ -106,25 +108,31 @@ struct Beside {
     const Some all = varied();
     const std::vector<uint8_t> flags = dirty();
     Answer out(n_jobs(), all.link.size());
-    out.status = cassini_solve_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(), all.link.data(),
-                                     all.member().data(), all.weight.data(), all.upper_bound.data(), nullptr,
-                                     start.data(), flags.data(), 0, &options, out.shift.data(), out.lower.data(),
-                                     out.upper.data(), &out.result);
+    const std::vector<int64_t> member = all.member();
+    const cassini_joint joint = test::joint_of(period, all.link, member, all.weight.data(), all.upper_bound.data());
+    const cassini_joint_search from = test::search_of(start.data(), flags.data(), false);
+    const cassini_joint_output to = out.output();
+    out.status = cassini_solve_joint(&links, &joint, &from, &options, nullptr, &to, &out.result, nullptr);
     return out;
   }
 
-  Answer solve(const cassini_options& options) const {
-    cassini_anchor* anchor = nullptr;
+  int32_t prepare(cassini_baseline** baseline, const int32_t* cancel = nullptr) const {
+    const std::vector<int64_t> member = anchored.member();
+    const cassini_joint joint =
+        test::joint_of(period, anchored.link, member, anchored.weight.data(), anchored.upper_bound.data());
+    return cassini_prepare_baseline(&links, &joint, start.data(), nullptr, cancel, baseline, nullptr);
+  }
+
+  Answer solve(const cassini_options& options, const int32_t* cancel = nullptr) const {
+    cassini_baseline* baseline = nullptr;
     Answer out(n_jobs(), varied().link.size());
-    const int32_t prepared = cassini_prepare_anchor(
-        &links, static_cast<int64_t>(n_jobs()), period.data(), anchored.size(), anchored.link.data(),
-        anchored.member().data(), anchored.weight.data(), anchored.upper_bound.data(), start.data(), nullptr, &anchor);
-    CHECK(prepared == CASSINI_OK);
-    out.status =
-        cassini_solve_beside(anchor, static_cast<int64_t>(dropped.size()), dropped.data(), added.size(),
-                             added.link.data(), added.member().data(), added.weight.data(), added.upper_bound.data(),
-                             &options, out.shift.data(), out.lower.data(), out.upper.data(), &out.result);
-    cassini_free_anchor(anchor);
+    CHECK(prepare(&baseline) == CASSINI_OK);
+    const std::vector<int64_t> member = added.member();
+    const cassini_delta delta =
+        test::delta_of(dropped, added.link, member, added.weight.data(), added.upper_bound.data());
+    const cassini_joint_output to = out.output();
+    out.status = cassini_solve_delta(baseline, &delta, &options, cancel, &to, &out.result, nullptr);
+    cassini_free_baseline(baseline);
     return out;
   }
 
@@ -133,9 +141,10 @@ struct Beside {
     const Some all = varied();
     std::vector<double> lower(all.link.size());
     std::vector<double> upper(all.link.size());
-    CHECK(cassini_evaluate_block(&links, static_cast<int64_t>(n_jobs()), period.data(), all.size(), all.link.data(),
-                                 all.member().data(), shift.data(), nullptr, lower.data(), upper.data(), nullptr,
-                                 nullptr) == CASSINI_OK);
+    const std::vector<int64_t> member = all.member();
+    const cassini_joint joint = test::joint_of(period, all.link, member);
+    const cassini_evaluation to = test::evaluation(lower.data(), upper.data(), nullptr, nullptr);
+    CHECK(cassini_evaluate_joint(&links, &joint, shift.data(), nullptr, nullptr, &to, nullptr) == CASSINI_OK);
     return lower;
   }
 
@@ -352,15 +361,11 @@ TEST(beside_an_anchor_a_deadline_and_a_cancel_flag_are_heeded) {
     CHECK(found.lower == b.evaluated(b.start));
     late_ones += found.result.stopped_by == CASSINI_STOP_DEADLINE;
     const int32_t cancel = 1;
-    cassini_options canceled = limited(kEnough);
-    canceled.cancel = &cancel;
-    const Answer none = b.solve(canceled);
+    const Answer none = b.solve(limited(kEnough), &cancel);
     CHECK(none.status == CASSINI_ECANCELED && none.shift[0] == -7 && none.result.nodes == 0);
-    cassini_anchor* anchor = nullptr;
-    CHECK(cassini_prepare_anchor(&b.links, 6, b.period.data(), b.anchored.size(), b.anchored.link.data(),
-                                 b.anchored.member().data(), nullptr, nullptr, b.start.data(), &canceled,
-                                 &anchor) == CASSINI_ECANCELED);
-    CHECK(anchor == nullptr);
+    cassini_baseline* baseline = nullptr;
+    CHECK(b.prepare(&baseline, &cancel) == CASSINI_ECANCELED);
+    CHECK(baseline == nullptr);
   }
   CHECK(late_ones > 5);
 }

@@ -229,3 +229,13 @@ TEST(angles_agree_with_plain_enumeration) {
     CHECK(std::abs(found.excess * static_cast<double>(angles) - static_cast<double>(best)) < 1e-9);
   }
 }
+
+TEST(no_shifts_beat_the_bound_however_far_rates_are_from_the_capacity) {
+  std::mt19937 rng(39);
+  for (int round = 0; round < 300; ++round) {
+    const SpikedSlots slots(rng);
+    const Link link = make_link(slots.patterns(), std::vector<uint8_t>(3, 0), slots.kCapacity, {});
+    Budget budget(kNone, kNone, nullptr);
+    CHECK(search(link, budget).lower <= slots.best() + 1e-9 * slots.kCapacity);
+  }
+}

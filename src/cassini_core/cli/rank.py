@@ -12,7 +12,7 @@ from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANC
 from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
-from .inputs import load_input
+from .inputs import read_input
 from .options import (
     AggregateName,
     BlockNodeLimit,
@@ -81,10 +81,10 @@ def rank(
     threads
         Number of threads; the answer does not depend on it. Default: one per core.
     """
-    from ..problem_file import load_problem, ranking_to_json
+    from ..problem_file import problem_from_json
     from ..ranking.rank_problem import rank as rank_problem
 
-    problem = load_input(load_problem, file)
+    problem = problem_from_json(*read_input(file))
     with Waiting("ranking candidates") as waiting:
         ranking = rank_problem(
             problem,
@@ -102,7 +102,7 @@ def rank(
             progress=waiting.update,
         )
     if json:
-        emit_bytes(ranking_to_json(ranking))
+        emit_bytes(ranking.to_json())
     else:
         emit_renderables(*_report(ranking, problem, aggregate, rows, slack_tolerance))
 

@@ -1,13 +1,13 @@
-"""Large placements, answered by their difference from one that they are all much like.
+"""Large placements, answered by their difference from the base placement: the one that they all resemble.
 
-The candidates of a scheduling round have most of their shared links in common. The common placement's shifts are
-searched once, thoroughly; every candidate is searched from there, near its own differences alone. No graph is built.
+The candidates of a scheduling round have most of their shared links in common; the base placement has those that most
+candidates have. Its shifts are searched once, thoroughly. Every candidate is searched from there, and only near the
+links in which it differs. No graph is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,17 +16,18 @@ from ..deadline import ANCHOR_SHARE, READY_PER_ANCHOR, DeadlinePassed
 from ..errors import KernelError
 from ..kernel.prepared_links import BlockAnchor
 from ..links.incidence import Incidence
-from ..links.shared_links import Placement, SharedLink
+from ..links.shared_links import Placement
 from ..node_budget import ANCHOR_EFFORT, ANCHOR_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
-from .placement_solution import PlacementAnswer, Round, verified
+from .placement_solution import PlacementAnswer, verified
+from .round import Round
 
-__all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
+__all__ = ["LARGE_LINKS", "BasePlacement", "large_placements"]
 
 LARGE_LINKS = 64
-"""With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
+"""A placement with more shared links, and surely a loop, is not taken apart but searched from the base placement."""
 
 
-def large_ones(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
+def large_placements(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
     """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
     return [_is_large(placement, flat) for placement in placements]
 
@@ -34,21 +35,21 @@ def large_ones(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
 def _is_large(placement: Placement, flat: Incidence) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
-    crossings = flat.rows(placement.links).at
+    job = flat.job[flat.rows(placement.links).at]
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
-    shares[flat.job[crossings]] = True
+    shares[job] = True
     # A forest has fewer edges than nodes.
-    return len(crossings) >= len(placement.links) + int(np.count_nonzero(shares))
+    return len(job) >= len(placement.links) + int(np.count_nonzero(shares))
 
 
-class NearAnchor:
-    """Answers placements of one round from the shifts of their common placement.
+class BasePlacement:
+    """The base placement of a round, searched; placements are answered from its shifts.
 
     Parameters
     ----------
     context : Round
-    common : sequence of SharedLink
-        The shared links of the common placement; at least one.
+    links : int64 array
+        Indices of its shared links; at least one.
 
     Raises
     ------
@@ -58,20 +59,19 @@ class NearAnchor:
         A defect.
     """
 
-    def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
+    def __init__(self, context: Round, links: Int64Array) -> None:
         self._context = context
         flat, prepared = context.flat, context.links
         begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(ANCHOR_SHARE)
         nodes = enlarged(context.limits.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
-        found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
+        jobs, found = context.solve_block(links, centred=False, node_limit=nodes, deadline=time_for_it)
         if not begun.leaves(READY_PER_ANCHOR):
             raise DeadlinePassed
-        shift = flat.shifts(found.shift)
-        links: Int64Array = np.array([link.index for link in common], dtype=np.int64)
-        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)
+        shift = context.by_number(jobs, found.shift)
+        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)  # in links, by shared link
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
-        self._anchor = BlockAnchor(
+        self._start = BlockAnchor(
             prepared.prepared(),
             period=flat.period,
             link=flat.problem[links],
@@ -80,10 +80,10 @@ class NearAnchor:
             shift=shift,
             options=prepared.options,
         )
-        context.expect(links, shift)
+        context.evaluator.expect(links, shift)
 
-    def answer(self, placement: Placement) -> PlacementAnswer:
-        """One shift per job, found near what the placement does not have in common with the others.
+    def answer(self, placement: Placement, nodes: int | None) -> PlacementAnswer:
+        """One shift per job, found near the links that the placement does not share with the base placement.
 
         Raises
         ------
@@ -92,29 +92,30 @@ class NearAnchor:
 
         Notes
         -----
-        At most ``limits.block_node_limit`` nodes; beside them O(crossings) in whole arrays.
+        At most ``nodes`` search nodes, or ``limits.block_node_limit`` if that is less; beside them O(jobs on shared
+        links) in whole arrays.
         """
         context, flat = self._context, self._context.flat
         position = self._position[placement.links]
         added = placement.links[position < 0]
-        there = np.zeros(self._n_links, dtype=np.bool_)
-        there[position[position >= 0]] = True
-        found = self._anchor.solve(
-            dropped=np.flatnonzero(~there),
+        kept = np.zeros(self._n_links, dtype=np.bool_)
+        kept[position[position >= 0]] = True
+        found = self._start.solve(
+            dropped=np.flatnonzero(~kept),
             link=flat.problem[added],
             member=flat.job[flat.rows(added).at],
             upper_bound=context.bound[added],
             options=context.links.options,
-            node_limit=smaller(context.limits.block_node_limit, context.nodes_of_candidate),
+            node_limit=smaller(context.limits.block_node_limit, nodes),
             deadline_ns=context.links.deadline.remaining_ns(),
             cancel=context.links.cancel,
         )
         if found is None:
             raise KernelError("solve_beside: canceled")
-        return replace(verified(placement, context, "joint", found.shift, found.upper_bound), nodes=found.nodes)
+        return verified(placement, context, "joint", found.shift, found.upper_bound, nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
-        """The answer of a placement searched further, everywhere, its jobs moved to where slack grows.
+        """The answer of a placement searched further, on all its links, its jobs moved to where slack grows.
 
         Raises
         ------
@@ -123,5 +124,6 @@ class NearAnchor:
         """
         context, placement = self._context, answer.placement
         nodes = enlarged(context.limits.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
-        found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
-        return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
+        start = context.by_number(answer.jobs, answer.shift)
+        jobs, found = context.solve_block(placement.links, start=start, node_limit=nodes)
+        return verified(placement, context, "joint", context.by_number(jobs, found.shift), found.upper_bound)

@@ -21,6 +21,8 @@ __all__ = ["RESULT_TYPE", "LinkAnswers", "LinkArrays", "chunk_answers", "solve_c
 RESULT_TYPE = _kernel.result_dtype
 """The fields of ``cassini_result``."""
 
+_Columns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
+
 _BY_NODES = _kernel.STOPPED_BY.index("nodes")
 
 
@@ -50,6 +52,11 @@ class LinkArrays:
 
     def __len__(self) -> int:
         return len(self.capacity)
+
+    def columns(self) -> _Columns:
+        """All arrays, in the order in which the extension takes them."""
+        phases = self.phase_offset, self.phase_start, self.phase_length, self.phase_rate
+        return self.job_offset, self.period, *phases, self.capacity
 
     def part(self, links: Int64Array) -> LinkArrays:
         """Some of the links, in this order; O(jobs + phases) in whole arrays."""
@@ -217,13 +224,7 @@ def solve_chunk(
     Releases the GIL for the whole call.
     """
     found = _kernel.solve_links(
-        arrays.job_offset,
-        arrays.period,
-        arrays.phase_offset,
-        arrays.phase_start,
-        arrays.phase_length,
-        arrays.phase_rate,
-        arrays.capacity,
+        *arrays.columns(),
         limits.options(deadline_s),
         cancel,
         limits.node_limit,

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Int32Array, Int64Array, int64
 from ..checks import number, number_between, whole_number
 from ..choices import Method
 from ..deadline import LONGEST_S
@@ -30,7 +30,6 @@ __all__ = [
     "DEFAULT_RESOLUTION_MS",
     "DEFAULT_SLACK_TOLERANCE",
     "Evaluation",
-    "Int64Array",
     "LinkAnswer",
     "PreparedLink",
 ]
@@ -44,8 +43,6 @@ MAX_RATE_SUM_KBPS = 2**53
 MAX_ANGLES = 2**20
 
 _POLL_S = 0.05
-
-Int64Array = npt.NDArray[np.int64]
 
 
 class PreparedLink(_kernel.Link):
@@ -135,11 +132,11 @@ class PreparedLink(_kernel.Link):
             )
         return cls(
             job_ids=tuple(job.id for job in jobs),
-            period=_read_only(periods),
-            phase_offset=_read_only(offset),
-            phase_start=_read_only(start),
-            phase_length=_read_only(length),
-            phase_rate=_read_only(rate),
+            period=int64(periods),
+            phase_offset=int64(offset),
+            phase_start=int64(start),
+            phase_length=int64(length),
+            phase_rate=int64(rate),
             capacity=capacity,
         )
 
@@ -162,7 +159,7 @@ class PreparedLink(_kernel.Link):
         slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
         node_limit: int | None = DEFAULT_NODE_LIMIT,
         deadline_s: float | None = None,
-        cancel: npt.NDArray[np.int32] | None = None,
+        cancel: Int32Array | None = None,
         with_slack: bool = True,
         max_events: int = DEFAULT_MAX_EVENTS,
     ) -> LinkAnswer:
@@ -195,7 +192,7 @@ class PreparedLink(_kernel.Link):
         self,
         options: _kernel.Options,
         node_limit: int | None,
-        cancel: npt.NDArray[np.int32] | None,
+        cancel: Int32Array | None,
         with_slack: bool,
     ) -> LinkAnswer:
         answer = self._solve(options, node_limit, cancel, with_slack)
@@ -310,9 +307,3 @@ def kernel_options(
 ) -> _kernel.Options:
     """Options of the exact method, without a node limit; :class:`InputError` where one is out of range."""
     return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s, max_events, max_levels)
-
-
-def _read_only(values: list[int]) -> Int64Array:
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array

@@ -10,11 +10,11 @@ from ..arrays import Int64Array
 from ..deadline import Deadline
 from ..kept_property import kept_property
 from . import _kernel
-from ._kernel import BlockAnchor
+from ._kernel import BlockAnchor, BlockAnswer
 from .link_arrays import LinkAnswers, LinkArrays, chunk_answers
 from .search_limits import SearchLimits
 
-__all__ = ["BlockAnchor", "PreparedLinks"]
+__all__ = ["BlockAnchor", "BlockAnswer", "PreparedLinks"]
 
 
 class PreparedLinks:
@@ -84,14 +84,4 @@ class PreparedLinks:
 
     @kept_property
     def _links(self) -> _kernel.Links:
-        arrays = self.arrays
-        return _kernel.Links(
-            job_offset=arrays.job_offset,
-            period=arrays.period,
-            phase_offset=arrays.phase_offset,
-            phase_start=arrays.phase_start,
-            phase_length=arrays.phase_length,
-            phase_rate=arrays.phase_rate,
-            capacity=arrays.capacity,
-            options=self.options,
-        )
+        return _kernel.Links(*self.arrays.columns(), self.options)

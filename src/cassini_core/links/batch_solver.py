@@ -25,17 +25,17 @@ from .solution_cache import LinkStore
 __all__ = ["BatchSolver"]
 
 ACCOUNTED = 1024
-"""Problems that are solved before it is looked what they took."""
+"""Links that are solved before the nodes that they took are counted."""
 
 MOST_LINKS = 128
-"""In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
+"""Most links in one call of the kernel, which then takes milliseconds; handing it over costs some 50 microseconds."""
 
 PARTS_AWAY = 64
-"""For an executor, which does not say how many workers it has; each part costs it a millisecond or so."""
+"""Parts for an executor, which does not say how many workers it has; each part costs it about a millisecond."""
 
 
 class BatchSolver:
-    """Solves every link problem of a round once.
+    """Solves every distinct link of a round once.
 
     Parameters
     ----------
@@ -46,19 +46,21 @@ class BatchSolver:
     threads : int
         At least 1. The calling thread only waits, so that it can be interrupted.
     deadline : Deadline
-        With one, all links get a few nodes first, so that none is without an answer because another is hard; then
-        each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
+        With one, all links get a few nodes first, so that a hard link leaves no other without an answer. Then each
+        link that is not proven gets the time that is left when its turn comes. With no time left it keeps its area
+        bound (F3).
     progress : callable
         Called in the calling thread with the number of links done, after each few.
     executor : Executor, optional
-        Solves the chunks instead of threads here; what it loses is solved here. At the deadline it is not waited for.
+        Solves chunks instead of threads of this process; these solve what it loses. At the deadline nobody waits for
+        it.
     with_slack : bool
-        Without it shifts are as good, but not moved to where slack grows: for callers that need scores and bounds.
+        Without it shifts score the same, but are not moved to where slack grows.
     store : LinkStore, optional
-        Answers found before, which are not looked for again, and what to add them to. What a deadline cut short is not.
+        Answers that are known already. New ones are added, unless a deadline may have cut them short.
     together : int, optional
-        Nodes of all links together. Where their limits add up to more, they are solved ``ACCOUNTED`` at a time, and
-        limits are lowered once those before took too much.
+        Nodes of all links together. Where their limits add up to more, ``ACCOUNTED`` links are solved at a time, and
+        the limits of the next ones are lowered once these took too much.
     evaluation_nodes : float64 array, shape (links,), optional
         What evaluating each link once costs, whatever its limit, search nodes.
     """
@@ -173,7 +175,7 @@ class BatchSolver:
         self._ended[links[at_limit | ~self._answers.want_nodes(links)]] = True
 
     def _unknown(self, links: Int64Array, limit: Int64Array) -> Int64Array:
-        """Takes what was found before, and gives back the links of which nothing was."""
+        """Take the answers that are known, and return the links that have none."""
         if self._store is None:
             return links
         unknown = []
@@ -187,7 +189,7 @@ class BatchSolver:
         return np.sort(np.concatenate(unknown)) if unknown else links
 
     def _cost(self) -> Callable[[Int64Array], Int64Array]:
-        """Nodes, which take longer where there are many jobs or edges, and what is done before the first one."""
+        """What solving links took, in nodes: a node takes longer with many jobs or edges, and reading phases counts."""
         arrays = self._links.arrays
         phases = arrays.n_phases()
         weight = np.maximum(3, arrays.n_jobs()) * np.where(phases * arrays.most_phases() < MANY_EDGES, 1, 2)

@@ -24,7 +24,8 @@ from ..kernel.search_limits import SearchLimits
 __all__ = ["Chunk", "ChunkRunner"]
 
 PATIENCE_S = 5.0
-"""When nothing came back from an executor for so long, what it has not begun is taken back, a chunk per thread here."""
+"""After so many seconds without an answer from an executor, chunks that it has not begun are taken back: one for each
+thread here."""
 
 _CANCEL_S = 0.02
 _LONGEST_WAIT_S = 3600.0
@@ -45,12 +46,12 @@ Take = Callable[[Chunk, LinkAnswers | None], None]
 class ChunkRunner:
     """Runs chunks until all have an answer or the deadline has come.
 
-    What an executor has begun it is trusted to end: without a deadline that is waited for, however long it takes.
+    An executor is trusted to end what it has begun: without a deadline the runner waits for it, however long it takes.
 
     Parameters
     ----------
     links : PreparedLinks
-        Not 0 in its ``cancel``: searches in ``pool`` end.
+        Its ``cancel`` ends searches in ``pool``.
     pool : ThreadPoolExecutor
         Threads of this process.
     threads : int
@@ -155,7 +156,7 @@ class ChunkRunner:
     # An executor that is silent
 
     def _longest_wait_s(self) -> float | None:
-        """Seconds until something must be done though nothing came back. What is solved here ends by itself."""
+        """Seconds until the runner must act though nothing came back; None to wait for what is solved here."""
         if not self._away:
             return None
         waits = [_LONGEST_WAIT_S, self._deadline.remaining_s()]
@@ -170,7 +171,7 @@ class ChunkRunner:
         return len(self._here) < self._threads and len(self._begun) < len(self._away)
 
     def _take_back(self) -> None:
-        """One chunk, of those that it will begin last."""
+        """Take one chunk back, of those that the executor will begin last."""
         future = next(future for future in reversed(self._away) if future not in self._begun)
         _cancel([future])
         if future.cancelled():
@@ -187,7 +188,7 @@ class ChunkRunner:
 
 
 def _solve(chunk: Chunk, links: PreparedLinks, deadline: Deadline) -> LinkAnswers | None:
-    """In a thread of this process. None: the deadline came first."""
+    """Solve a chunk in a thread of this process; None if the deadline came first."""
     if deadline.passed():
         return None
     limits = chunk.limits
@@ -195,7 +196,7 @@ def _solve(chunk: Chunk, links: PreparedLinks, deadline: Deadline) -> LinkAnswer
 
 
 def _cancel(futures: Collection[Future[Any]]) -> None:
-    """Cancels what has not begun, in a thread: some executors ask another machine first, which may never answer."""
+    """Cancel what has not begun, in a thread: some executors ask another machine, which may never answer."""
 
     def cancel() -> None:
         for future in futures:
@@ -210,8 +211,8 @@ def _cancel(futures: Collection[Future[Any]]) -> None:
 def _is_loss(error: BaseException, executor: Executor | None) -> bool:
     """Whether the executor failed, not what it was given.
 
-    Besides what the standard library says, these are errors from the executor's own package (workers that were killed
-    once too often, say), and what ends a worker but is no error, such as Ctrl-C.
+    Executors fail with the standard library's errors, with errors of their own package (if workers were killed too
+    often, for example), and with what ends a worker but is no error, such as Ctrl-C.
     """
     if isinstance(error, (BrokenExecutor, CancelledError, OSError, EOFError)) or not isinstance(error, Exception):
         return True

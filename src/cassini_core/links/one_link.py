@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..arrays import Int64Array
 from ..checks import number
 from ..choices import Method
 from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
-    Int64Array,
     PreparedLink,
 )
 from ..model import Job, Link, capacity_of

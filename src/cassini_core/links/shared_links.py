@@ -1,9 +1,9 @@
 """Which jobs share which links in each placement, and every distinct link problem once.
 
-Links of one candidate, and of all candidates of a ranking, often pose the same problem. A problem is known by its
-content alone, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that
-only depends on what they ask for. So the same question always gets the same answer, whatever the jobs, links and
-candidates are called and in whatever order they come.
+Links of one candidate, and of all candidates of a ranking, often pose the same problem. Its content alone identifies a
+problem, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that depends
+only on what they ask for. So the same question always gets the same answer, whatever the names of jobs, links and
+candidates, and whatever their order.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from ..arrays import Int64Array, Rows, int64, objects, offsets
 from ..errors import InputError, refusal, shown
+from ..kernel.demand import Demand
 from ..kernel.link_arrays import LinkArrays
-from ..kernel.link_problem import Demand
-from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
 from ..model import Job, Link, Problem
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
 from .incidence import Incidence
@@ -28,12 +28,12 @@ __all__ = ["LinkCatalog", "Placement", "SharedLink"]
 
 
 MAX_ALL_PHASES = 2**21
-"""Phases of all jobs on all distinct link problems: some 200 bytes are kept for each."""
+"""Most phases of all jobs on all distinct link problems; each takes some 200 bytes."""
 
 MAX_ALL_PAIRS = 2**25
-"""Pairs of jobs on all distinct link problems: the iteration times of each are compared."""
+"""Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
+_LOADS_TOGETHER = 1024  # so many loads are read before the catalog asks whether to go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class SharedLink:
 
 @dataclass(frozen=True)
 class Placement:
-    """A candidate seen from its links: shared ones by id, all placed jobs, and what is odd about the others.
+    """A candidate seen from its links: shared links by id, all placed jobs, and warnings about other links.
 
     ``links`` are the indices of ``shared``, in its order.
     """
@@ -77,7 +77,7 @@ class LinkCatalog:
     problem : Problem
         Jobs with the iteration times at which they will run, and links.
     routes : RouteTable, optional
-        Of the candidates to be read, if not all of the problem, or if it was made already.
+        Those of the candidates to read; by default those of all candidates of the problem.
     go_on : callable, optional
         Called now and then; what it raises ends the reading.
 
@@ -110,8 +110,8 @@ class LinkCatalog:
         links = {link.id: link for link in problem.links}
         self._links = [links[link] for link in routes.links]
         self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
-        # By the numbers of members: whole numbers are hashed and compared faster than what they stand for.
-        self._demand = [_demand(jobs[job], multiplier) for job, multiplier in routes.members]
+        # Lists by the numbers of members: whole numbers are hashed and compared faster than what they stand for.
+        self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
@@ -144,10 +144,10 @@ class LinkCatalog:
         shared = objects(self.shared)
         common = np.arange(routes.n_common)
         placements = []
-        for place, (candidate, placed, (dropped, added)) in enumerate(
+        for number, (candidate, placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
         ):
-            if place % READ_TOGETHER == READ_TOGETHER - 1:
+            if number % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
             loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
             loads = loads[np.argsort(link[loads])]
@@ -172,7 +172,7 @@ class LinkCatalog:
             self._warning_of[number] = f"link {name!r}: job {job!r} alone needs {peak:g} of {gbps:g} Gbit/s"
 
     def _share(self, number: int, members: Sequence[int]) -> SharedLink:
-        # Jobs that ask for the same are interchangeable; their ids decide only who takes which of their places.
+        # Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.
         order = sorted(members, key=self._rank.__getitem__)
         link, capacity = self._links[number], self._capacity[number]
         divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
@@ -221,7 +221,7 @@ class LinkCatalog:
         )
 
     def _scaled_down(self, member: int, divisor: int) -> int:
-        """A number that tells what the member asks for, once all rates are divided, from all else."""
+        """A number that identifies what the member asks for once all rates are divided."""
         key = self._rank[member], divisor
         scaled = self._scaled.get(key)
         if scaled is None:
@@ -249,10 +249,3 @@ class LinkCatalog:
         ):
             if found > most:
                 raise InputError(f"links: expected at most {most} {what} on all that differ, got more")
-
-
-def _demand(job: Job, multiplier: float) -> Demand:
-    # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
-    one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
-    phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
-    return Demand(int(one.period[0]), tuple(sorted(phases)))

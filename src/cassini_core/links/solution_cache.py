@@ -1,8 +1,8 @@
-"""What was found about links, kept for rankings to come, within a bound.
+"""Answers of links, kept for later rankings, up to a number of them.
 
-A question is the content of a link problem together with how it is judged, as bytes. The answer to it may also depend
-on the search nodes that were allowed. One that took fewer than that never met the limit: it is the answer for every
-limit above what it took. Any other is the answer for exactly its limit.
+A question is the content of a link problem together with how it is judged, as bytes. The answer may also depend on the
+limit of search nodes. A search that took fewer nodes than its limit never met it, so its answer holds for every limit
+above what it took. Any other answer holds for exactly its limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["CacheInfo", "KeptAnswer", "KeptAnswers", "LinkStore", "PaceScore"]
 
 
 class CacheInfo(NamedTuple):
-    """As ``functools.lru_cache`` says it, counting link problems."""
+    """Counts of link problems, with the names of ``functools.lru_cache``."""
 
     hits: int
     misses: int
@@ -35,7 +35,7 @@ class CacheInfo(NamedTuple):
 
 
 class PaceScore(NamedTuple):
-    """What a link reaches at some iteration times, the search nodes that it took, and all work in the time of one."""
+    """What a link scores at some iteration times, the search nodes that it took, and all work counted in nodes."""
 
     score: float
     nodes: int
@@ -51,17 +51,17 @@ Answer = TypeVar("Answer", bound=_Counted)
 
 
 class KeptAnswers(Generic[Answer]):
-    """Answers by question; what was not asked for longest goes first. May be used from several threads.
+    """Answers by question; the one that was not asked for longest goes first. May be used from several threads.
 
     Parameters
     ----------
     most : int
-        Answers kept at most, at least 1. One question has several where different limits cut its search short.
+        How many answers are kept, at least 1. A question has several answers if different limits cut its search short.
 
     Notes
     -----
-    The lock is held for dictionary look-ups alone. In a forked child it is a new one: a thread of the parent may have
-    held the old one, and nobody would ever let go of it.
+    The lock is held for dictionary look-ups alone. A forked child gets a new one: a thread of the parent may have held
+    the old one, and nobody would ever release it.
     """
 
     def __init__(self, most: int) -> None:
@@ -94,7 +94,7 @@ class KeptAnswers(Generic[Answer]):
             self._misses += misses
 
     def info(self) -> CacheInfo:
-        """What was counted, and how many answers there are."""
+        """The counts, and how many answers are kept."""
         with self._lock:
             return CacheInfo(self._hits, self._misses, len(self._answers), self.most)
 

@@ -1,8 +1,8 @@
 """F6: iteration times that are nearly commensurate get a common base, by lengthening some of them a little.
 
-Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. Here
-assignments are judged and applied for one link; ``pacing`` does so for all links of a problem at once. Which there are,
-and which of them wins, is in ``assignments``.
+Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. This module
+judges and applies assignments for one link; ``cluster_pacing`` does so for all links of a problem at once.
+``pace_choices`` makes the assignments and chooses among them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import Int64Array
 from ..checks import number_between
 from ..errors import refusal, shown
+from ..kernel.demand import Demand
+from ..kernel.prepared_link import PreparedLink
 from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps, checked_jobs
 from ..node_budget import CAREFUL_PACE_NODES, PACE_NODES, PACE_NODES_OF_MANY
 from ..results import Harmonized
@@ -29,9 +29,8 @@ __all__ = [
     "ticks_of",
 ]
 
-IntArray = npt.NDArray[np.int64]
 SCORES_OF_MANY = 10_000
-"""For n > ``FEW_JOBS`` jobs ``harmonize`` scores this / n^2 assignments, as a search costs n^2 or more; at least 16."""
+"""``harmonize`` scores so many / n^2 assignments of n > ``FEW_JOBS`` jobs, at least 16: a search costs n^2 or more."""
 
 
 def harmonize(
@@ -97,15 +96,15 @@ def harmonize(
 
     work = PaceWork()
 
-    def paced(paces: IntArray) -> list[Job]:
+    def paced(paces: Int64Array) -> list[Job]:
         return [lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]
 
-    def value(paces: IntArray) -> float:
+    def value(paces: Int64Array) -> float:
         nonlocal left
         left -= 1
         return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
 
-    def careful(paces: IntArray) -> float:
+    def careful(paces: Int64Array) -> float:
         return kernel(paced(paces), max(node_limit, min(CAREFUL_PACE_NODES, work.left // 2)))
 
     kernel = _best_score_on_link(loud, capacity_gbps, work)
@@ -152,34 +151,15 @@ def loudest_gbps(job: Job) -> float:
     return max((phase.gbps for phase in job.phases if ticks_from_ms(phase.duration_ms) > 0), default=0.0)
 
 
-def _peak_gbps(job: Job) -> float:
-    """Largest total demand of a job at any instant; where phases overlap, their sum."""
-    period = ticks_from_ms(job.iteration_ms)
-    level = 0  # just before time 0: phases that end at the end of the iteration, or wrap
-    changes: list[tuple[int, int]] = []
-    for phase in job.phases:
-        start, length = ticks_from_ms(phase.start_ms) % period, ticks_from_ms(phase.duration_ms)
-        rate = kbps_from_gbps(phase.gbps)
-        level += rate if start + length >= period and length > 0 else 0
-        changes += [(start, rate), ((start + length) % period, -rate)] if length < period else []
-    peak = level
-    for _, change in sorted(changes):  # ends before beginnings
-        level += change
-        peak = max(peak, level)
-    return peak / KBPS_PER_GBPS
-
-
 def _best_score_on_link(
     loud: Sequence[Job], capacity_gbps: float | Link | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
         capacity = checked_capacity_gbps(capacity_of(capacity_gbps), "harmonize", "capacity_gbps")
     else:
-        capacity = max(map(_peak_gbps, loud), default=1.0)
+        capacity = max((Demand.of(job).peak() for job in loud), default=KBPS_PER_GBPS) / KBPS_PER_GBPS
 
     def score(jobs: Sequence[Job], node_limit: int) -> float:
-        from ..kernel.prepared_link import PreparedLink
-
         if not jobs:
             return 1.0
         link = PreparedLink.from_jobs(jobs, capacity)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..checks import number_between, whole_number
+from ..choices import Loops
 from ..errors import InputError, shown
-from ..joint.loop_policy import STRATEGIES
-from ..joint.placement_solution import Strategy
+from ..joint.loop_policy import LOOP_POLICIES
 from ..kernel.search_limits import SearchLimits
 from ..links.evaluation_cost import LinkEffort
 from ..model import Problem
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 class RankOptions:
     """What ``rank`` works with once every argument was looked at."""
 
-    strategy: Strategy
+    loops: Loops
     aggregate: Aggregate
     top: int | None
     period_tolerance: float
@@ -90,7 +90,7 @@ def checked_options(
     if executor is not None and not isinstance(executor, Executor):
         raise InputError(f"executor: expected None or a concurrent.futures.Executor, got {shown(executor)}")
     return RankOptions(
-        strategy=_strategy(loops),
+        loops=_loops(loops),
         aggregate=aggregate_named(aggregate),
         top=None if exhaustive else first,
         period_tolerance=number_between(period_tolerance, 0, math.inf, "", "period_tolerance"),
@@ -105,10 +105,11 @@ def checked_options(
     )
 
 
-def _strategy(loops: Any) -> Strategy:
-    expected = " or ".join(repr(name) for name in STRATEGIES)
-    if isinstance(loops, str) and loops in STRATEGIES:
-        return STRATEGIES[loops]
+def _loops(loops: Any) -> Loops:
+    for name in LOOP_POLICIES:
+        if isinstance(loops, str) and loops == name:
+            return name
+    expected = " or ".join(repr(name) for name in LOOP_POLICIES)
     raise InputError(f"loops: expected {expected}, got {shown(loops)}")
 
 

@@ -1,12 +1,18 @@
-"""Algorithm 2: scores every candidate placement and puts the best first."""
+"""Algorithm 2: scores every candidate placement and puts the best first.
+
+The way of a problem is that of ``_rank_in_time``: routes and links are read, iteration times harmonised, links solved
+each by itself, candidates answered from these answers, and what came out is sorted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Int64Array, int64
 from ..choices import AggregateName, Loops
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
@@ -21,9 +27,9 @@ from ..deadline import (
     DeadlinePassed,
 )
 from ..errors import InputError
-from ..joint.base_placement import large_ones
-from ..joint.joint_shifts import solve_jointly
-from ..joint.placement_solution import TOLERANCE, Round
+from ..joint.base_placement import large_placements
+from ..joint.placement_solution import TOLERANCE
+from ..joint.round import Round
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
     DEFAULT_MAX_EVENTS,
@@ -34,21 +40,20 @@ from ..kernel.prepared_link import (
 from ..kernel.prepared_links import PreparedLinks
 from ..links.batch_solver import BatchSolver
 from ..links.evaluation_cost import LinkEffort, link_effort
-from ..links.incidence import Incidence
 from ..links.route_deltas import READ_TOGETHER, RouteTable
-from ..links.shared_links import LinkCatalog, Placement, SharedLink
+from ..links.shared_links import LinkCatalog, Placement
 from ..links.solution_cache import LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
 from ..periods.cluster_pacing import paced_problem
-from ..results import RankedCandidate, Ranking
+from ..results import Ranking
 from ..units import ticks_from_ms
 from .aggregate import DEFAULT_AGGREGATE
-from .candidate_search import answer_candidates
+from .candidate_search import CandidateSearch
 from .options import Progress, RankOptions, checked_options
-from .ranked_candidate import Entry, unread
+from .ranked_candidate import CandidateMaker, Entry, unread
 
-__all__ = ["rank"]
+__all__ = ["rank", "rank_checked"]
 
 
 def rank(
@@ -171,10 +176,11 @@ def rank(
         executor=executor,
         progress=progress,
     )
-    return _rank(problem, options, Deadline(options.deadline_s))
+    return rank_checked(problem, options, Deadline(options.deadline_s))
 
 
-def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+    """As :func:`rank`, with checked options; ``store`` keeps answers of links from one ranking to the next."""
     if deadline.remaining_s() is None:
         return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
@@ -189,54 +195,19 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
     routes = RouteTable(problem.candidates, deadline.check_reading)
-    paced = _paced(problem, options, deadline, routes, store)
-    out_of_step = paced is None
-    paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced, routes, deadline.check_reading)
-    placements, common = catalog.placements(), catalog.common_links()
-    large = _large(placements, common, catalog.incidence, options)
-    if len(placements) > READ_TOGETHER:
-        deadline.check_reading()
-    anchored = any(large) and deadline.leaves(PREPARING_PER_READING)
-    deadline = deadline.after_reading()
-    n_routes = sum(map(len, routes.placed))
-    effort = _effort(catalog, placements, n_routes, options)
-    limits = options.limits(len(catalog.problems), len(placements), effort)
-    total = len(catalog.problems) + len(placements)
-    links = PreparedLinks(catalog.problems, limits, deadline)
-    with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
-        if anchored:  # they will be needed; meanwhile links are solved
-            pool.submit(links.prepared)
-        solved = BatchSolver(
-            links,
-            link_limits(options.node_limit, catalog.problems.n_jobs()),
-            threads=options.threads,
-            deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
-            executor=options.executor,
-            progress=lambda done: options.progress(done, total),
-            with_slack=limits.with_slack and not all(large),  # else no use is made of the own shifts of links
-            store=store,
-            together=all_links_limit(options.node_limit, n_routes),
-            evaluation_nodes=effort.nodes,
-        ).solve()
-    context = Round(catalog, solved, links, effort.nodes)
-    nodes = None if options.top is None else all_candidates_limit(options.block_node_limit, n_routes)
-    entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline, nodes)
-    candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
-    best = candidates[0] if candidates and candidates[0].score is not None else None
-    return Ranking(
-        best=best,
-        best_proven=best is not None and _beats(best, candidates[1:]),
-        paces_ms={job.id: job.iteration_ms for job in sorted(paced.jobs, key=lambda job: job.id)},
-        candidates=candidates,
-        warnings=_warnings(solved, entries, out_of_step=out_of_step),
+    paced = _pace(problem, routes, options, deadline, store)
+    read = _read(problem if paced is None else paced, routes, options, deadline)
+    context = Round(read.catalog.incidence, _solve_links(read, options, store), read.links, read.effort.nodes)
+    entries = _answer_candidates(read, context, options)
+    return _ranking(
+        sorted(entries, key=Entry.key), read.paces_ms, _warnings(context.solved, entries, out_of_step=paced is None)
     )
 
 
-def _paced(
-    problem: Problem, options: RankOptions, deadline: Deadline, routes: RouteTable, store: LinkStore | None
+def _pace(
+    problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline, store: LinkStore | None
 ) -> Problem | None:
-    """None if there is not time enough."""
+    """The problem with harmonised iteration times; None if there is no time for that."""
     if options.period_tolerance == 0:
         return problem
     in_time = deadline.part(PACING_SHARE)
@@ -250,29 +221,48 @@ def _paced(
         raise
 
 
-def _unread(problem: Problem) -> Ranking:
-    return Ranking(
-        best=None,
-        best_proven=False,
-        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
-        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
-        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
-    )
+class _Reading(NamedTuple):
+    """What was read of a problem, and what answering it may cost.
+
+    ``large`` tells which placements are answered from the base placement, ``base_links`` are the indices of its shared
+    links: none if there is no time to search it. All candidates together place ``n_routes`` jobs.
+    """
+
+    paces_ms: Mapping[str, float]
+    catalog: LinkCatalog
+    placements: Sequence[Placement]
+    large: Sequence[bool]
+    base_links: Int64Array
+    n_routes: int
+    effort: LinkEffort
+    links: PreparedLinks
+    deadline: Deadline
 
 
-def _large(
-    placements: Sequence[Placement], common: Sequence[SharedLink], flat: Incidence, options: RankOptions
-) -> list[bool]:
-    """Which placements are answered by their difference from the common one: that is no use to one alone."""
-    if options.strategy is solve_jointly and common and len(placements) > 1:
-        large = large_ones(placements, flat)
-        if sum(large) > 1:
-            return large
-    return [False for _ in placements]
+def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline) -> _Reading:
+    catalog = LinkCatalog(problem, routes, deadline.check_reading)
+    placements = catalog.placements()
+    base_links = int64(link.index for link in catalog.common_links())
+    large = [False] * len(placements)
+    # A difference from the base placement is of no use to one placement alone.
+    if options.loops == "joint" and len(base_links):
+        found = large_placements(placements, catalog.incidence)
+        large = found if sum(found) > 1 else large
+    if len(placements) > READ_TOGETHER:
+        deadline.check_reading()
+    if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
+        base_links = base_links[:0]
+    deadline = deadline.after_reading()
+    n_routes = sum(map(len, routes.placed))
+    effort = _effort(catalog, placements, n_routes, options)
+    limits = options.limits(len(catalog.problems), len(placements), effort)
+    links = PreparedLinks(catalog.problems, limits, deadline)
+    paces_ms = {job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)}
+    return _Reading(paces_ms, catalog, placements, large, base_links, n_routes, effort, links, deadline)
 
 
 def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int, options: RankOptions) -> LinkEffort:
-    """What looking at each link may cost; whatever it does where the caller says how many nodes it may."""
+    """What evaluating each link may cost; whatever it does where the caller says how many nodes it may."""
     if options.node_limit != AUTO:
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
     problem = catalog.incidence.problem
@@ -283,8 +273,33 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
-def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:
-    return best.score is not None and all(best.score >= other.upper_bound - TOLERANCE for other in others)
+def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) -> LinkAnswers:
+    """Every distinct link problem by itself."""
+    links, total = read.links, len(read.links.arrays) + len(read.placements)
+    with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
+        if len(read.base_links):  # the base placement will need them; meanwhile links are solved
+            pool.submit(links.prepared)
+        return BatchSolver(
+            links,
+            link_limits(options.node_limit, links.arrays.n_jobs()),
+            threads=options.threads,
+            deadline=read.deadline.part(LINK_SHARE_OF_LARGE if any(read.large) else LINK_SHARE),
+            executor=options.executor,
+            progress=lambda done: options.progress(done, total),
+            with_slack=links.limits.with_slack and not all(read.large),  # else nobody uses the own shifts of links
+            store=store,
+            together=all_links_limit(options.node_limit, read.n_routes),
+            evaluation_nodes=read.effort.nodes,
+        ).solve()
+
+
+def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> list[Entry]:
+    """One shift per job for each candidate that can be among the first."""
+    maker = CandidateMaker(context, read.catalog.shared, options.aggregate)
+    search = CandidateSearch(
+        read.placements, read.large, read.base_links, context, maker, options, deadline=read.deadline
+    )
+    return search.run(None if options.top is None else all_candidates_limit(options.block_node_limit, read.n_routes))
 
 
 def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
@@ -299,3 +314,24 @@ def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: boo
         (unanswered, f"{unanswered} of {len(entries)} candidates were not solved; they have a bound only"),
     ]
     return tuple(line for count, line in lines if count)
+
+
+def _ranking(entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...]) -> Ranking:
+    """The public answer; ``entries`` are sorted."""
+    candidates = tuple(entry.candidate for entry in entries)
+    best = candidates[0] if candidates else None
+    if best is None or best.score is None:
+        best, best_proven = None, False
+    else:
+        best_proven = all(best.score >= other.upper_bound - TOLERANCE for other in candidates[1:])
+    return Ranking(best=best, best_proven=best_proven, paces_ms=paces_ms, candidates=candidates, warnings=warnings)
+
+
+def _unread(problem: Problem) -> Ranking:
+    return Ranking(
+        best=None,
+        best_proven=False,
+        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
+        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
+        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
+    )

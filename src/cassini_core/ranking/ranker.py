@@ -104,7 +104,7 @@ class Ranker:
             executor=executor,
             progress=progress,
         )
-        return ranking._rank(problem, options, Deadline(options.deadline_s), self._store)
+        return ranking.rank_checked(problem, options, Deadline(options.deadline_s), self._store)
 
     def cache_info(self) -> CacheInfo:
         """Distinct link problems, added up over all rankings, whose answer was known (``hits``) and was not

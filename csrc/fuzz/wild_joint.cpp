@@ -1,4 +1,4 @@
-#include "wild_block.hpp"
+#include "wild_joint.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ void add_link(Bytes& in, const WildLink& jobs, PreparedLinks& out) {
       const auto i = static_cast<std::size_t>(p);
       links.all.start.push_back(jobs.start[i]);
       links.all.length.push_back(jobs.length[i]);
-      links.all.rate.push_back(std::clamp<int64_t>(jobs.rate[i], -1, CASSINI_MAX_RATE) * factor);
+      links.all.rate.push_back(std::clamp<int64_t>(jobs.rate[i], -1, CASSINI_MAX_RATE_KBPS) * factor);
     }
     links.all.offset.push_back(static_cast<int64_t>(links.all.start.size()));
   }
@@ -64,16 +64,21 @@ std::unique_ptr<PreparedLinks> prepared_links(Bytes& in) {
   Output<int32_t> status(links.capacity.size());
   status.remember();
   const bool nowhere = in.once_in(60);
-  const int32_t rc =
-      cassini_prepare_links(links.n_links, links.job_offset.data(), links.all.period.data(), links.all.offset.data(),
-                            links.all.start.data(), links.all.length.data(), links.all.rate.data(),
-                            links.capacity.data(), options->pointer(), nowhere ? nullptr : &out->handle, status.data());
+  const cassini_links all = links.c();
+  Told told;
+  const int32_t rc = cassini_prepare_links(&all, options->pointer(), options->cancel(),
+                                           nowhere ? nullptr : &out->handle, status.data(), told.error());
   PROMISE(expected(rc, options->sound && !nowhere, options->canceled()));
   PROMISE((rc == CASSINI_OK) == (out->handle != nullptr));
   if (rc != CASSINI_OK) PROMISE(status.unchanged());
   for (std::size_t i = 0; i < status.size() && rc == CASSINI_OK; ++i) {
     PROMISE(expected(status[i], links.sound(i), false));
     out->status.push_back(status[i]);
+  }
+  if (rc == CASSINI_OK) {
+    PROMISE(told.of_first_refused(out->status));
+  } else {
+    PROMISE(told.of(rc));
   }
   return out;
 }
@@ -95,6 +100,18 @@ bool Use::sound(const PreparedLinks& prepared, const Array& period) const {
     }
   }
   return true;
+}
+
+cassini_joint Use::joint(const Array& period) const {
+  cassini_joint out = test::joint_of(period, link, member, weights(), bounds());
+  out.link = links();
+  return out;
+}
+
+cassini_delta Use::delta(const Array& dropped) const {
+  cassini_delta out = test::delta_of(dropped, link, member, weights(), bounds());
+  out.link = links();
+  return out;
 }
 
 bool Use::sound_wishes() const {

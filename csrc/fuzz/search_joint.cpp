@@ -8,13 +8,18 @@
 namespace cassini::fuzz {
 namespace {
 
-// A block of some of the links, with weights; brute force knows all about it.
-struct SmallBlock {
+// A joint problem of some of the links, with weights; brute force knows all about it.
+struct SmallProblem {
   const SmallLinks& links;
   std::vector<int64_t> link;
   std::vector<double> weight;
   std::vector<double> upper_bound;  // true ones
 
+  // `member` as the next function gives it.
+  cassini_joint joint(const std::vector<int64_t>& member) const {
+    return test::joint_of(links.period, link, member, weight.data(),
+                          upper_bound.empty() ? nullptr : upper_bound.data());
+  }
   std::vector<int64_t> members() const {
     std::vector<int64_t> out;
     for (const int64_t l : link) {
@@ -44,8 +49,8 @@ struct SmallBlock {
 
 bool close(double a, double b) { return std::fabs(a - b) <= slack_of_rounding(b); }
 
-SmallBlock some_of(Bytes& in, const SmallLinks& links, int64_t at_most, bool bounds) {
-  SmallBlock out{links, {}, {}, {}};
+SmallProblem some_of(Bytes& in, const SmallLinks& links, int64_t at_most, bool bounds) {
+  SmallProblem out{links, {}, {}, {}};
   for (int64_t i = in.in(0, at_most); i > 0; --i) {
     out.link.push_back(in.in(0, static_cast<int64_t>(links.on.size()) - 1));
     out.weight.push_back(static_cast<double>(in.in(1, 8)) / 2.0);
@@ -61,19 +66,20 @@ SmallBlock some_of(Bytes& in, const SmallLinks& links, int64_t at_most, bool bou
 }
 
 struct Found {
-  explicit Found(const SmallBlock& block)
+  explicit Found(const SmallProblem& block)
       : shift(block.links.period.size()), lower(block.link.size()), upper(block.link.size()) {
     result.size = sizeof result;
   }
+  cassini_joint_output output() { return test::joint_output(shift.data(), lower.data(), upper.data()); }
   std::vector<int64_t> shift;
   std::vector<double> lower;
   std::vector<double> upper;
-  cassini_block_result result{};
+  cassini_joint_result result{};
 };
 
 // Scores are true, the bound is one, what is proven is best, and no start scored more.
-void check_found(const SmallBlock& block, const Found& found, const std::vector<int64_t>* start, bool proves) {
-  const cassini_block_result& r = found.result;
+void check_found(const SmallProblem& block, const Found& found, const std::vector<int64_t>* start, bool proves) {
+  const cassini_joint_result& r = found.result;
   for (std::size_t i = 0; i < block.link.size(); ++i) {
     PROMISE(found.lower[i] == found.upper[i] && close(found.lower[i], block.score_of(i, found.shift)));
   }
@@ -86,15 +92,15 @@ void check_found(const SmallBlock& block, const Found& found, const std::vector<
   PROMISE(!proves || r.optimal == 1);
 }
 
-void check_evaluation(Bytes& in, const SmallBlock& block, const cassini_links* handle,
+void check_evaluation(Bytes& in, const SmallProblem& block, const cassini_prepared_links* handle,
                       const std::vector<int64_t>& shift, const cassini_options& options) {
   const std::vector<int64_t> member = block.members();
   const std::size_t n = block.link.size();
   std::vector<double> lower(n), upper(n);
   std::vector<int64_t> slack(member.size()), hold(n);
-  PROMISE(cassini_evaluate_block(handle, static_cast<int64_t>(block.links.period.size()), block.links.period.data(),
-                                 static_cast<int64_t>(n), block.link.data(), member.data(), shift.data(), &options,
-                                 lower.data(), upper.data(), slack.data(), hold.data()) == CASSINI_OK);
+  const cassini_joint joint = block.joint(member);
+  const cassini_evaluation to = test::evaluation(lower.data(), upper.data(), slack.data(), hold.data());
+  PROMISE(cassini_evaluate_joint(handle, &joint, shift.data(), &options, nullptr, &to, nullptr) == CASSINI_OK);
   std::size_t first = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const auto l = static_cast<std::size_t>(block.link[i]);
@@ -106,20 +112,18 @@ void check_evaluation(Bytes& in, const SmallBlock& block, const cassini_links* h
   }
 }
 
-// The anchor's block without some links and with others.
-void check_beside(Bytes& in, const SmallBlock& block, const cassini_links* handle, const cassini_options& options) {
+// The baseline's problem without some links and with others.
+void check_delta(Bytes& in, const SmallProblem& block, const cassini_prepared_links* handle,
+                 const cassini_options& options) {
   const SmallLinks& links = block.links;
-  const auto n_jobs = static_cast<int64_t>(links.period.size());
   const std::vector<int64_t> member = block.members(), shift = small_shifts(in, links.period);
   const bool bounds = block.link.empty() || !block.upper_bound.empty();
-  cassini_anchor* raw = nullptr;
-  PROMISE(cassini_prepare_anchor(handle, n_jobs, links.period.data(), static_cast<int64_t>(block.link.size()),
-                                 block.link.data(), member.data(), block.weight.data(),
-                                 bounds ? block.upper_bound.data() : nullptr, shift.data(), &options,
-                                 &raw) == CASSINI_OK);
-  const std::unique_ptr<cassini_anchor, decltype(&cassini_free_anchor)> anchor(raw, &cassini_free_anchor);
-  const SmallBlock added = some_of(in, links, 2, bounds);
-  SmallBlock left{links, {}, {}, {}};
+  cassini_baseline* raw = nullptr;
+  const cassini_joint joint = block.joint(member);
+  PROMISE(cassini_prepare_baseline(handle, &joint, shift.data(), &options, nullptr, &raw, nullptr) == CASSINI_OK);
+  const std::unique_ptr<cassini_baseline, decltype(&cassini_free_baseline)> baseline(raw, &cassini_free_baseline);
+  const SmallProblem added = some_of(in, links, 2, bounds);
+  SmallProblem left{links, {}, {}, {}};
   std::vector<int64_t> dropped;
   for (std::size_t i = 0; i < block.link.size(); ++i) {
     if (in.once_in(3)) {
@@ -133,48 +137,47 @@ void check_beside(Bytes& in, const SmallBlock& block, const cassini_links* handl
   left.weight.insert(left.weight.end(), added.weight.begin(), added.weight.end());
   const std::vector<int64_t> others = added.members();
   Found found(left);
-  PROMISE(cassini_solve_beside(anchor.get(), static_cast<int64_t>(dropped.size()), dropped.data(),
-                               static_cast<int64_t>(added.link.size()), added.link.data(), others.data(),
-                               added.weight.data(), bounds ? added.upper_bound.data() : nullptr, &options,
-                               found.shift.data(), found.lower.data(), found.upper.data(),
-                               &found.result) == CASSINI_OK);
+  const cassini_delta delta =
+      test::delta_of(dropped, added.link, others, added.weight.data(), bounds ? added.upper_bound.data() : nullptr);
+  const cassini_joint_output to = found.output();
+  PROMISE(cassini_solve_delta(baseline.get(), &delta, &options, nullptr, &to, &found.result, nullptr) == CASSINI_OK);
   check_found(left, found, &shift, false);
 }
 
 }  // namespace
 
-void fuzz_small_block(Bytes& in) {
+void fuzz_small_joint(Bytes& in) {
   const SmallLinks links = small_links(in, true);
   cassini_options options;
   PROMISE(cassini_init_options(&options, sizeof options) == CASSINI_OK);
-  options.resolution = links.resolution;
+  options.resolution_ns = links.resolution;
   const bool limited = in.once_in(3);
   options.node_limit = limited ? in.in(1, 40) : std::numeric_limits<int64_t>::max();
   options.slack_tolerance = static_cast<double>(in.pick({0, 10, 50, 300})) / 1000.0;
-  cassini_links* raw = nullptr;
+  cassini_prepared_links* raw = nullptr;
   std::vector<int32_t> status(links.on.size());
-  PROMISE(cassini_prepare_links(static_cast<int64_t>(links.on.size()), links.job_offset.data(), links.job_period.data(),
-                                links.phase_offset.data(), links.start.data(), links.length.data(), links.rate.data(),
-                                links.capacity.data(), &options, &raw, status.data()) == CASSINI_OK);
-  const std::unique_ptr<cassini_links, decltype(&cassini_free_links)> handle(raw, &cassini_free_links);
+  const cassini_links all = test::links_of(links.capacity, links.job_offset, links.job_period, links.phase_offset,
+                                           links.start, links.length, links.rate);
+  PROMISE(cassini_prepare_links(&all, &options, nullptr, &raw, status.data(), nullptr) == CASSINI_OK);
+  const std::unique_ptr<cassini_prepared_links, decltype(&cassini_free_prepared_links)> handle(
+      raw, &cassini_free_prepared_links);
   PROMISE(std::all_of(status.begin(), status.end(), [](int32_t s) { return s == CASSINI_OK; }));
 
   const bool bounds = in.once_in(2);
-  const SmallBlock block = some_of(in, links, 4, bounds);
+  const SmallProblem block = some_of(in, links, 4, bounds);
   const std::vector<int64_t> member = block.members(), start = small_shifts(in, links.period);
   std::vector<uint8_t> dirty;
   for (std::size_t j = 0; j < links.period.size(); ++j) dirty.push_back(in.once_in(2) ? 1 : 0);
   const bool has_start = in.once_in(2), has_dirty = in.once_in(3);
   Found found(block);
-  PROMISE(cassini_solve_block(raw, static_cast<int64_t>(links.period.size()), links.period.data(),
-                              static_cast<int64_t>(block.link.size()), block.link.data(), member.data(),
-                              block.weight.data(), bounds ? block.upper_bound.data() : nullptr, nullptr,
-                              has_start ? start.data() : nullptr, has_dirty ? dirty.data() : nullptr,
-                              in.once_in(2) ? 1 : 0, &options, found.shift.data(), found.lower.data(),
-                              found.upper.data(), &found.result) == CASSINI_OK);
+  const cassini_joint joint = block.joint(member);
+  const cassini_joint_search search =
+      test::search_of(has_start ? start.data() : nullptr, has_dirty ? dirty.data() : nullptr, in.once_in(2));
+  const cassini_joint_output to = found.output();
+  PROMISE(cassini_solve_joint(raw, &joint, &search, &options, nullptr, &to, &found.result, nullptr) == CASSINI_OK);
   check_found(block, found, has_start ? &start : nullptr, !limited && !(has_start && has_dirty));
   check_evaluation(in, block, raw, small_shifts(in, links.period), options);
-  check_beside(in, block, raw, options);
+  check_delta(in, block, raw, options);
 }
 
 }  // namespace cassini::fuzz

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..model import Job
+from .prepared_link import PreparedLink
+
 __all__ = ["Demand"]
 
 
@@ -15,6 +18,14 @@ class Demand(NamedTuple):
 
     period: int
     phases: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, job: Job, multiplier: float = 1.0) -> Demand:
+        """What a job asks of a link on which its rates are multiplied, rounded as everywhere."""
+        # The capacity plays no part.
+        one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
+        phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
+        return cls(int(one.period[0]), tuple(sorted(phases)))
 
     def scaled_down(self, divisor: int) -> Demand:
         """The same demand with all rates divided; ``divisor`` divides each of them."""
