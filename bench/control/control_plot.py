@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from bench.plots import SERIES
+from bench.measuring.plots import SERIES, saved
 
 from .scenario import Outcome, relative_phase_ms
 
@@ -24,17 +20,12 @@ SHOWN_S = 120.0
 
 def draw(results: Mapping[str, Sequence[Sequence[Outcome]]], file: Path, footnote: str) -> None:
     """Phase of the pair over time under each rule, its cost by rule and by jitter, and a stall."""
-    style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
-    with pyplot.rc_context(style):
-        figure, axes = pyplot.subplots(2, 2, figsize=(11, 8))
+    with saved(file, footnote):
+        _, axes = pyplot.subplots(2, 2, figsize=(11, 8))
         _phases(axes[0, 0], results["Rules"])
         _costs(axes[0, 1], results["Rules"])
         _sweep(axes[1, 0], results["Jitter, clocks, ranks"])
         _stall(axes[1, 1], results["Disturbances"])
-        figure.text(0.01, 0.005, footnote, fontsize=7, color="0.4")
-        figure.tight_layout(rect=(0, 0.02, 1, 1))
-        figure.savefig(file, dpi=130)
-        pyplot.close(figure)
 
 
 def _phases(axes: Axes, group: Sequence[Sequence[Outcome]]) -> None:
