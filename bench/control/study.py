@@ -14,9 +14,9 @@ from bench.measuring.machine import about
 from bench.measuring.progress import Progress
 
 from . import scenarios
-from .control_plot import draw
-from .control_tables import tables
+from .plot import draw
 from .scenario import Outcome, Scenario, run
+from .tables import tables
 
 __all__ = ["main"]
 
