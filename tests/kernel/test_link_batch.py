@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -22,6 +21,7 @@ from cassini_core.kernel.link_problem import Demand, LinkProblem
 from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.kernel.search_limits import Budget
 from cassini_core.links.batch_solver import SolvedLink, solve_problems
+from work import works_less_than
 
 NAMES = ("score_lower", "score_upper", "upper_bound", "optimal", "nodes", "stopped_by")
 
@@ -146,17 +146,14 @@ def test_a_link_out_of_range_is_an_error_of_the_input() -> None:
 @pytest.mark.parametrize("n_jobs", [2, 20])
 def test_a_canceled_chunk_ends_at_once(n_jobs: int) -> None:
     chunk = LinkChunk.of([hard_problem(k, n_jobs) for k in range(50)])
-    start = time.monotonic()
-    with pytest.raises(KernelError, match="canceled"):
+    with works_less_than(1.0), pytest.raises(KernelError, match="canceled"):
         solve_chunk(chunk, ChunkOptions(None, 0.5, 0.01), cancel=np.ones(1, dtype=np.int32))
-    assert time.monotonic() - start < 1.0
 
 
 def test_a_deadline_is_that_of_all_links_together() -> None:
     chunk = LinkChunk.of([hard_problem(k) for k in range(20)])
-    start = time.monotonic()
-    answers = solve_chunk(chunk, ChunkOptions(None, 0.5, 0.01), deadline_s=0.2).each(chunk.job_offset)
-    assert time.monotonic() - start < 1.5
+    with works_less_than(1.5):
+        answers = solve_chunk(chunk, ChunkOptions(None, 0.5, 0.01), deadline_s=0.2).each(chunk.job_offset)
     assert {answer.stopped_by for answer in answers} == {"deadline"}
     assert all(answer.score_lower <= answer.upper_bound <= 1.0 for answer in answers)
 
@@ -212,9 +209,8 @@ def test_progress_never_goes_back_and_ends_with_all(deadline_s: float | None) ->
 
 def test_a_deadline_of_many_links_is_kept() -> None:
     some = [hard_problem(k) for k in range(300)]
-    start = time.monotonic()
-    found = pooled(some, deadline=Deadline(0.3), node_limits=[None] * len(some))
-    assert time.monotonic() - start < 1.5
+    with works_less_than(1.5):
+        found = pooled(some, deadline=Deadline(0.3), node_limits=[None] * len(some))
     for problem, one in zip(some, found, strict=True):
         assert one.upper_bound <= area_bound(problem) + 1e-9
         assert one.answer is None or one.answer.score_lower <= one.upper_bound
@@ -227,10 +223,8 @@ def test_the_number_of_limits_is_that_of_the_problems() -> None:
 
 def test_an_error_in_one_chunk_ends_it_all() -> None:
     bad = LinkProblem(1, 2**41, hard_problem(n_jobs=2).demands)
-    start = time.monotonic()
-    with pytest.raises(InputError):
+    with works_less_than(5.0), pytest.raises(InputError):
         pooled([bad, *(hard_problem(k) for k in range(20))], node_limits=[None] * 21)
-    assert time.monotonic() - start < 5.0
 
 
 def test_nothing_to_solve() -> None:

@@ -86,6 +86,7 @@ def solve_link(
 
     Examples
     --------
+    >>> from cassini_core import Job, Phase, solve_link
     >>> a = Job("a", 40, [Phase(0, 20, 50)])
     >>> b = Job("b", 40, [Phase(0, 20, 50)])
     >>> solution = solve_link([a, b], 50)
@@ -180,6 +181,7 @@ def score_link(
 
     Examples
     --------
+    >>> from cassini_core import Job, Phase, score_link
     >>> a = Job("a", 40, [Phase(0, 20, 50)])
     >>> b = Job("b", 40, [Phase(0, 20, 50)])
     >>> score_link([a, b], 50, {"b": 0.0}), score_link([a, b], 50, {"b": 20.0})
