@@ -55,7 +55,7 @@ def check_names(wheel: str, names: list[str]) -> None:
             raise SystemExit(f"{wheel}: expected {what} ({start}...)")
     metadata = f"{'-'.join(wheel.split('-')[:2])}.dist-info/"
     expected = ("cassini_core/", "cassini_agent/", metadata)
-    strays = [n for n in names if n.endswith((".pyx", ".c", ".cpp", ".o")) or not n.startswith(expected)]
+    strays = [n for n in names if n.endswith((".pyx", ".pxi", ".c", ".cpp", ".o")) or not n.startswith(expected)]
     if strays:
         raise SystemExit(f"{wheel}: unexpected files {strays[:5]}")
 

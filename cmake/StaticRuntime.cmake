@@ -13,6 +13,6 @@ function(cassini_static_runtime target)
   if(CASSINI_STATIC_RUNTIME)
     # Without the parts of its object files that nothing calls: random_device alone wants glibc 2.36.
     target_link_options(${target} PRIVATE -static-libstdc++ LINKER:--gc-sections)
-    target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/csrc/src/single_threaded.c")
+    target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/csrc/src/api/single_threaded.c")
   endif()
 endfunction()

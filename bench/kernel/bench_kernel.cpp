@@ -10,11 +10,13 @@
 #include <random>
 #include <vector>
 
+#include "base/budget.hpp"
 #include "cassini/cassini.h"
-#include "demand.hpp"
-#include "link.hpp"
-#include "marginal.hpp"
-#include "search.hpp"
+#include "demand/folded_demand.hpp"
+#include "demand/job_pattern.hpp"
+#include "demand/link_problem.hpp"
+#include "demand/marginal.hpp"
+#include "link/branch_and_bound.hpp"
 
 namespace {
 
@@ -49,13 +51,13 @@ Input input(unsigned seed, int64_t jobs, int64_t phases, double load) {
 }
 
 Link link_of(const Input& in) {
-  std::vector<Circle> jobs;
+  std::vector<JobPattern> jobs;
   for (std::size_t j = 0; j < in.period.size(); ++j) {
     std::vector<Phase> phases;
     for (auto i = static_cast<std::size_t>(in.offset[j]); i < static_cast<std::size_t>(in.offset[j + 1]); ++i) {
       phases.push_back({in.start[i], in.length[i], in.rate[i]});
     }
-    jobs.push_back(make_circle(in.period[j], phases, kMs));
+    jobs.push_back(make_pattern(in.period[j], phases, kMs));
   }
   const std::size_t n = jobs.size();
   return make_link(std::move(jobs), std::vector<uint8_t>(n, 0), static_cast<double>(in.capacity / kMs), {});
@@ -64,15 +66,25 @@ Link link_of(const Input& in) {
 double sink = 0.0;
 
 void solve(const Input& in, int64_t* slack) {
-  cassini_result result;
-  result.size = sizeof result;
   int64_t shift[8];
   uint8_t is_free[8];
+  cassini_link link{};
+  link.size = sizeof link;
+  link.capacity_kbps = in.capacity;
+  link.n_jobs = static_cast<int64_t>(in.period.size());
+  link.period_ns = in.period.data();
+  link.phase_offset = in.offset.data();
+  link.n_phases = static_cast<int64_t>(in.start.size());
+  link.phase_start_ns = in.start.data();
+  link.phase_length_ns = in.length.data();
+  link.phase_rate_kbps = in.rate.data();
+  const cassini_link_output output{sizeof output, shift, slack, is_free};
+  cassini_link_result result{};
+  result.size = sizeof result;
   cassini_options options;
   cassini_init_options(&options, sizeof options);
   options.node_limit = kNone;
-  cassini_solve_link(static_cast<int64_t>(in.period.size()), in.period.data(), in.offset.data(), in.start.data(),
-                     in.length.data(), in.rate.data(), in.capacity, &options, shift, slack, is_free, &result);
+  cassini_solve_link(&link, &options, nullptr, &output, &result, nullptr);
   sink += result.score_lower;
 }
 
@@ -103,7 +115,7 @@ void run_marginal(int64_t count) {
   Kinks kinks;
   Values values;
   for (int64_t i = 0; i < count; ++i) {
-    marginal.build(others, link.circle(0), link.capacity, &work);
+    marginal.build(others, link.pattern(0), link.capacity, &work);
     marginal.profile(kinks, values);
     sink += values.back();
   }

@@ -19,18 +19,18 @@ struct LinkOutputs {
   Output<int64_t> shift;
   Output<int64_t> slack;
   Output<uint8_t> is_free;
-  Results<cassini_result> result;
+  Results<cassini_link_result> result;
 };
 
 void check_answer(const WildLink& link, LinkOutputs& out, bool with_slack) {
-  const cassini_result r = out.result[0];
+  const cassini_link_result r = out.result[0];
   PROMISE(out.result.well_sized(0));
   PROMISE(interval(r.score_lower, r.score_upper));
-  PROMISE(r.upper_bound >= r.score_lower && r.upper_bound <= 1.0 + 1e-9 && std::isfinite(r.claimed_score));
-  PROMISE(r.hold >= 0 && r.nodes >= 0);
+  PROMISE(r.upper_bound >= r.score_lower && r.upper_bound <= 1.0 + 1e-9);
+  PROMISE(r.hold_ns >= 0 && r.nodes >= 0);
   PROMISE((r.optimal != 0) == (r.score_lower >= r.upper_bound - slop(r.score_lower)));
   PROMISE(r.optimal == 0 || r.optimal == 1);
-  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_LIMITS);
+  PROMISE(r.stopped_by >= CASSINI_STOP_COMPLETE && r.stopped_by <= CASSINI_STOP_UNPROVEN);
   for (std::size_t j = 0; j < out.shift.size(); ++j) {
     PROMISE(out.shift[j] >= 0 && out.shift[j] < link.period[j]);
     PROMISE(out.is_free[j] <= 1);
@@ -39,9 +39,20 @@ void check_answer(const WildLink& link, LinkOutputs& out, bool with_slack) {
 }
 
 int32_t solve(const WildLink& link, const WildOptions& options, LinkOutputs& out, bool with_slack) {
-  return cassini_solve_link(link.n_jobs, link.periods(), link.offsets(), link.starts(), link.length.data(),
-                            link.rate.data(), link.capacity, options.pointer(), out.shift.data(),
-                            with_slack ? out.slack.data() : nullptr, out.is_free.data(), out.result.data());
+  const cassini_link given = link.c();
+  const cassini_link_output to =
+      test::link_output(out.shift.data(), with_slack ? out.slack.data() : nullptr, out.is_free.data());
+  Told told;
+  Output<double> claimed(1);
+  claimed.remember();
+  const int32_t status =
+      options.angles == 0
+          ? cassini_solve_link(&given, options.pointer(), options.cancel(), &to, out.result.data(), told.error())
+          : cassini_solve_link_angles(&given, options.angles, options.pointer(), options.cancel(), &to,
+                                      out.result.data(), claimed.data(), told.error());
+  PROMISE(told.of(status));
+  PROMISE(status == CASSINI_OK && options.angles > 0 ? std::isfinite(claimed[0]) : claimed.unchanged());
+  return status;
 }
 
 struct Scores {
@@ -66,10 +77,13 @@ void evaluate(Bytes& in, const WildLink& link, const WildOptions& options, const
   Scores out(link.period.size());
   const bool with_slack = !in.once_in(6);
   const bool half = in.once_in(40);  // slack without hold is refused
-  const int32_t status = cassini_evaluate_link(
-      link.n_jobs, link.periods(), link.offsets(), link.starts(), link.length.data(), link.rate.data(), link.capacity,
-      shift, options.pointer(), out.lower.data(), out.upper.data(), with_slack ? out.slack.data() : nullptr,
-      with_slack && !half ? out.hold.data() : nullptr, in.once_in(6) ? nullptr : out.is_free.data());
+  const cassini_link given = link.c();
+  const cassini_evaluation to =
+      test::evaluation(out.lower.data(), out.upper.data(), with_slack ? out.slack.data() : nullptr,
+                       with_slack && !half ? out.hold.data() : nullptr, in.once_in(6) ? nullptr : out.is_free.data());
+  Told told;
+  const int32_t status = cassini_evaluate_link(&given, shift, options.pointer(), options.cancel(), &to, told.error());
+  PROMISE(told.of(status));
   const bool sound = link.sound() && options.sound && shift != nullptr && !(with_slack && half);
   PROMISE(expected(status, sound, options.canceled()));
   if (status != CASSINI_OK) {
@@ -82,28 +96,6 @@ void evaluate(Bytes& in, const WildLink& link, const WildOptions& options, const
   }
   if (solved == nullptr) return;
   PROMISE(solved->result[0].score_lower == out.lower[0] && solved->result[0].score_upper == out.upper[0]);
-}
-
-void marginals(Bytes& in, const WildLink& link, const WildOptions& options, const int64_t* shift) {
-  int64_t job = in.in(0, static_cast<int64_t>(link.period.size()) - 1);
-  spoil(in, job, 16);
-  Array query;
-  for (int64_t q = in.in(0, 4); q > 0; --q) query.push_back(in.wild());
-  query.shrink_to_fit();
-  const int64_t n_queries = in.once_in(40) ? -1 : static_cast<int64_t>(query.size());
-  Output<double> excess(query.size());
-  excess.remember();
-  const int32_t status = cassini_marginals(link.n_jobs, link.periods(), link.offsets(), link.starts(),
-                                           link.length.data(), link.rate.data(), link.capacity, shift, job, n_queries,
-                                           query.data(), options.pointer(), excess.data());
-  const bool sound =
-      link.sound() && options.sound && shift != nullptr && job >= 0 && job < link.n_jobs && n_queries >= 0;
-  // The limits of folding may be passed: that is EINVAL too.
-  PROMISE(status == CASSINI_EINVAL || (sound && status == CASSINI_OK));
-  if (status != CASSINI_OK) PROMISE(excess.unchanged());
-  for (std::size_t q = 0; q < excess.size() && status == CASSINI_OK; ++q) {
-    PROMISE(excess[q] >= -1e-9 * 0x1p53 && std::isfinite(excess[q]));
-  }
 }
 
 // The same call gives the same bytes.
@@ -121,7 +113,7 @@ void fuzz_link(Bytes& in) {
   const bool small = link.period.size() <= 3 && link.start.size() <= 8;
   const auto options = wild_options(in, small);
   const bool with_slack = !in.once_in(4);
-  LinkOutputs out(link.period.size(), struct_words<cassini_result>(in));
+  LinkOutputs out(link.period.size(), struct_words<cassini_link_result>(in));
   const bool sized = !in.once_in(40);
   if (!sized) out.result.size(0) = wrong_size(in);
   out.remember();
@@ -140,7 +132,6 @@ void fuzz_link(Bytes& in) {
   shift.shrink_to_fit();
   const int64_t* given = in.once_in(40) ? nullptr : shift.data();
   evaluate(in, link, *options, given, nullptr);
-  marginals(in, link, *options, given);
 }
 
 }  // namespace cassini::fuzz

@@ -24,7 +24,7 @@ struct Outputs {
   Output<int64_t> shift;
   Output<int64_t> slack;
   Output<uint8_t> is_free;
-  Results<cassini_result> result;
+  Results<cassini_link_result> result;
   Output<int32_t> status;
 };
 
@@ -38,12 +38,17 @@ void check_link(const ManyLinks& links, std::size_t i, const WildOptions& option
   Output<int64_t> shift(n), slack(n);
   Output<uint8_t> is_free(n);
   const auto words = static_cast<std::size_t>(out.result.size(sized ? i : 0)) / sizeof(int64_t);
-  Results<cassini_result> result(1, words);
+  Results<cassini_link_result> result(1, words);
   if (!sized) result.size(0) = out.result.size(i);
   if (out.status[i] == CASSINI_OK && !options.in_haste) {
-    PROMISE(cassini_solve_link(static_cast<int64_t>(n), all.period.data() + first, all.offset.data() + first,
-                               all.starts(), all.length.data(), all.rate.data(), links.capacity[i], options.pointer(),
-                               shift.data(), slack.data(), is_free.data(), result.data()) == CASSINI_OK);
+    cassini_link alone = all.c();
+    alone.capacity_kbps = links.capacity[i];
+    alone.n_jobs = static_cast<int64_t>(n);
+    alone.period_ns += first;
+    alone.phase_offset += first;
+    alone.n_phases = links.c().n_phases;
+    const cassini_link_output to = test::link_output(shift.data(), slack.data(), is_free.data());
+    PROMISE(cassini_solve_link(&alone, options.pointer(), options.cancel(), &to, result.data(), nullptr) == CASSINI_OK);
   } else if (out.status[i] == CASSINI_OK) {
     return;
   }
@@ -58,20 +63,22 @@ void check_link(const ManyLinks& links, std::size_t i, const WildOptions& option
 void fuzz_links(Bytes& in) {
   const ManyLinks links = many_links(in);
   const auto options = wild_options(in, links.all.period.size() <= 4 && links.all.start.size() <= 8);
-  Outputs out(links.all.period.size(), links.capacity.size(), struct_words<cassini_result>(in));
+  Outputs out(links.all.period.size(), links.capacity.size(), struct_words<cassini_link_result>(in));
   const std::size_t odd = in.once_in(20) ? in.index(links.capacity.size() + 1) : links.capacity.size();
   if (odd < links.capacity.size()) out.result.size(odd) = wrong_size(in);
   out.remember();
-  const int32_t status =
-      cassini_solve_links(links.n_links, links.offsets(), links.all.periods(), links.all.offsets(), links.all.starts(),
-                          links.all.length.data(), links.all.rate.data(), links.capacity.data(), options->pointer(),
-                          out.shift.data(), out.slack.data(), out.is_free.data(), out.result.data(), out.status.data());
+  const cassini_links given = links.c();
+  const cassini_link_output to = test::link_output(out.shift.data(), out.slack.data(), out.is_free.data());
+  Told told;
+  const int32_t status = cassini_solve_links(&given, options->pointer(), options->cancel(), &to, out.result.data(),
+                                             out.status.data(), told.error());
   if (links.n_links == 0 && status == CASSINI_OK) return;
   PROMISE(expected(status, links.callable() && options->sound && (odd > 0 || links.n_links == 0), options->canceled()));
   if (status == CASSINI_EINVAL) {
-    PROMISE(out.unchanged());
+    PROMISE(out.unchanged() && told.of(status));
     return;
   }
+  PROMISE(told.of_first_refused({out.status.data(), out.status.data() + links.capacity.size()}));
   for (std::size_t i = 0; i < links.capacity.size(); ++i) check_link(links, i, *options, i != odd, out);
 }
 

@@ -33,13 +33,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
       fuzz_links(in);
       break;
     case 3:
-      fuzz_blocks(in);
+      fuzz_joint(in);
       break;
-    default:
+    default: {
       PROMISE(cassini_abi_version() == CASSINI_ABI_VERSION);
       PROMISE(std::strlen(cassini_version()) > 0);
-      PROMISE(std::strlen(cassini_strerror(static_cast<int32_t>(in.any()))) > 0);
+      const auto any = static_cast<int32_t>(in.any());
+      PROMISE(std::strlen(cassini_strerror(any)) > 0 && std::strlen(cassini_stop_string(any)) > 0);
       fuzz_init_options(in);
+    }
   }
   return 0;
 }

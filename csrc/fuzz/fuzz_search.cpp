@@ -1,4 +1,4 @@
-// Small links and blocks, whose answers are compared with brute force over every tick.
+// Small links and joint problems, whose answers are compared with brute force over every tick.
 #include "small_link.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
@@ -6,7 +6,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if (in.in(0, 1) == 0) {
     cassini::fuzz::fuzz_small_link(in);
   } else {
-    cassini::fuzz::fuzz_small_block(in);
+    cassini::fuzz::fuzz_small_joint(in);
   }
   return 0;
 }

@@ -5,6 +5,21 @@
 
 namespace cassini::fuzz {
 
+cassini_links ManyLinks::c() const {
+  auto out = test::sized<cassini_links>();
+  out.n_links = n_links;
+  out.capacity_kbps = capacity.data();
+  out.job_offset = offsets();
+  out.n_jobs = static_cast<int64_t>(all.period.size());
+  out.period_ns = all.periods();
+  out.phase_offset = all.offsets();
+  out.n_phases = std::max(all.n_phases, static_cast<int64_t>(all.start.size()));
+  out.phase_start_ns = all.starts();
+  out.phase_length_ns = all.length.data();
+  out.phase_rate_kbps = all.rate.data();
+  return out;
+}
+
 bool ManyLinks::callable() const {
   if (n_links < 0 || no_offset || all.no_period || all.no_offset) return false;
   return job_offset[0] >= 0 && std::is_sorted(job_offset.begin(), job_offset.end());

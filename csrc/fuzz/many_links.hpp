@@ -14,6 +14,9 @@ struct ManyLinks {
 
   const int64_t* offsets() const { return no_offset ? nullptr : job_offset.data(); }
 
+  // As the kernel takes them.
+  cassini_links c() const;
+
   // Whether the header allows the call as such, and link i.
   bool callable() const;
   bool sound(std::size_t i) const;

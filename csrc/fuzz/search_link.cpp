@@ -17,26 +17,33 @@ double best_score(const TickLink& link) {
   return best;
 }
 
-void check_solution(Bytes& in, const SmallLinks& links, const cassini_options& options) {
+cassini_link whole_link(const SmallLinks& links) {
+  return test::link_of(links.capacity[0], 0, test::length_of(links.period), links.job_period, links.phase_offset,
+                       links.start, links.length, links.rate);
+}
+
+// `angles`: 0 for the exact method.
+void check_solution(Bytes& in, const SmallLinks& links, const cassini_options& options, int64_t angles) {
   const TickLink& tick = links.tick[0];
   const std::size_t n = links.period.size();
   std::vector<int64_t> shift(n), slack(n);
   std::vector<uint8_t> is_free(n);
-  cassini_result r{};
-  r.size = sizeof r;
-  PROMISE(cassini_solve_link(static_cast<int64_t>(n), links.job_period.data(), links.phase_offset.data(),
-                             links.start.data(), links.length.data(), links.rate.data(), links.capacity[0], &options,
-                             shift.data(), slack.data(), is_free.data(), &r) == CASSINI_OK);
+  auto r = test::sized<cassini_link_result>();
+  double claimed = 0.0;
+  const cassini_link link = whole_link(links);
+  const cassini_link_output to = test::link_output(shift.data(), slack.data(), is_free.data());
+  PROMISE((angles == 0 ? cassini_solve_link(&link, &options, nullptr, &to, &r, nullptr)
+                       : cassini_solve_link_angles(&link, angles, &options, nullptr, &to, &r, &claimed, nullptr)) ==
+          CASSINI_OK);
   PROMISE(is_free == tick.is_free);
   const double best = best_score(tick);
   PROMISE(r.score_lower == r.score_upper && close(r.score_lower, score(tick, shift)));
   PROMISE(r.score_lower <= best + slack_of_rounding(best) && r.upper_bound >= best - slack_of_rounding(best));
   PROMISE(r.optimal == 0 || r.score_lower >= best - 2 * slack_of_rounding(best));
-  const bool proves =
-      options.method == CASSINI_METHOD_EXACT && options.node_limit == std::numeric_limits<int64_t>::max();
+  const bool proves = angles == 0 && options.node_limit == std::numeric_limits<int64_t>::max();
   PROMISE(!proves || (r.optimal == 1 && r.stopped_by == CASSINI_STOP_COMPLETE));
   check_slack(tick, shift, slack.data(), options.slack_tolerance, false);
-  check_hold(in, tick, shift, r.hold, options.slack_tolerance);
+  check_hold(in, tick, shift, r.hold_ns, options.slack_tolerance);
 }
 
 void check_evaluation(Bytes& in, const SmallLinks& links, const cassini_options& options) {
@@ -47,27 +54,21 @@ void check_evaluation(Bytes& in, const SmallLinks& links, const cassini_options&
   std::vector<uint8_t> is_free(n);
   double lower = 0.0, upper = 0.0;
   int64_t hold = 0;
-  PROMISE(cassini_evaluate_link(static_cast<int64_t>(n), links.job_period.data(), links.phase_offset.data(),
-                                links.start.data(), links.length.data(), links.rate.data(), links.capacity[0],
-                                shift.data(), &options, &lower, &upper, slack.data(), &hold,
-                                is_free.data()) == CASSINI_OK);
+  const cassini_link link = whole_link(links);
+  const cassini_evaluation to = test::evaluation(&lower, &upper, slack.data(), &hold, is_free.data());
+  PROMISE(cassini_evaluate_link(&link, shift.data(), &options, nullptr, &to, nullptr) == CASSINI_OK);
   PROMISE(is_free == tick.is_free && lower == upper && close(lower, score(tick, shift)));
   check_slack(tick, shift, slack.data(), options.slack_tolerance, true);
   check_hold(in, tick, shift, hold, options.slack_tolerance);
 
+  // One job at every tick, the others where they are.
   const std::size_t job = in.index(n);
-  std::vector<int64_t> query;
-  for (int64_t q = 0; q < links.period[job]; ++q) query.push_back(q + (in.once_in(8) ? -links.period[job] : 0));
-  std::vector<double> excess(query.size());
-  PROMISE(cassini_marginals(static_cast<int64_t>(n), links.job_period.data(), links.phase_offset.data(),
-                            links.start.data(), links.length.data(), links.rate.data(), links.capacity[0], shift.data(),
-                            static_cast<int64_t>(job), static_cast<int64_t>(query.size()), query.data(), &options,
-                            excess.data()) == CASSINI_OK);
   std::vector<int64_t> moved = shift;
-  const auto capacity = static_cast<double>(tick.capacity);
-  for (std::size_t q = 0; q < query.size(); ++q) {
-    moved[job] = query[q];
-    PROMISE(close(excess[q] / capacity, mean_excess(tick, moved) / capacity));
+  const cassini_evaluation score_alone = test::evaluation(&lower, &upper, nullptr, nullptr);
+  for (int64_t q = 0; q < links.period[job]; ++q) {
+    moved[job] = q + (in.once_in(8) ? -links.period[job] : 0);
+    PROMISE(cassini_evaluate_link(&link, moved.data(), &options, nullptr, &score_alone, nullptr) == CASSINI_OK);
+    PROMISE(lower == upper && close(lower, score(tick, moved)));
   }
 }
 
@@ -77,13 +78,14 @@ void fuzz_small_link(Bytes& in) {
   const SmallLinks links = small_links(in, false);
   cassini_options options;
   PROMISE(cassini_init_options(&options, sizeof options) == CASSINI_OK);
-  options.resolution = links.resolution;
+  options.resolution_ns = links.resolution;
   options.node_limit = in.once_in(3) ? in.in(1, 40) : std::numeric_limits<int64_t>::max();
   options.slack_tolerance = static_cast<double>(in.pick({0, 10, 50, 300})) / 1000.0;
-  options.method = in.once_in(6) ? CASSINI_METHOD_ANGLES : CASSINI_METHOD_EXACT;
-  options.angles = in.in(1, 72);
-  if (options.method == CASSINI_METHOD_ANGLES) options.node_limit = std::min<int64_t>(options.node_limit, 1000);
-  check_solution(in, links, options);
+  const bool exact = !in.once_in(6);
+  int64_t angles = in.in(1, 72);
+  if (exact) angles = 0;
+  if (angles > 0) options.node_limit = std::min<int64_t>(options.node_limit, 1000);
+  check_solution(in, links, options, angles);
   check_evaluation(in, links, options);
 }
 

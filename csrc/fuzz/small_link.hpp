@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../tests/c_structs.hpp"
 #include "brute_force.hpp"
 #include "bytes.hpp"
 #include "cassini/cassini.h"
@@ -11,7 +12,7 @@
 namespace cassini::fuzz {
 
 struct SmallLinks {
-  std::vector<int64_t> period;           // of the jobs of the block; a single link has all of them
+  std::vector<int64_t> period;           // of the jobs of the problem; a single link has all of them
   std::vector<std::vector<int64_t>> on;  // [links] jobs
   std::vector<TickLink> tick;            // [links]
   int64_t resolution = 0;
@@ -30,7 +31,7 @@ struct SmallLinks {
 };
 
 // One link of all jobs, or several of some.
-SmallLinks small_links(Bytes& in, bool block);
+SmallLinks small_links(Bytes& in, bool joint);
 
 std::vector<int64_t> small_shifts(Bytes& in, const std::vector<int64_t>& period);
 
@@ -43,6 +44,6 @@ void check_hold(Bytes& in, const TickLink& link, const std::vector<int64_t>& shi
 double slack_of_rounding(double score);
 
 void fuzz_small_link(Bytes& in);
-void fuzz_small_block(Bytes& in);
+void fuzz_small_joint(Bytes& in);
 
 }  // namespace cassini::fuzz

@@ -23,23 +23,24 @@ int64_t any_period(Bytes& in, int64_t style) {
     case 2:
       return in.in(1, 4000) * 100000;
     default:
-      return in.in(1, CASSINI_MAX_TICKS);
+      return in.in(1, CASSINI_MAX_PERIOD_NS);
   }
 }
 
 void add_phase(Bytes& in, WildLink& link, int64_t period) {
   link.start.push_back(in.in(0, 15) * (period / 16));
   link.length.push_back(in.once_in(4) ? in.in(0, period) : in.in(0, 8) * (period / 16));
-  link.rate.push_back(in.once_in(8) ? in.in(0, CASSINI_MAX_RATE) : in.in(0, 20) * 2500000);
+  link.rate.push_back(in.once_in(8) ? in.in(0, CASSINI_MAX_RATE_KBPS) : in.in(0, 20) * 2500000);
   spoil(in, link.start.back());
   spoil(in, link.length.back());
   spoil(in, link.rate.back());
 }
 
-void choose_options(Bytes& in, cassini_options& o) {
-  o.method = static_cast<int32_t>(in.in(0, 1));
-  o.angles = in.in(1, 400);
-  o.resolution = in.pick({500000, 0, 1, 3, 1000000, CASSINI_MAX_TICKS});
+void choose_options(Bytes& in, cassini_options& o, int64_t& angles) {
+  const bool exact = in.in(0, 1) == 0;
+  angles = in.in(1, 400);
+  if (exact) angles = 0;
+  o.resolution_ns = in.pick({500000, 0, 1, 3, 1000000, CASSINI_MAX_PERIOD_NS});
   o.slack_tolerance = static_cast<double>(in.in(0, 100)) / 500.0;
   o.node_limit = in.in(1, 300);
   o.max_events = in.once_in(4) ? in.in(1, 64) : 2048;
@@ -53,16 +54,16 @@ void spoil_options(Bytes& in, cassini_options& o) {
   constexpr int64_t kTooMany = (int64_t{1} << 22) + 1;
   switch (in.in(0, 7)) {
     case 0:
-      o.method = in.once_in(2) ? 2 + in.byte() : -1 - in.byte();
+      o.resolution_ns = in.once_in(2) ? -2 - in.byte() : -1 - in.byte();
       break;
     case 1:
-      o.reserved = 1 + in.byte();
+      o.max_levels = -1 - in.byte();
       break;
     case 2:
-      o.angles = in.pick({0, -1, kMin, CASSINI_MAX_ANGLES + 1});
+      o.node_limit = in.pick({0, -1, kMin, -CASSINI_MAX_ANGLES});
       break;
     case 3:
-      o.resolution = in.pick({-1, kMin, CASSINI_MAX_TICKS + 1});
+      o.resolution_ns = in.pick({-1, kMin, CASSINI_MAX_PERIOD_NS + 1});
       break;
     case 4:
       o.slack_tolerance = std::array{std::nan(""), -1e-9, -HUGE_VAL, HUGE_VAL}[in.index(4)];
@@ -85,7 +86,7 @@ void spoil(Bytes& in, int64_t& number, int64_t often) {
 }
 
 bool sound_link(const WildLink& all, int64_t first, int64_t n_jobs, int64_t capacity) {
-  if (n_jobs < 1 || n_jobs > CASSINI_MAX_JOBS || capacity < 1 || capacity > CASSINI_MAX_RATE) return false;
+  if (n_jobs < 1 || n_jobs > CASSINI_MAX_JOBS || capacity < 1 || capacity > CASSINI_MAX_RATE_KBPS) return false;
   if (all.no_period || all.no_offset) return false;
   const int64_t* offset = all.offset.data() + first;
   if (offset[0] < 0 || !std::is_sorted(offset, offset + n_jobs + 1)) return false;
@@ -94,15 +95,28 @@ bool sound_link(const WildLink& all, int64_t first, int64_t n_jobs, int64_t capa
   int64_t sum = 0;
   for (int64_t j = 0; j < n_jobs; ++j) {
     const int64_t period = all.period[static_cast<std::size_t>(first + j)];
-    if (period < 1 || period > CASSINI_MAX_TICKS) return false;
+    if (period < 1 || period > CASSINI_MAX_PERIOD_NS) return false;
     for (int64_t p = offset[j]; p < offset[j + 1]; ++p) {
       const auto i = static_cast<std::size_t>(p);
       if (all.start[i] < 0 || all.start[i] >= period || all.length[i] < 0 || all.length[i] > period) return false;
-      if (all.rate[i] < 0 || all.rate[i] > CASSINI_MAX_RATE) return false;
+      if (all.rate[i] < 0 || all.rate[i] > CASSINI_MAX_RATE_KBPS) return false;
       sum += all.rate[i];
     }
   }
   return sum <= kMaxRateSum;
+}
+
+cassini_link WildLink::c() const {
+  auto out = test::sized<cassini_link>();
+  out.capacity_kbps = capacity;
+  out.n_jobs = n_jobs;
+  out.period_ns = periods();
+  out.phase_offset = offsets();
+  out.n_phases = n_phases;
+  out.phase_start_ns = starts();
+  out.phase_length_ns = length.data();
+  out.phase_rate_kbps = rate.data();
+  return out;
 }
 
 bool WildLink::sound() const { return sound_link(*this, 0, n_jobs, capacity); }
@@ -111,6 +125,7 @@ void keep_promised_lengths(WildLink& link, int64_t n_total_jobs) {
   const auto n = static_cast<std::size_t>(n_total_jobs);
   int64_t end = 0;
   for (std::size_t j = 0; j <= n; ++j) end = std::max(end, link.offset[j]);
+  link.n_phases = std::max(end, static_cast<int64_t>(link.start.size()));
   if (end > kLongest) {
     link.no_phases = true;
     return;
@@ -134,7 +149,7 @@ WildLink wild_link(Bytes& in) {
     spoil(in, out.period.back());
     out.offset.push_back(static_cast<int64_t>(out.start.size()));
   }
-  out.capacity = in.once_in(8) ? in.in(1, CASSINI_MAX_RATE) : in.in(1, 20) * 5000000;
+  out.capacity = in.once_in(8) ? in.in(1, CASSINI_MAX_RATE_KBPS) : in.in(1, 20) * 5000000;
   spoil(in, out.capacity);
   if (in.once_in(30)) out.offset[in.index(out.offset.size())] = in.once_in(2) ? in.wild() : in.in(0, 300);
   keep_promised_lengths(out, out.n_jobs);
@@ -154,10 +169,9 @@ std::unique_ptr<WildOptions> wild_options(Bytes& in, bool small) {
   }
   cassini_options o;
   PROMISE(cassini_init_options(&o, sizeof o) == CASSINI_OK);
-  choose_options(in, o);
+  choose_options(in, o, out->angles);
   out->has_flag = in.once_in(8);
   out->flag = in.once_in(16) ? 1 : 0;
-  if (out->has_flag) o.cancel = &out->flag;
   if (in.once_in(6)) {
     spoil_options(in, o);
     out->sound = false;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "../tests/c_structs.hpp"
 #include "bytes.hpp"
 #include "cassini/cassini.h"
 
@@ -21,6 +22,7 @@ struct WildLink {
   Array start;
   Array length;
   Array rate;
+  int64_t n_phases = 0;  // that the caller says there are
   int64_t capacity = 0;
   bool no_period = false;  // passed as null
   bool no_offset = false;
@@ -29,6 +31,9 @@ struct WildLink {
   const int64_t* periods() const { return no_period ? nullptr : period.data(); }
   const int64_t* offsets() const { return no_offset ? nullptr : offset.data(); }
   const int64_t* starts() const { return no_phases ? nullptr : start.data(); }
+
+  // As the kernel takes it.
+  cassini_link c() const;
 
   // Whether the header allows it: written from the header, not from the kernel.
   bool sound() const;
@@ -47,8 +52,9 @@ void spoil(Bytes& in, int64_t& number, int64_t often = 40);
 
 struct WildOptions {
   std::vector<unsigned char> given;  // as many bytes as the size says
-  int32_t flag = 0;                  // what the flag of the options points to
+  int32_t flag = 0;                  // what cancel points to
   bool has_flag = false;
+  int64_t angles = 0;  // of the grid that a single link is solved on; 0: the exact method
   bool none = false;
   bool sound = true;
   bool in_haste = false;  // a deadline, or a flag that is set: not the same answer each time
@@ -56,6 +62,7 @@ struct WildOptions {
   const cassini_options* pointer() const {
     return none ? nullptr : reinterpret_cast<const cassini_options*>(given.data());
   }
+  const int32_t* cancel() const { return has_flag ? &flag : nullptr; }
   bool canceled() const { return !none && has_flag && flag != 0; }
 };
 

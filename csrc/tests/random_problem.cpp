@@ -4,11 +4,13 @@
 #include <limits>
 #include <numeric>
 
+#include "demand/job_pattern.hpp"
+
 namespace cassini::test {
 
-std::vector<Circle> Problem::circles() const {
-  std::vector<Circle> out;
-  for (std::size_t j = 0; j < period.size(); ++j) out.push_back(make_circle(period[j], phases[j], 1));
+std::vector<JobPattern> Problem::patterns() const {
+  std::vector<JobPattern> out;
+  for (std::size_t j = 0; j < period.size(); ++j) out.push_back(make_pattern(period[j], phases[j], 1));
   return out;
 }
 
@@ -67,6 +69,51 @@ double best_by_ticks(const Problem& problem) {
     }
     if (j >= shift.size()) return best;
   }
+}
+
+namespace {
+
+constexpr int64_t kSpike = int64_t{1} << 40;
+
+}  // namespace
+
+SpikedSlots::SpikedSlots(std::mt19937& rng) {
+  constexpr std::array<int64_t, 6> kRates{0, 0, 11, 11, 5, 3};
+  for (std::size_t j = 0; j < 3; ++j) {
+    for (int64_t& rate : rate_[j]) rate = kRates[rng() % kRates.size()];
+    spike_[j] = rng() % kSlots;
+  }
+}
+
+std::vector<JobPattern> SpikedSlots::patterns() const {
+  std::vector<JobPattern> out;
+  for (std::size_t j = 0; j < 3; ++j) {
+    std::vector<Phase> phases{{static_cast<int64_t>(spike_[j]) * kSlot, 1, kSpike}};
+    for (std::size_t s = 0; s < kSlots; ++s) phases.push_back({static_cast<int64_t>(s) * kSlot, kSlot, rate_[j][s]});
+    out.push_back(make_pattern(static_cast<int64_t>(kSlots) * kSlot, phases, 1));
+  }
+  return out;
+}
+
+double SpikedSlots::best() const {
+  constexpr auto kWhole = static_cast<int64_t>(kCapacity);
+  int64_t best = std::numeric_limits<int64_t>::max();  // excess times ticks
+  for (std::size_t code = 0; code < kSlots * kSlots; ++code) {
+    const std::array<std::size_t, 3> shift{0, code % kSlots, code / kSlots};
+    int64_t sum = 0;
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      int64_t demand = 0;
+      int64_t spikes = 0;
+      for (std::size_t j = 0; j < 3; ++j) {
+        const std::size_t own = (slot + kSlots - shift[j]) % kSlots;
+        demand += rate_[j][own];
+        spikes += own == spike_[j] ? kSpike : 0;
+      }
+      sum += std::max<int64_t>(0, demand - kWhole) * (kSlot - 1) + std::max<int64_t>(0, demand + spikes - kWhole);
+    }
+    best = std::min(best, sum);
+  }
+  return static_cast<double>(best) / static_cast<double>(static_cast<int64_t>(kSlots) * kSlot);
 }
 
 }  // namespace cassini::test

@@ -1,12 +1,13 @@
 // Random link problems, and an oracle that lays out every tick.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <span>
 #include <vector>
 
-#include "circle.hpp"
+#include "demand/job_pattern.hpp"
 
 namespace cassini::test {
 
@@ -15,7 +16,7 @@ struct Problem {
   std::vector<int64_t> period;
   std::vector<std::vector<Phase>> phases;
   int64_t capacity = 1;
-  std::vector<Circle> circles() const;
+  std::vector<JobPattern> patterns() const;
 };
 
 Problem random_problem(std::mt19937& rng, std::size_t n_jobs, std::span<const int64_t> periods, int max_phases);
@@ -25,5 +26,23 @@ double excess_by_ticks(const Problem& problem, std::span<const int64_t> shift);
 
 // Least mean excess over all whole shifts, the first job at 0.
 double best_by_ticks(const Problem& problem);
+
+// Three jobs of a few rates on equal slots, each with one tick at a rate 10^11 times the capacity: of such a sum rounding
+// leaves less than shifts differ by.
+struct SpikedSlots {
+  static constexpr std::size_t kSlots = 16;
+  static constexpr int64_t kSlot = int64_t{1} << 36;  // ticks
+  static constexpr double kCapacity = 11.0;
+
+  explicit SpikedSlots(std::mt19937& rng);
+  std::vector<JobPattern> patterns() const;
+
+  // Least mean excess over shifts of whole slots, in whole numbers.
+  double best() const;
+
+ private:
+  std::array<std::array<int64_t, kSlots>, 3> rate_;  // [job][slot]
+  std::array<std::size_t, 3> spike_;                 // [job] the slot whose first tick it is
+};
 
 }  // namespace cassini::test

@@ -23,8 +23,8 @@ void overflow_of_the_heap() {
 }
 
 void leak() {
-  void* volatile block = std::malloc(opaque<std::size_t>(4000));
-  block = nullptr;
+  void* volatile joint = std::malloc(opaque<std::size_t>(4000));
+  joint = nullptr;
 }
 
 void overflow_of_an_integer() { std::printf("%d\n", opaque(std::numeric_limits<int32_t>::max()) + opaque(1)); }

@@ -9,12 +9,15 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef extern from "cassini/cassini.h" nogil:
     const int32_t CASSINI_ABI_VERSION
-    const int64_t CASSINI_MAX_TICKS
-    const int64_t CASSINI_MAX_RATE
+    const int64_t CASSINI_MAX_PERIOD_NS
+    const int64_t CASSINI_MAX_RATE_KBPS
     const int64_t CASSINI_MAX_JOBS
     const int64_t CASSINI_MAX_PHASES
     const int64_t CASSINI_MAX_ANGLES
     const int64_t CASSINI_MAX_SAMPLES
+    const int64_t CASSINI_MAX_JOINT_JOBS
+    const int64_t CASSINI_MAX_JOINT_LINKS
+    const int64_t CASSINI_MAX_PROOF_JOBS
     const int32_t CASSINI_OK
     const int32_t CASSINI_EINVAL
     const int32_t CASSINI_ENOMEM
@@ -24,38 +27,101 @@ cdef extern from "cassini/cassini.h" nogil:
     const int32_t CASSINI_STOP_NODES
     const int32_t CASSINI_STOP_DEADLINE
     const int32_t CASSINI_STOP_LIMITS
-    const int32_t CASSINI_METHOD_EXACT
-    const int32_t CASSINI_METHOD_ANGLES
+    const int32_t CASSINI_STOP_UNPROVEN
     const int64_t CASSINI_DEFAULT_NODE_LIMIT
-    const int64_t CASSINI_MAX_BLOCK_JOBS
-    const int64_t CASSINI_MAX_BLOCK_LINKS
-    const int64_t CASSINI_MAX_PROOF_JOBS
+
+    ctypedef struct cassini_error:
+        int64_t size
+        int64_t link
+        int64_t index
+        int32_t status
+        int32_t reserved
+        char argument[32]
+        char text[160]
 
     ctypedef struct cassini_options:
         int64_t size
-        int32_t method
-        int32_t reserved
-        int64_t angles
-        int64_t resolution
+        int64_t resolution_ns
         double slack_tolerance
         int64_t node_limit
         int64_t deadline_ns
         int64_t max_events
         int64_t max_levels
-        const int32_t* cancel
 
-    ctypedef struct cassini_result:
+    ctypedef struct cassini_link:
+        int64_t size
+        int64_t capacity_kbps
+        int64_t n_jobs
+        const int64_t* period_ns
+        const int64_t* phase_offset
+        int64_t n_phases
+        const int64_t* phase_start_ns
+        const int64_t* phase_length_ns
+        const int64_t* phase_rate_kbps
+
+    ctypedef struct cassini_links:
+        int64_t size
+        int64_t n_links
+        const int64_t* capacity_kbps
+        const int64_t* job_offset
+        int64_t n_jobs
+        const int64_t* period_ns
+        const int64_t* phase_offset
+        int64_t n_phases
+        const int64_t* phase_start_ns
+        const int64_t* phase_length_ns
+        const int64_t* phase_rate_kbps
+
+    ctypedef struct cassini_link_output:
+        int64_t size
+        int64_t* shift_ns
+        int64_t* slack_ns
+        uint8_t* is_free
+
+    ctypedef struct cassini_link_result:
         int64_t size
         double score_lower
         double score_upper
         double upper_bound
-        double claimed_score
-        int64_t hold
+        int64_t hold_ns
         int64_t nodes
         int32_t optimal
         int32_t stopped_by
 
-    ctypedef struct cassini_block_result:
+    ctypedef struct cassini_evaluation:
+        int64_t size
+        double* score_lower
+        double* score_upper
+        int64_t* slack_ns
+        int64_t* hold_ns
+        uint8_t* is_free
+
+    ctypedef struct cassini_joint:
+        int64_t size
+        int64_t n_jobs
+        const int64_t* period_ns
+        int64_t n_links
+        const int64_t* link
+        int64_t n_members
+        const int64_t* member
+        const double* weight
+        const double* upper_bound
+        const int64_t* own_shift_ns
+
+    ctypedef struct cassini_joint_search:
+        int64_t size
+        const int64_t* start_ns
+        const uint8_t* is_dirty
+        int32_t centred
+        int32_t reserved
+
+    ctypedef struct cassini_joint_output:
+        int64_t size
+        int64_t* shift_ns
+        double* score_lower
+        double* score_upper
+
+    ctypedef struct cassini_joint_result:
         int64_t size
         double score
         double upper_bound
@@ -63,54 +129,57 @@ cdef extern from "cassini/cassini.h" nogil:
         int32_t optimal
         int32_t stopped_by
 
-    ctypedef struct cassini_links:
+    ctypedef struct cassini_delta:
+        int64_t size
+        int64_t n_dropped
+        const int64_t* dropped
+        int64_t n_added
+        const int64_t* link
+        int64_t n_members
+        const int64_t* member
+        const double* weight
+        const double* upper_bound
+
+    ctypedef struct cassini_prepared_links:
         pass
 
-    ctypedef struct cassini_anchor:
+    ctypedef struct cassini_baseline:
         pass
 
     int32_t cassini_abi_version()
     const char* cassini_version()
     const char* cassini_strerror(int32_t status)
+    const char* cassini_stop_string(int32_t stopped_by)
     int32_t cassini_init_options(cassini_options* options, int64_t size)
-    int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                               const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
-                               int64_t capacity, const cassini_options* options, int64_t* shift, int64_t* slack,
-                               uint8_t* is_free, cassini_result* result)
-    int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                                  const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
-                                  int64_t capacity, const int64_t* shift, const cassini_options* options,
-                                  double* score_lower, double* score_upper, int64_t* slack, int64_t* hold,
-                                  uint8_t* is_free)
-    int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                              const int64_t* phase_start, const int64_t* phase_length, const int64_t* phase_rate,
-                              int64_t capacity, const int64_t* shift, int64_t job, int64_t n_queries,
-                              const int64_t* query, const cassini_options* options, double* excess)
-    int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
-                                const int64_t* phase_offset, const int64_t* phase_start, const int64_t* phase_length,
-                                const int64_t* phase_rate, const int64_t* capacity, const cassini_options* options,
-                                int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result,
-                                int32_t* status)
-    int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
-                                  const int64_t* phase_offset, const int64_t* phase_start, const int64_t* phase_length,
-                                  const int64_t* phase_rate, const int64_t* capacity, const cassini_options* options,
-                                  cassini_links** links, int32_t* status)
-    void cassini_free_links(cassini_links* links)
-    int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const int64_t* period, int64_t n_links,
-                                const int64_t* link, const int64_t* member, const double* weight,
-                                const double* upper_bound, const int64_t* own_shift, const int64_t* start,
-                                const uint8_t* dirty, int32_t centred, const cassini_options* options, int64_t* shift,
-                                double* score_lower, double* score_upper, cassini_block_result* result)
-    int32_t cassini_evaluate_block(const cassini_links* links, int64_t n_jobs, const int64_t* period, int64_t n_links,
-                                   const int64_t* link, const int64_t* member, const int64_t* shift,
-                                   const cassini_options* options, double* score_lower, double* score_upper,
-                                   int64_t* slack, int64_t* hold)
-    int32_t cassini_prepare_anchor(const cassini_links* links, int64_t n_jobs, const int64_t* period, int64_t n_links,
-                                   const int64_t* link, const int64_t* member, const double* weight,
-                                   const double* upper_bound, const int64_t* shift, const cassini_options* options,
-                                   cassini_anchor** anchor)
-    void cassini_free_anchor(cassini_anchor* anchor)
-    int32_t cassini_solve_beside(const cassini_anchor* anchor, int64_t n_dropped, const int64_t* dropped,
-                                 int64_t n_added, const int64_t* link, const int64_t* member, const double* weight,
-                                 const double* upper_bound, const cassini_options* options, int64_t* shift,
-                                 double* score_lower, double* score_upper, cassini_block_result* result)
+    int32_t cassini_solve_link(const cassini_link* link, const cassini_options* options, const int32_t* cancel,
+                               const cassini_link_output* output, cassini_link_result* result, cassini_error* error)
+    int32_t cassini_solve_link_angles(const cassini_link* link, int64_t angles, const cassini_options* options,
+                                      const int32_t* cancel, const cassini_link_output* output,
+                                      cassini_link_result* result, double* claimed_score, cassini_error* error)
+    int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns, const cassini_options* options,
+                                  const int32_t* cancel, const cassini_evaluation* evaluation, cassini_error* error)
+    int32_t cassini_solve_links(const cassini_links* links, const cassini_options* options, const int32_t* cancel,
+                                const cassini_link_output* output, cassini_link_result* result, int32_t* status,
+                                cassini_error* error)
+    int32_t cassini_prepare_links(const cassini_links* links, const cassini_options* options, const int32_t* cancel,
+                                  cassini_prepared_links** prepared, int32_t* status, cassini_error* error)
+    void cassini_free_prepared_links(cassini_prepared_links* prepared)
+    int32_t cassini_solve_prepared_links(const cassini_prepared_links* prepared, int64_t first, int64_t last,
+                                         const cassini_options* options, const int32_t* cancel,
+                                         const cassini_link_output* output, cassini_link_result* result,
+                                         int32_t* status, cassini_error* error)
+    int32_t cassini_solve_joint(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                const cassini_joint_search* search, const cassini_options* options,
+                                const int32_t* cancel, const cassini_joint_output* output,
+                                cassini_joint_result* result, cassini_error* error)
+    int32_t cassini_evaluate_joint(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                   const int64_t* shift_ns, const cassini_options* options, const int32_t* cancel,
+                                   const cassini_evaluation* evaluation, cassini_error* error)
+    int32_t cassini_prepare_baseline(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                     const int64_t* shift_ns, const cassini_options* options, const int32_t* cancel,
+                                     cassini_baseline** baseline, cassini_error* error)
+    void cassini_free_baseline(cassini_baseline* baseline)
+    int32_t cassini_solve_delta(const cassini_baseline* baseline, const cassini_delta* delta,
+                                const cassini_options* options, const int32_t* cancel,
+                                const cassini_joint_output* output, cassini_joint_result* result,
+                                cassini_error* error)

@@ -149,6 +149,23 @@ def test_initialising_again_changes_nothing() -> None:
     assert link.capacity == 50_000_000
 
 
+@pytest.mark.parametrize("name", ["period", "phase_offset", "phase_start", "phase_length", "phase_rate"])
+def test_a_link_keeps_nothing_of_the_arrays_it_was_made_of(name: str) -> None:
+    """They were checked once: what is written to them later must not be read."""
+    other = three_jobs()
+    arrays = {
+        key: getattr(other, key).copy()
+        for key in ("period", "phase_offset", "phase_start", "phase_length", "phase_rate")
+    }
+    link = _kernel.Link(*arrays.values(), other.capacity)
+    expected = repr(link._solve(OPTIONS))
+    arrays[name][:] = 2**62
+    assert repr(link._solve(OPTIONS)) == expected
+    assert getattr(link, name).tolist() == getattr(other, name).tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(link, name)[0] = 1
+
+
 def test_one_of_eight_threads_initialises_an_object() -> None:
     other = three_jobs()
     arrays = (other.period, other.phase_offset, other.phase_start, other.phase_length, other.phase_rate)

@@ -172,19 +172,19 @@ def test_cancel_and_deadline() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dropped": np.array([0, 0])}, "solve_beside"),
-        ({"dropped": np.array([2])}, "solve_beside"),
+        ({"dropped": np.array([0, 0])}, r"solve_delta: dropped\[1\]: expected each index once"),
+        ({"dropped": np.array([2])}, r"solve_delta: dropped\[0\]: expected 0 \.\. 1, got 2"),
         ({"dropped": np.array([0, 1, 0])}, "dropped: expected at most 2 indices, got 3"),
         ({"link": np.array([2])}, r"link: expected indices of 0 to 1, got 2 at 0"),
         ({"member": np.array([1])}, r"member: expected shape \(2,\), got \(1,\)"),
-        ({"member": np.array([1, 1])}, "solve_beside"),
+        ({"member": np.array([1, 1])}, r"solve_delta: member\[1\]: expected no job twice on a link"),
         ({"weight": np.ones(2)}, r"weight: expected shape \(1,\), got \(2,\)"),
-        ({"weight": np.zeros(1)}, "solve_beside"),
+        ({"weight": np.zeros(1)}, r"solve_delta: weight\[0\]: expected a finite number above 0"),
         ({"upper_bound": np.ones(2)}, r"upper_bound: expected shape \(1,\), got \(2,\)"),
-        ({"upper_bound": np.array([np.nan])}, "solve_beside"),
+        ({"upper_bound": np.array([np.nan])}, r"solve_delta: upper_bound\[0\]: expected a finite number"),
         ({"cancel": np.zeros(2, dtype=np.int32)}, r"cancel: expected shape \(1,\), got \(2,\)"),
-        ({"node_limit": 0}, "solve_beside"),
-        ({"deadline_ns": -1}, "solve_beside"),
+        ({"node_limit": 0}, "solve_delta: node_limit: expected 1 .. 9223372036854775807, got 0"),
+        ({"deadline_ns": -1}, "solve_delta: deadline_ns: expected 0 .. 9223372036854775807, got -1"),
     ],
 )
 def test_bad_calls_are_refused(change: dict[str, Any], message: str) -> None:
@@ -197,11 +197,14 @@ def test_bad_calls_are_refused(change: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"period": np.zeros(0, dtype=np.int64)}, r"period: expected shape \(1,\), got \(0,\)"),
+        (
+            {"period": np.zeros(0, dtype=np.int64), "shift": np.zeros(0, dtype=np.int64)},
+            "n_jobs: expected 1 .. 1048576",
+        ),
         ({"shift": np.zeros(3, dtype=np.int64)}, r"shift: expected shape \(2,\), got \(3,\)"),
         ({"weight": np.ones(3)}, r"weight: expected shape \(2,\), got \(3,\)"),
         ({"link": np.array([0, -1])}, "link: expected indices of 0 to 1, got -1 at 1"),
-        ({"period": np.array([100, 99])}, "prepare_anchor"),
+        ({"period": np.array([100, 99])}, r"prepare_baseline: member\[1\]: expected a job of the period"),
     ],
 )
 def test_bad_anchors_are_refused(change: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from collections.abc import Sequence
 from fractions import Fraction
@@ -85,6 +86,11 @@ def same(one: Any, other: Any) -> bool:
     )
 
 
+def arrays(chunk: LinkChunk) -> list[Any]:
+    """The arguments of ``_kernel.solve_links``."""
+    return [getattr(chunk, field.name) for field in dataclasses.fields(chunk)]
+
+
 def pooled(some: Sequence[LinkProblem], **arguments: Any) -> list[SolvedLink]:
     defaults: dict[str, Any] = {"threads": 2, "deadline": Deadline(None), "progress": lambda done: None}
     return solve_problems(some, Budget(400, 0.5, 0.01), **{**defaults, **arguments})
@@ -106,6 +112,36 @@ def test_a_chunk_answers_as_each_link_alone(
             node_limit=limit, resolution_ms=resolution_ms, slack_tolerance=tolerance, with_slack=with_slack
         )
         assert same(answer, alone)
+
+
+@given(problems(), LIMITS, st.booleans(), st.data())
+def test_links_prepared_once_are_answered_as_those_that_were_not(
+    some: list[LinkProblem], limit: int | None, with_slack: bool, data: st.DataObject
+) -> None:
+    chunk, options = LinkChunk.of(some), _kernel.Options(node_limit=limit)
+    links = _kernel.Links(*arrays(chunk), options)
+    first = data.draw(st.integers(0, len(some)))
+    last = data.draw(st.integers(first, len(some)))
+    part = LinkChunk.of(some[first:last])
+    expected = _kernel.solve_links(*arrays(part), options, with_slack=with_slack)
+    found = links.solve(first, last, options, with_slack=with_slack)
+    assert expected is not None
+    assert found is not None
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+
+
+def test_a_range_of_prepared_links_is_checked() -> None:
+    links = _kernel.Links(*arrays(LinkChunk.of([hard_problem(n_jobs=2)])), _kernel.Options())
+    for first, last in [(-1, 1), (1, 0), (0, 2), (2, 2)]:
+        with pytest.raises(InputError, match="first, last: expected 0 <= first <= last <= 1"):
+            links.solve(first, last, _kernel.Options())
+    cancel = np.ones(1, dtype=np.int32)
+    assert links.solve(0, 1, _kernel.Options(), cancel) is None
+    refused = LinkProblem(0, 2**41, hard_problem(n_jobs=2).demands)
+    links = _kernel.Links(*arrays(LinkChunk.of([refused, hard_problem(n_jobs=2)])), _kernel.Options())
+    with pytest.raises(InputError, match=r"link 0: prepared\[0\]: expected a link that was not refused"):
+        links.solve(0, 2, _kernel.Options())
+    assert links.solve(1, 2, _kernel.Options()) is not None
 
 
 @given(problems())
@@ -139,7 +175,7 @@ def test_answers_cannot_be_written_to() -> None:
 
 def test_a_link_out_of_range_is_an_error_of_the_input() -> None:
     good, bad = hard_problem(n_jobs=2), LinkProblem(1, 2**41, hard_problem(n_jobs=2).demands)
-    with pytest.raises(InputError, match="solve_links"):
+    with pytest.raises(InputError, match=r"solve_links: link 1: capacity_kbps\[1\]: expected 1 .. 1099511627776"):
         solve_chunk(LinkChunk.of([good, bad]), ChunkOptions(10, 0.5, 0.01))
 
 

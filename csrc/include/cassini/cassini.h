@@ -8,27 +8,30 @@
  * within 1e-9 of the true one, relative to max(1, |score|) (the kernel is compiled without floating-point contraction,
  * sums run in a fixed order).
  *
- * Conventions. Every function returns a status and writes its outputs only when it returns CASSINI_OK. The caller owns
- * all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or signal out; each may be
- * called from any number of threads at once. errno, signals, the locale and the floating-point environment are the host's:
- * rounding, flushing to zero, traps and exception flags may stand as they like, make no difference to an answer, and are
- * left as they were. Array lengths stand in brackets.
+ * Conventions. Every function that can fail returns a status, and writes its outputs only when it returns CASSINI_OK;
+ * the batches, cassini_solve_links and cassini_solve_prepared_links, also write the links they solved before they were
+ * canceled. The caller owns all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or
+ * signal out; each may be called from any number of threads at once, on the same inputs, options and handles. Outputs
+ * and the error belong to one call at a time. errno, signals, the locale and the floating-point environment are the
+ * host's: rounding, flushing to zero, traps and exception flags may stand as they like, make no difference to an answer,
+ * and are left as they were. Array lengths stand in brackets. Integer times end in _ns, integer rates in _kbps.
+ *
+ * Arguments that many functions share:
+ *
+ *   options                        may be null: defaults
+ *   cancel                         may be null. Read now and then, atomically: not 0 ends the call with ECANCELED.
+ *                                  Another thread sets it by an atomic store, which may be relaxed. It is an argument
+ *                                  and no field, so that a host whose memory is managed can lend it for one call.
+ *   error                          may be null. Where the call fails, says why; where a link of a batch is refused, says
+ *                                  it of the first. Otherwise it is not written.
  *
  * Growing. Functions and status codes are only added, structs only grow at their end, under one CASSINI_ABI_VERSION; a
  * host compares it with cassini_abi_version() once, before any other call. Every struct begins with its size at the
- * caller, sizeof(...): a field that the caller's header does not have keeps its default, a field that the library does
- * not have must be 0 (options) or comes back as 0 (results). So a host and a library of different ages work together.
+ * caller: a field that the caller's header does not have is taken as 0 or null (options: its default), a field that the
+ * library does not have must be 0 (inputs) or comes back as 0 (results). So a host and a library of different ages work
+ * together. CASSINI_SIZE sets the size and leaves all that is not named 0:
  *
- * A link problem is always passed as the same seven arguments:
- *
- *   n_jobs                         1 .. CASSINI_MAX_JOBS
- *   period        [n_jobs]         iteration times, ticks, 1 .. CASSINI_MAX_TICKS
- *   phase_offset  [n_jobs + 1]     job j owns phases phase_offset[j] .. phase_offset[j+1]-1; non-decreasing
- *   phase_start   [n_phases]       ticks, 0 <= start < period of its job
- *   phase_length  [n_phases]       ticks, 0 <= length <= period of its job; may wrap past the end of the iteration
- *   phase_rate    [n_phases]       kbit/s, 0 .. CASSINI_MAX_RATE, at most 2^53 for all phases of the link together;
- *                                  overlapping phases of one job add up
- *   capacity                       kbit/s, 1 .. CASSINI_MAX_RATE
+ *   cassini_link link = {CASSINI_SIZE(cassini_link), .n_jobs = 2, .capacity_kbps = 50000000};
  */
 #ifndef CASSINI_CASSINI_H
 #define CASSINI_CASSINI_H
@@ -49,65 +52,127 @@
 extern "C" {
 #endif
 
-#define CASSINI_ABI_VERSION 2
+#define CASSINI_ABI_VERSION 3
 
-#define CASSINI_MAX_TICKS ((int64_t)1 << 40)
-#define CASSINI_MAX_RATE ((int64_t)1 << 40)
-#define CASSINI_MAX_JOBS ((int64_t)1024)
-#define CASSINI_MAX_PHASES ((int64_t)1 << 17) /* of all jobs of one link together */
-#define CASSINI_MAX_ANGLES ((int64_t)1 << 20)
-#define CASSINI_MAX_SAMPLES ((int64_t)1 << 24) /* angles times jobs of METHOD_ANGLES */
+#define CASSINI_SIZE(type) .size = sizeof(type)
+
+#define CASSINI_MAX_PERIOD_NS 1099511627776 /* 2^40: 18 minutes */
+#define CASSINI_MAX_RATE_KBPS 1099511627776 /* 2^40: 1.1 Pbit/s */
+#define CASSINI_MAX_JOBS 1024               /* of one link */
+#define CASSINI_MAX_PHASES 131072           /* of all jobs of one link together */
+#define CASSINI_MAX_ANGLES 1048576
+#define CASSINI_MAX_SAMPLES 16777216 /* angles times jobs */
+#define CASSINI_MAX_JOINT_JOBS 1048576
+#define CASSINI_MAX_JOINT_LINKS 1048576
+#define CASSINI_MAX_PROOF_JOBS 12 /* of a joint problem that is searched exhaustively */
 
 /* Status codes. */
 #define CASSINI_OK 0
-#define CASSINI_EINVAL 1    /* an argument is out of its range; cassini_strerror says no more: check at the caller */
+#define CASSINI_EINVAL 1    /* an argument is out of its range; `error` names it */
 #define CASSINI_ENOMEM 2    /* out of memory */
 #define CASSINI_EINTERNAL 3 /* a defect of this library */
-#define CASSINI_ECANCELED 4 /* *options->cancel became non-zero before an answer was complete */
+#define CASSINI_ECANCELED 4 /* *cancel became non-zero before an answer was complete */
 
-/* Why a search stopped. */
-#define CASSINI_STOP_COMPLETE 0 /* the search ended by itself; METHOD_EXACT: proven */
+/* Why a search stopped. UNPROVEN: more than 48 jobs that can be moved on a link, more than CASSINI_MAX_PROOF_JOBS in a
+ * joint problem, too many phases to branch on, or rates so far above the capacity that rounding hides 1e-9 of a score. */
+#define CASSINI_STOP_COMPLETE 0 /* the search ended by itself: proven, or all of a grid of angles was seen */
 #define CASSINI_STOP_NODES 1    /* node_limit */
 #define CASSINI_STOP_DEADLINE 2 /* deadline_ns */
-#define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see below */
+#define CASSINI_STOP_LIMITS 3   /* max_events or max_levels: exact scoring is out of reach, see cassini_solve_link */
+#define CASSINI_STOP_UNPROVEN 4 /* the search ended by itself, but could not prove its answer */
 
-/* Methods. */
-#define CASSINI_METHOD_EXACT 0  /* continuous time, exact optimum */
-#define CASSINI_METHOD_ANGLES 1 /* the paper's formulation on a grid of angles */
+/* Why a call failed, or why the first refused link of a batch was. Owned by the caller, one per thread. */
+typedef struct cassini_error {
+  int64_t size;      /* sizeof(cassini_error) */
+  int64_t link;      /* out: which link of the call, or -1 */
+  int64_t index;     /* out: which entry of the argument, if that is an array, or -1 */
+  int32_t status;    /* out: CASSINI_E* */
+  int32_t reserved;  /* 0 */
+  char argument[32]; /* out: name of the argument or field that was refused; empty where there is none. Ends with 0 */
+  char text[160];    /* out: one line, as "phase_start_ns[3]: expected 0 .. 254999999, got 255000000". Ends with 0 */
+} cassini_error;
 
-/* Options of every call. Fill with cassini_init_options, then change what you need. */
+/* How long to search, and how finely. Fill with cassini_init_options, then change what you need. */
 typedef struct cassini_options {
-  int64_t size;           /* sizeof(cassini_options) at the caller; set by cassini_init_options */
-  int32_t method;         /* CASSINI_METHOD_*; default EXACT */
-  int32_t reserved;       /* 0 */
-  int64_t angles;         /* |A| of METHOD_ANGLES, 1 .. CASSINI_MAX_ANGLES; default 72 (5 degrees) */
-  int64_t resolution;     /* ticks; how precisely a shift can be held (F1b); 0 turns free jobs off; default 500000 */
+  int64_t size;           /* sizeof(cassini_options) */
+  int64_t resolution_ns;  /* how precisely a shift can be held (F1b); 0 turns free jobs off; default 500000 */
   double slack_tolerance; /* score; how much a score may drop within slack and hold (F5); >= 0; default 0.01 */
   int64_t node_limit;     /* >= 1; default CASSINI_DEFAULT_NODE_LIMIT; INT64_MAX means none. A node is one partial
                              placement, plus one for every 1024 demand levels touched on the way, so that a limit
                              bounds time whatever the periods. */
-  int64_t deadline_ns;    /* monotonic nanoseconds from the call's entry; INT64_MAX (default) means none */
+  int64_t deadline_ns;    /* monotonic, from the call's entry; INT64_MAX (default) means none */
   int64_t max_events;     /* limit on sum_j edges_j P'/R_j of a link, 1 .. 2^22; default 262144. With less, all that a
                              link may cost beside its search is less, in proportion */
   int64_t max_levels;     /* limit on distinct partial sums of demand at one instant, 1 .. 2^22; default 65536 */
-  const int32_t* cancel;  /* read now and then while searching, may be null; non-zero stops with ECANCELED. Read
-                             atomically: another thread sets it by an atomic store, which may be relaxed. */
 } cassini_options;
 
-#define CASSINI_DEFAULT_NODE_LIMIT ((int64_t)50000)
+#define CASSINI_DEFAULT_NODE_LIMIT 50000
 
-/* What is known of one answer. Scores are 1 - mean(excess)/capacity. */
-typedef struct cassini_result {
-  int64_t size;         /* sizeof(cassini_result) at the caller, set by the caller */
-  double score_lower;   /* certified bounds on what the returned shifts score; equal where the score is exact */
-  double score_upper;   /*   (within the limits of folding), else an interval */
-  double upper_bound;   /* no shifts score more, proven */
-  double claimed_score; /* what the method itself says; differs from the score for METHOD_ANGLES only */
-  int64_t hold;         /* ticks; all jobs may move anywhere within +-hold at once (F5) */
-  int64_t nodes;        /* nodes counted */
-  int32_t optimal;      /* 1: score_lower >= upper_bound - 1e-9, relative to max(1, |score|) */
-  int32_t stopped_by;   /* CASSINI_STOP_* */
-} cassini_result;
+/* The jobs of one link. */
+typedef struct cassini_link {
+  int64_t size;                  /* sizeof(cassini_link) */
+  int64_t capacity_kbps;         /* 1 .. CASSINI_MAX_RATE_KBPS */
+  int64_t n_jobs;                /* 1 .. CASSINI_MAX_JOBS */
+  const int64_t* period_ns;      /* [n_jobs] iteration times, 1 .. CASSINI_MAX_PERIOD_NS */
+  const int64_t* phase_offset;   /* [n_jobs + 1] job j has phases phase_offset[j] .. phase_offset[j+1]-1; from 0 or more
+                                    to n_phases or less, non-decreasing */
+  int64_t n_phases;              /* length of the three arrays that follow, which may be null if it is 0 */
+  const int64_t* phase_start_ns; /* [n_phases] 0 <= start < period of its job */
+  const int64_t* phase_length_ns; /* [n_phases] 0 <= length <= period of its job; may wrap past the iteration's end */
+  const int64_t* phase_rate_kbps; /* [n_phases] 0 .. CASSINI_MAX_RATE_KBPS, at most 2^53 for all phases of the link
+                                     together; overlapping phases of one job add up */
+} cassini_link;
+
+/* Many links, one after the other in the same arrays. What an entry may be is said at cassini_link. */
+typedef struct cassini_links {
+  int64_t size;                   /* sizeof(cassini_links) */
+  int64_t n_links;                /* >= 0 */
+  const int64_t* capacity_kbps;   /* [n_links] */
+  const int64_t* job_offset;      /* [n_links + 1] link i has jobs job_offset[i] .. job_offset[i+1]-1; from 0 or more to
+                                     n_jobs or less, non-decreasing */
+  int64_t n_jobs;                 /* of all links together */
+  const int64_t* period_ns;       /* [n_jobs] */
+  const int64_t* phase_offset;    /* [n_jobs + 1] */
+  int64_t n_phases;               /* of all jobs together */
+  const int64_t* phase_start_ns;  /* [n_phases] */
+  const int64_t* phase_length_ns; /* [n_phases] */
+  const int64_t* phase_rate_kbps; /* [n_phases] */
+} cassini_links;
+
+/* Where the shifts of links go: arrays of the caller, one entry per job, written by the library. */
+typedef struct cassini_link_output {
+  int64_t size;      /* sizeof(cassini_link_output) */
+  int64_t* shift_ns; /* [n_jobs] 0 <= shift < period */
+  int64_t* slack_ns; /* [n_jobs] see cassini_evaluate_link. May be null: then optimal shifts are not centred on their
+                        plateau, and hold_ns is 0 */
+  uint8_t* is_free;  /* [n_jobs] 1 for a job whose shift does not matter (F1b), else 0 */
+} cassini_link_output;
+
+/* What is known of one link's answer; all but size is written by the library. Scores are 1 - mean(excess)/capacity. */
+typedef struct cassini_link_result {
+  int64_t size;       /* sizeof(cassini_link_result) */
+  double score_lower; /* certified bounds on what the returned shifts score; equal where the score is exact */
+  double score_upper; /*   (within the limits of folding), else an interval */
+  double upper_bound; /* no shifts score more, proven */
+  int64_t hold_ns;    /* all jobs may move anywhere within +-hold at once (F5) */
+  int64_t nodes;      /* nodes counted */
+  int32_t optimal;    /* 1: score_lower >= upper_bound - 1e-9, relative to max(1, |score|) */
+  int32_t stopped_by; /* CASSINI_STOP_* */
+} cassini_link_result;
+
+/* What given shifts are worth: arrays of the caller, written by the library. n_links is 1 for one link. */
+typedef struct cassini_evaluation {
+  int64_t size;        /* sizeof(cassini_evaluation) */
+  double* score_lower; /* [n_links] certified bounds on the score; equal within the limits of folding */
+  double* score_upper; /* [n_links] */
+  int64_t* slack_ns;   /* [n_jobs of all links together] the largest continuous move of this job alone on this link, the
+                          same both ways, the others held, that keeps the score within slack_tolerance; at most period/2.
+                          Less where more kinks lie on the way than can be read (hundreds of phases); 0 where adding up
+                          demand costs too much (thousands of levels). May be null together with hold_ns: then neither is
+                          computed. */
+  int64_t* hold_ns;    /* [n_links] certified: any simultaneous moves of at most this keep the same promise */
+  uint8_t* is_free;    /* [n_jobs of all links together] 1 for a job whose shift does not matter; may be null */
+} cassini_evaluation;
 
 /* The ABI this library was built with; compare with CASSINI_ABI_VERSION before any other call. */
 CASSINI_API int32_t cassini_abi_version(void);
@@ -118,6 +183,9 @@ CASSINI_API const char* cassini_version(void);
 /* One line for a status; static storage; never null. */
 CASSINI_API const char* cassini_strerror(int32_t status);
 
+/* One word for CASSINI_STOP_*: "complete", "nodes", "deadline", "limits", "unproven", else "unknown"; static storage. */
+CASSINI_API const char* cassini_stop_string(int32_t stopped_by);
+
 /* Fills *options with the defaults.
  *
  *   size                           sizeof(cassini_options) at the caller: no byte beyond it is written
@@ -125,217 +193,216 @@ CASSINI_API const char* cassini_strerror(int32_t status);
  * EINVAL: null, or a size that no header of this ABI ever had. */
 CASSINI_API int32_t cassini_init_options(cassini_options* options, int64_t size);
 
-/* Best shifts for one link: minimises mean (sum_j b_j(t - s_j) - C)+ over the LCM circle.
+/* Best shifts for one link: minimises mean (sum_j b_j(t - s_j) - C)+ over the LCM circle, in continuous time.
  *
- *   options                        may be null: defaults
- *   shift    [n_jobs]  out         ticks, 0 <= shift < period
- *   slack    [n_jobs]  out         ticks; see cassini_evaluate_link. May be null: then optimal shifts are not centred
- *                                  on their plateau, and result->hold is 0
- *   is_free  [n_jobs]  out         1 for a job whose shift does not matter (F1b), else 0
- *   result   [1]       in, out     result->size must be set
+ *   link                           in
+ *   output, result                 their fields are written, their sizes read
  *
  * Beyond max_events or max_levels, or where adding up all jobs once touches more than 2^24 demand levels, the answer is
- * certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where the bounds happen to meet. Out of nodes or time, slack and hold may be less than there is, never more.
+ * certified bounds, stopped_by = STOP_LIMITS, and optimal = 1 only where the bounds happen to meet. Out of nodes or time,
+ * slack and hold may be less than there is, never more.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: exponential in n_jobs at worst, bounded by node_limit. */
-CASSINI_API int32_t cassini_solve_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                                       const int64_t* phase_start, const int64_t* phase_length,
-                                       const int64_t* phase_rate, int64_t capacity, const cassini_options* options,
-                                       int64_t* shift, int64_t* slack, uint8_t* is_free, cassini_result* result);
+CASSINI_API int32_t cassini_solve_link(const cassini_link* link, const cassini_options* options, const int32_t* cancel,
+                                       const cassini_link_output* output, cassini_link_result* result,
+                                       cassini_error* error);
+
+/* The paper's formulation to the letter: demand sampled at `angles` points of the unified circle, rotations by whole
+ * angles. As cassini_solve_link, but upper_bound is what the demand allows, whatever the grid, and shifts are not centred.
+ *
+ *   angles                         |A|, 1 .. CASSINI_MAX_ANGLES, angles * n_jobs <= CASSINI_MAX_SAMPLES; 72 is 5 degrees
+ *   claimed_score  [1]  out        what the grid says its shifts score
+ *
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: angles^(n_jobs - 1) at worst, bounded by node_limit. */
+CASSINI_API int32_t cassini_solve_link_angles(const cassini_link* link, int64_t angles, const cassini_options* options,
+                                              const int32_t* cancel, const cassini_link_output* output,
+                                              cassini_link_result* result, double* claimed_score, cassini_error* error);
 
 /* Score, slack and hold of given shifts.
  *
- *   shift        [n_jobs]          ticks; any integer, taken modulo the period
- *   score_lower  [1]  out          certified bounds on the score; equal within the limits of folding
- *   score_upper  [1]  out
- *   slack        [n_jobs]  out     ticks; the largest continuous move of this job alone, the same both ways, the others
- *                                  held, that keeps the score within slack_tolerance; at most period/2. Less where
- *                                  more kinks lie on the way than can be read (hundreds of phases); 0 where adding up
- *                                  demand costs too much (thousands of levels). May be null together with hold: then
- *                                  neither is computed.
- *   hold         [1]  out          ticks; certified: any simultaneous moves of at most this keep the same promise
- *   is_free      [n_jobs]  out     may be null
+ *   shift_ns     [n_jobs]          any integer, taken modulo the period
+ *   evaluation                     its fields are written, its size read
  *
- * Of the options resolution, slack_tolerance, deadline_ns, cancel and the limits are read; out of time, slack and hold
- * may be less than there is, never more. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events) per job. */
-CASSINI_API int32_t cassini_evaluate_link(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                                          const int64_t* phase_start, const int64_t* phase_length,
-                                          const int64_t* phase_rate, int64_t capacity, const int64_t* shift,
-                                          const cassini_options* options, double* score_lower, double* score_upper,
-                                          int64_t* slack, int64_t* hold, uint8_t* is_free);
+ * Of the options resolution_ns, slack_tolerance, deadline_ns and the limits are read; out of time, slack and hold may be
+ * less than there is, never more. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(events) per job. */
+CASSINI_API int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns,
+                                          const cassini_options* options, const int32_t* cancel,
+                                          const cassini_evaluation* evaluation, cassini_error* error);
 
-/* Marginal excess of one job (F4): for each query shift of job `job`, the others standing at `shift`, the mean excess
- * of all jobs together, kbit/s.
+/* Solves many links in one call, one after the other. Each answer is that of cassini_solve_link.
  *
- *   shift    [n_jobs]              ticks; shift[job] is not read
- *   query    [n_queries]           ticks, any integers
- *   excess   [n_queries]  out      kbit/s
+ *   output                         its arrays have one entry per job of all links together
+ *   result       [n_links]         result[i].size must be set, to the same in all
+ *   status       [n_links]  out    CASSINI_OK, or why this link was not solved; the others are solved all the same
  *
- * Errors: EINVAL (also when the limits of folding are passed), ENOMEM, EINTERNAL. */
-CASSINI_API int32_t cassini_marginals(int64_t n_jobs, const int64_t* period, const int64_t* phase_offset,
-                                      const int64_t* phase_start, const int64_t* phase_length,
-                                      const int64_t* phase_rate, int64_t capacity, const int64_t* shift, int64_t job,
-                                      int64_t n_queries, const int64_t* query, const cassini_options* options,
-                                      double* excess);
+ * deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL only where the call itself makes no
+ * sense (null pointers, offsets); ECANCELED stops at the link reached (the flag is looked at before each): links before
+ * it are solved, all others have status ECANCELED and untouched outputs. */
+CASSINI_API int32_t cassini_solve_links(const cassini_links* links, const cassini_options* options,
+                                        const int32_t* cancel, const cassini_link_output* output,
+                                        cassini_link_result* result, int32_t* status, cassini_error* error);
 
-/* Solves many links in one call, one after the other. Link i owns jobs job_offset[i] .. job_offset[i+1]-1 of the
- * concatenated job arrays; phase_offset has one entry per job plus one, running over all links.
- *
- *   n_links                        >= 0
- *   job_offset   [n_links + 1]
- *   period       [n_total_jobs]    and so on, as above
- *   capacity     [n_links]
- *   shift, is_free  [n_total_jobs] out
- *   slack        [n_total_jobs] out may be null: then shifts are not centred, and hold is 0
- *   result       [n_links] in, out result[i].size must be set, to the same in all
- *   status       [n_links] out     CASSINI_OK, or why this link was not solved; the others are solved all the same
- *
- * Each answer is that of cassini_solve_link. deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL
- * only where the call itself makes no sense (null pointers, offsets); ECANCELED stops at the link reached (the flag is
- * looked at before each): links before it are solved, all others have status ECANCELED and untouched outputs. */
-CASSINI_API int32_t cassini_solve_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
-                                        const int64_t* phase_offset, const int64_t* phase_start,
-                                        const int64_t* phase_length, const int64_t* phase_rate, const int64_t* capacity,
-                                        const cassini_options* options, int64_t* shift, int64_t* slack,
-                                        uint8_t* is_free, cassini_result* result, int32_t* status);
-
-/* --- cyclic blocks: jobs that share several links and have one shift each ----------------------------------------- */
-
-#define CASSINI_MAX_BLOCK_JOBS ((int64_t)1 << 20)
-#define CASSINI_MAX_BLOCK_LINKS ((int64_t)1 << 20)
+/* --- prepared links: checked and folded once, then solved, and held together in joint problems ---------------------- */
 
 /* Link problems, prepared once. Immutable: any number of threads may use one at the same time. */
-typedef struct cassini_links cassini_links;
+typedef struct cassini_prepared_links cassini_prepared_links;
 
-/* What is known of one block. Scores are means over its links, weighted. */
-typedef struct cassini_block_result {
-  int64_t size;       /* sizeof(cassini_block_result) at the caller, set by the caller */
+/* Prepares many links. Their arrays are not needed afterwards.
+ *
+ *   prepared     [1]  out          to be freed with cassini_free_prepared_links
+ *   status       [n_links]  out    CASSINI_OK, or why this link cannot be used; the others can all the same
+ *
+ * Of the options resolution_ns and the limits are read. Returns EINVAL only where the call itself makes no sense.
+ * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link, a few kB of memory each; for two
+ * jobs alone O(product of their edges) of both. */
+CASSINI_API int32_t cassini_prepare_links(const cassini_links* links, const cassini_options* options,
+                                          const int32_t* cancel, cassini_prepared_links** prepared, int32_t* status,
+                                          cassini_error* error);
+
+/* Null is allowed. No call that uses the links may be under way. */
+CASSINI_API void cassini_free_prepared_links(cassini_prepared_links* prepared);
+
+/* Solves links first .. last-1 of those prepared, as cassini_solve_links would, without preparing them again.
+ *
+ *   first, last                    0 <= first <= last <= n_links as prepared
+ *   output                         its arrays have one entry per job of links first .. last-1 together
+ *   result       [last - first]    result[i].size must be set, to the same in all
+ *   status       [last - first]  out
+ *
+ * Of the options slack_tolerance, node_limit and deadline_ns are read; the others were read when the links were
+ * prepared. A link that was refused then is refused again. Errors as cassini_solve_links. */
+CASSINI_API int32_t cassini_solve_prepared_links(const cassini_prepared_links* prepared, int64_t first, int64_t last,
+                                                 const cassini_options* options, const int32_t* cancel,
+                                                 const cassini_link_output* output, cassini_link_result* result,
+                                                 int32_t* status, cassini_error* error);
+
+/* --- joint problems: jobs that share several links and have one shift each ------------------------------------------ */
+
+/* Which prepared links hold which jobs together. */
+typedef struct cassini_joint {
+  int64_t size;                /* sizeof(cassini_joint) */
+  int64_t n_jobs;              /* 1 .. CASSINI_MAX_JOINT_JOBS */
+  const int64_t* period_ns;    /* [n_jobs] every link's jobs must have the periods of the jobs that stand there */
+  int64_t n_links;             /* 0 .. CASSINI_MAX_JOINT_LINKS */
+  const int64_t* link;         /* [n_links] which prepared link; one may occur several times */
+  int64_t n_members;           /* jobs of all these links together */
+  const int64_t* member;       /* [n_members] which job stands at each place of each link, links one after the other; no
+                                  job twice on a link */
+  const double* weight;        /* [n_links] above 0, finite; may be null: all 1. Links that pose the same problem to the
+                                  same jobs can be one link */
+  const double* upper_bound;   /* [n_links] no shifts of this link alone score more; may be null: what demand allows */
+  const int64_t* own_shift_ns; /* [n_members] any integers; good shifts for each link alone, to begin from, or null */
+} cassini_joint;
+
+/* How a joint problem is searched. */
+typedef struct cassini_joint_search {
+  int64_t size;            /* sizeof(cassini_joint_search) */
+  const int64_t* start_ns; /* [n_jobs] any integers; shifts to begin from, and never to score less than; may be null */
+  const uint8_t* is_dirty; /* [n_jobs] with start_ns: 0 for jobs on whose links nothing changed since it was found; only
+                              what is near the others is searched. May be null: all are looked at */
+  int32_t centred;         /* not 0: single jobs are moved where slack grows and no score is lost */
+  int32_t reserved;        /* 0 */
+} cassini_joint_search;
+
+/* Where the shifts and scores of a joint problem go: arrays of the caller, written by the library. */
+typedef struct cassini_joint_output {
+  int64_t size;      /* sizeof(cassini_joint_output) */
+  int64_t* shift_ns; /* [n_jobs] 0 <= shift < period; of jobs that links hold together the first stands at 0, as do all
+                        whose shift does not matter */
+  double* score_lower; /* [n_links] certified bounds on what each link scores at these shifts */
+  double* score_upper; /* [n_links] */
+} cassini_joint_output;
+
+/* What is known of one joint problem; all but size is written by the library. Scores are weighted means over links. */
+typedef struct cassini_joint_result {
+  int64_t size;       /* sizeof(cassini_joint_result) */
   double score;       /* what the returned shifts score, at least */
-  double upper_bound; /* no shifts score more, proven if upper_bound was */
+  double upper_bound; /* no shifts score more, proven if upper_bound of the problem was */
   int64_t nodes;      /* nodes counted */
   int32_t optimal;    /* 1: score >= upper_bound - 1e-9, relative to max(1, |score|) */
   int32_t stopped_by; /* CASSINI_STOP_* */
-} cassini_block_result;
+} cassini_joint_result;
 
-/* Prepares many links. Their arrays are concatenated as in cassini_solve_links, and are not needed afterwards.
+/* Best shifts for a joint problem: maximises the weighted mean of the scores of its links, each job having one shift.
  *
- *   links        [1]  out          to be freed with cassini_free_links
- *   status       [n_links]  out    CASSINI_OK, or why this link cannot be used; the others can all the same
+ *   prepared                       from cassini_prepare_links
+ *   search                         may be null: from nowhere in particular, all jobs, not centred
+ *   output, result                 their fields are written, their sizes read
  *
- * Of the options resolution, cancel and the limits are read. Returns EINVAL only where the call itself makes no sense.
- * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: O(phases log phases) per link, a few kB of memory
- * each; for two jobs alone O(product of their edges) of both. */
-CASSINI_API int32_t cassini_prepare_links(int64_t n_links, const int64_t* job_offset, const int64_t* period,
-                                          const int64_t* phase_offset, const int64_t* phase_start,
-                                          const int64_t* phase_length, const int64_t* phase_rate,
-                                          const int64_t* capacity, const cassini_options* options,
-                                          cassini_links** links, int32_t* status);
-
-/* Null is allowed. No call that uses the links may be under way. */
-CASSINI_API void cassini_free_links(cassini_links* links);
-
-/* Best shifts for a block: maximises the weighted mean of the scores of its links, each job having one shift.
- *
- *   links                          from cassini_prepare_links
- *   n_jobs                         jobs of the block, 1 .. CASSINI_MAX_BLOCK_JOBS
- *   period       [n_jobs]          ticks; every link's jobs must have the periods of the block's jobs that stand there
- *   n_links                        links of the block, 0 .. CASSINI_MAX_BLOCK_LINKS
- *   link         [n_links]         which prepared link; one may occur several times
- *   member       [n_members]       which job of the block stands at each place of each link, links one after the other;
- *                                  no job twice on a link
- *   weight       [n_links]         above 0, finite; links that pose the same problem to the same jobs can be one link
- *   upper_bound  [n_links]         no shifts of this link alone score more; may be null: what its demand allows
- *   own_shift    [n_members]       ticks, any integers; good shifts for each link alone, to begin from; may be null
- *   start        [n_jobs]          ticks; shifts to begin from, and never to score less than; may be null
- *   dirty        [n_jobs]          with start: 0 for jobs on whose links nothing changed since start was found; only what
- *                                  is near the others is searched. May be null: all are looked at
- *   centred                        not 0: single jobs are moved where slack grows and no score is lost
- *   options                        may be null: defaults. Read are slack_tolerance (if centred), node_limit,
- *                                  deadline_ns and cancel
- *   shift        [n_jobs]  out     ticks, 0 <= shift < period; of jobs that links hold together the first stands at 0, as
- *                                  do all whose shift does not matter
- *   score_lower  [n_links]  out    certified bounds on what each link scores at these shifts
- *   score_upper  [n_links]  out
- *   result       [1]       in, out result->size must be set
- *
- * A link beyond the limits of folding does not guide the search, but is scored and counts: such a link, and only such a
- * one, can make the answer score less than start, or lose by being centred. Blocks of up to CASSINI_MAX_PROOF_JOBS
- * jobs are searched exhaustively within node_limit, larger ones by local search alone: then the difference between
- * upper_bound and score is the certified gap.
+ * Of the options slack_tolerance (if centred), node_limit and deadline_ns are read. A link beyond the limits of folding
+ * does not guide the search, but is scored and counts: such a link, and only such a one, can make the answer score less
+ * than start_ns, or lose by being centred. Problems of up to CASSINI_MAX_PROOF_JOBS jobs are searched exhaustively within
+ * node_limit, larger ones by local search alone: then the difference between upper_bound and score is the certified gap.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: bounded by node_limit, but for one look at every link. */
-#define CASSINI_MAX_PROOF_JOBS ((int64_t)12)
-CASSINI_API int32_t cassini_solve_block(const cassini_links* links, int64_t n_jobs, const int64_t* period,
-                                        int64_t n_links, const int64_t* link, const int64_t* member,
-                                        const double* weight, const double* upper_bound, const int64_t* own_shift,
-                                        const int64_t* start, const uint8_t* dirty, int32_t centred,
-                                        const cassini_options* options, int64_t* shift, double* score_lower,
-                                        double* score_upper, cassini_block_result* result);
+CASSINI_API int32_t cassini_solve_joint(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                        const cassini_joint_search* search, const cassini_options* options,
+                                        const int32_t* cancel, const cassini_joint_output* output,
+                                        cassini_joint_result* result, cassini_error* error);
 
-/* Scores, slack and hold of each link of a block at given shifts; the same leading arguments.
+/* Scores, slack and hold of each link of a joint problem at given shifts. weight, upper_bound and own_shift_ns are not
+ * read.
  *
- *   shift        [n_jobs]          ticks; any integer, taken modulo the period
- *   score_lower  [n_links]  out    certified bounds on the score; equal within the limits of folding
- *   score_upper  [n_links]  out
- *   slack        [n_members]  out  ticks, on this link alone; see cassini_evaluate_link. May be null together with hold
- *   hold         [n_links]  out    ticks
+ *   shift_ns     [n_jobs of the joint problem]   any integer, taken modulo the period
+ *   evaluation                     slack_ns and is_free have n_members entries
  *
- * Of the options slack_tolerance, deadline_ns and cancel are read. Errors and cost: as cassini_evaluate_link, per link,
- * without preparation. */
-CASSINI_API int32_t cassini_evaluate_block(const cassini_links* links, int64_t n_jobs, const int64_t* period,
-                                           int64_t n_links, const int64_t* link, const int64_t* member,
-                                           const int64_t* shift, const cassini_options* options, double* score_lower,
-                                           double* score_upper, int64_t* slack, int64_t* hold);
+ * Of the options slack_tolerance and deadline_ns are read. Errors and cost: as cassini_evaluate_link, per link, without
+ * preparation. */
+CASSINI_API int32_t cassini_evaluate_joint(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                           const int64_t* shift_ns, const cassini_options* options,
+                                           const int32_t* cancel, const cassini_evaluation* evaluation,
+                                           cassini_error* error);
 
-/* --- blocks that differ from one block in few links: candidates of a scheduling round ------------------------------ */
+/* --- joint problems that differ from one in few links: candidates of a scheduling round ----------------------------- */
 
-/* A block at given shifts, kept so that blocks that differ from it in few links are solved at the cost of what differs.
- * Immutable: any number of threads may use one at the same time. */
-typedef struct cassini_anchor cassini_anchor;
+/* A joint problem at given shifts, kept so that problems that differ from it in few links are solved at the cost of what
+ * differs. Immutable: any number of threads may use one at the same time. */
+typedef struct cassini_baseline cassini_baseline;
 
-/* Keeps a block at given shifts; the leading arguments are those of cassini_solve_block.
- *
- *   links                          must outlive the anchor
- *   weight       [n_links]         may be null: all 1
- *   upper_bound  [n_links]         may be null
- *   shift        [n_jobs]          ticks, any integers: where searches begin, and never score less than
- *   anchor       [1]  out          to be freed with cassini_free_anchor
- *
- * Of the options cancel is read. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: as one look of cassini_solve_block
- * at every link, and at every job of each; of both some kB of memory per job of a link, at most 100 MB in all. */
-CASSINI_API int32_t cassini_prepare_anchor(const cassini_links* links, int64_t n_jobs, const int64_t* period,
-                                           int64_t n_links, const int64_t* link, const int64_t* member,
-                                           const double* weight, const double* upper_bound, const int64_t* shift,
-                                           const cassini_options* options, cassini_anchor** anchor);
+/* What differs from a baseline. */
+typedef struct cassini_delta {
+  int64_t size;              /* sizeof(cassini_delta) */
+  int64_t n_dropped;         /* 0 .. links of the baseline */
+  const int64_t* dropped;    /* [n_dropped] indices of the baseline's links, each once */
+  int64_t n_added;           /* 0 .. CASSINI_MAX_JOINT_LINKS */
+  const int64_t* link;       /* [n_added] which of the baseline's prepared links */
+  int64_t n_members;         /* jobs of all links added together */
+  const int64_t* member;     /* [n_members] as of cassini_joint */
+  const double* weight;      /* [n_added] above 0, finite, on the same scale as the baseline's; may be null: all 1 */
+  const double* upper_bound; /* [n_added] may be null */
+} cassini_delta;
 
-/* Null is allowed. No call that uses the anchor may be under way. */
-CASSINI_API void cassini_free_anchor(cassini_anchor* anchor);
+/* Keeps a joint problem at given shifts. own_shift_ns is not read.
+ *
+ *   prepared                       must outlive the baseline
+ *   shift_ns     [n_jobs]          any integers: where searches begin, and never score less than
+ *   baseline     [1]  out          to be freed with cassini_free_baseline
+ *
+ * No option is read, but they must be in range. Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: as one look of
+ * cassini_solve_joint at every link, and at every job of each; of both some kB of memory per job of a link, at most
+ * 100 MB in all. */
+CASSINI_API int32_t cassini_prepare_baseline(const cassini_prepared_links* prepared, const cassini_joint* joint,
+                                             const int64_t* shift_ns, const cassini_options* options,
+                                             const int32_t* cancel, cassini_baseline** baseline, cassini_error* error);
 
-/* Solves the anchor's block without some links and with some others: what cassini_solve_block finds with start = the
- * anchor's shifts, dirty = the jobs of links that were dropped or added, and not centred, without looking again at what
- * the anchor knows. That counts no nodes: the same node_limit goes further here.
+/* Null is allowed. No call that uses the baseline may be under way. */
+CASSINI_API void cassini_free_baseline(cassini_baseline* baseline);
+
+/* Solves the baseline's problem without some links and with some others: what cassini_solve_joint finds with start_ns =
+ * the baseline's shifts, is_dirty = the jobs of links that were dropped or added, and not centred, without looking again
+ * at what the baseline knows. That counts no nodes: the same node_limit goes further here.
  *
- *   n_dropped                      0 .. links of the anchor
- *   dropped      [n_dropped]       indices of the anchor's links, each once
- *   n_added                        0 .. CASSINI_MAX_BLOCK_LINKS
- *   link         [n_added]         which of the anchor's prepared links
- *   member       [n_members]       which job of the block stands at each place of each added link, as above
- *   weight       [n_added]         above 0, finite, on the same scale as the anchor's; may be null: all 1
- *   upper_bound  [n_added]         may be null
- *   options                        may be null: defaults. Read are node_limit, deadline_ns and cancel
- *   shift        [n_jobs]  out     as of cassini_solve_block
- *   score_lower  [n_left]  out     of the anchor's links that were not dropped, in their order, then of those added:
- *   score_upper  [n_left]  out     n_left = links of the anchor - n_dropped + n_added
- *   result       [1]       in, out result->size must be set
+ *   output                         scores [n_left] of the baseline's links that were not dropped, in their order, then of
+ *                                  those added: n_left = links of the baseline - n_dropped + n_added
  *
- * The answer does not depend on the order in which links were given, dropped or added. Equal links count by the sum of
- * their weights, whether the anchor has them or they are added. Scores are the same to the last bit as those of
- * cassini_solve_block and cassini_evaluate_block wherever the jobs of a link stand alike.
+ * Of the options node_limit and deadline_ns are read. The answer does not depend on the order in which links were given,
+ * dropped or added. Equal links count by the sum of their weights, whether the baseline has them or they are added.
+ * Scores are the same to the last bit as those of cassini_solve_joint and cassini_evaluate_joint wherever the jobs of a
+ * link stand alike.
  * Errors: EINVAL, ENOMEM, ECANCELED, EINTERNAL. Cost: bounded by node_limit, but for one look at every added link, and
- * some 0.1 us per link and job of the block. */
-CASSINI_API int32_t cassini_solve_beside(const cassini_anchor* anchor, int64_t n_dropped, const int64_t* dropped,
-                                         int64_t n_added, const int64_t* link, const int64_t* member,
-                                         const double* weight, const double* upper_bound,
-                                         const cassini_options* options, int64_t* shift, double* score_lower,
-                                         double* score_upper, cassini_block_result* result);
+ * some 0.1 us per link and job of the problem. */
+CASSINI_API int32_t cassini_solve_delta(const cassini_baseline* baseline, const cassini_delta* delta,
+                                        const cassini_options* options, const int32_t* cancel,
+                                        const cassini_joint_output* output, cassini_joint_result* result,
+                                        cassini_error* error);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,12 @@
 // Where should job c go? Ranks two placements by how well the traffic on the link "tor1-up" interleaves, best first.
 #include <algorithm>
-#include <atomic>
 #include <cassini/cassini.hpp>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,19 +37,18 @@ struct Ranked {
 // Solves the links of all candidates in one call and puts the best first. Past the deadline it answers with what it
 // has; any thread may set `cancel`, and the call throws.
 std::vector<Ranked> rank(const std::vector<Candidate>& candidates, std::chrono::nanoseconds deadline,
-                         const std::atomic<int32_t>& cancel) {
+                         const cassini::CancelFlag& cancel) {
   std::vector<cassini::Link> links;
   for (const Candidate& candidate : candidates) {
     cassini::Link& link = links.emplace_back(candidate.capacity);
     for (const Job& job : candidate.jobs) link.add_job(job.period, job.phases);
   }
-  static_assert(sizeof cancel == sizeof(int32_t) && std::atomic<int32_t>::is_always_lock_free);
   cassini::Options options;
   options.deadline_ns = deadline.count();
-  options.cancel = reinterpret_cast<const int32_t*>(&cancel);
   std::vector<Ranked> ranking;
-  std::vector<cassini::BatchEntry> entries = cassini::solve(links, options);
+  std::vector<cassini::BatchEntry> entries = cassini::solve(links, options, &cancel);
   for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].reason.empty()) throw std::runtime_error(candidates[i].id + ": " + entries[i].reason);
     cassini::throw_if_failed(entries[i].status, candidates[i].id.c_str());
     ranking.push_back({&candidates[i], std::move(entries[i].solution)});
   }
@@ -62,10 +61,10 @@ void show(const std::vector<Ranked>& ranking) {
     const auto& [candidate, found] = ranking[place];
     std::printf("%zu %-8s  score %.13a %.6f  bound %.13a %.6f  optimal %-3s  hold %8" PRId64 " ns\n", place + 1,
                 candidate->id.c_str(), found.score_lower, found.score_lower, found.upper_bound, found.upper_bound,
-                found.optimal ? "yes" : "no", found.hold);
+                found.optimal ? "yes" : "no", found.hold_ns);
     for (std::size_t j = 0; j < candidate->jobs.size(); ++j) {
       std::printf("    %s  shift %9" PRId64 " ns  slack %8" PRId64 " ns\n", candidate->jobs[j].id.c_str(),
-                  found.shift[j], found.slack[j]);
+                  found.shift_ns[j], found.slack_ns[j]);
     }
   }
 }
@@ -82,7 +81,7 @@ std::vector<Candidate> make_round() {
 int main() try {
   cassini::require_abi();
   const std::vector<Candidate> round = make_round();
-  const std::atomic<int32_t> cancel = 0;  // a program with threads lends it to whoever may cancel
+  const cassini::CancelFlag cancel = 0;  // a program with threads lends it to whoever may cancel
   show(rank(round, std::chrono::seconds(10), cancel));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "rank: %s\n", error.what());

@@ -16,12 +16,12 @@ class Options:
         *,
         angles_method: bool = False,
         angles: int = 72,
-        resolution: int = 500_000,
-        slack_tolerance: float = 0.01,
+        resolution: int | None = None,
+        slack_tolerance: float | None = None,
         node_limit: int | None = None,
         deadline_ns: int | None = None,
-        max_events: int = 262_144,
-        max_levels: int = 65_536,
+        max_events: int | None = None,
+        max_levels: int | None = None,
     ) -> None: ...
 
 class LinkAnswer:
@@ -90,7 +90,6 @@ class Link:
         with_slack: bool = True,
     ) -> LinkAnswer | None: ...
     def _evaluate(self, shift: _Int64, options: Options, with_slack: bool = True) -> Evaluation: ...
-    def _marginals(self, shift: _Int64, job: int, query: _Int64, options: Options) -> npt.NDArray[np.float64]: ...
 
 def solve_links(
     job_offset: _Int64,
@@ -141,12 +140,22 @@ class Links:
     def status(self) -> npt.NDArray[np.int32]: ...
     @property
     def job_offset(self) -> _Int64: ...
+    def solve(
+        self,
+        first: int,
+        last: int,
+        options: Options,
+        cancel: npt.NDArray[np.int32] | None = None,
+        node_limit: int | None = None,
+        with_slack: bool = True,
+        deadline_ns: int | None = None,
+    ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
     def solve_block(
         self,
         period: _Int64,
         link: _Int64,
         member: _Int64,
-        weight: _Float64,
+        weight: _Float64 | None,
         options: Options,
         upper_bound: _Float64 | None = None,
         own_shift: _Int64 | None = None,

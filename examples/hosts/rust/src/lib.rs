@@ -8,11 +8,12 @@ mod links;
 mod prepared;
 
 pub use links::{solve_links, Answer, Job, Link, Phase};
-pub use prepared::{Block, BlockAnswer, PreparedLinks};
+pub use prepared::{JointAnswer, JointProblem, PreparedLinks};
 
+use ffi::SizedStruct;
 use std::ffi::CStr;
 use std::fmt;
-use std::mem::{size_of, MaybeUninit};
+use std::ptr::null;
 use std::sync::atomic::AtomicI32;
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ pub enum Error {
     Abi(i32),
     /// The caller asked for an end.
     Canceled,
-    /// A status of cassini.h.
-    Status(i32),
+    /// A status of cassini.h, and what the library says of its cause.
+    Status(i32, String),
 }
 
 impl fmt::Display for Error {
@@ -32,7 +33,7 @@ impl fmt::Display for Error {
         match self {
             Error::Abi(have) => write!(f, "libcassini has ABI {}, expected {}", have, ffi::CASSINI_ABI_VERSION),
             Error::Canceled => f.write_str(&message(ffi::CASSINI_ECANCELED)),
-            Error::Status(status) => f.write_str(&message(*status)),
+            Error::Status(_, reason) => f.write_str(reason),
         }
     }
 }
@@ -44,11 +45,13 @@ fn message(status: i32) -> String {
     unsafe { CStr::from_ptr(ffi::cassini_strerror(status)) }.to_string_lossy().into_owned()
 }
 
-pub(crate) fn check(status: i32) -> Result<(), Error> {
+pub(crate) fn check(status: i32, why: &ffi::cassini_error) -> Result<(), Error> {
     match status {
         ffi::CASSINI_OK => Ok(()),
         ffi::CASSINI_ECANCELED => Err(Error::Canceled),
-        other => Err(Error::Status(other)),
+        other if why.text[0] == 0 => Err(Error::Status(other, message(other))),
+        // SAFETY: the library ends the text with a 0.
+        other => Err(Error::Status(other, unsafe { CStr::from_ptr(why.text.as_ptr()) }.to_string_lossy().into_owned())),
     }
 }
 
@@ -71,20 +74,20 @@ pub struct Limits<'a> {
 }
 
 impl Limits<'_> {
-    /// They hold a pointer to the flag, and must not outlive it.
     pub(crate) fn options(&self) -> Result<ffi::cassini_options, Error> {
-        let mut options = MaybeUninit::uninit();
-        // SAFETY: the library writes at most as many bytes as it is told, and all of them when it returns OK.
-        let mut options = unsafe {
-            check(ffi::cassini_init_options(options.as_mut_ptr(), size_of::<ffi::cassini_options>() as i64))?;
-            options.assume_init()
-        };
+        let mut options = ffi::cassini_options::sized();
+        // SAFETY: the library writes at most as many bytes as it is told.
+        let rc = unsafe { ffi::cassini_init_options(&mut options, options.size) };
+        check(rc, &ffi::cassini_error::sized())?;
         if let Some(deadline) = self.deadline {
             options.deadline_ns = i64::try_from(deadline.as_nanos()).unwrap_or(i64::MAX);
         }
-        if let Some(flag) = self.cancel {
-            options.cancel = flag as *const AtomicI32 as *const i32; // same layout, documented
-        }
         Ok(options)
+    }
+
+    /// Where the flag is, or null.
+    pub(crate) fn flag(&self) -> *const i32 {
+        self.cancel.map_or(null(), |flag| flag as *const AtomicI32 as *const i32)
+        // same layout, documented
     }
 }

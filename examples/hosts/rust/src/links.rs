@@ -1,6 +1,6 @@
 //! Links solved each for itself.
-use crate::{check, ffi, Error, Limits};
-use std::mem::size_of;
+use crate::ffi::{self, SizedStruct};
+use crate::{check, Error, Limits};
 
 /// An interval of an iteration in which a job sends.
 #[derive(Clone, Debug)]
@@ -69,6 +69,23 @@ impl Concatenated {
         }
         all
     }
+
+    /// For the library; valid as long as `self` is and does not change.
+    pub fn c(&self) -> ffi::cassini_links {
+        ffi::cassini_links {
+            n_links: self.capacity.len() as i64,
+            capacity_kbps: self.capacity.as_ptr(),
+            job_offset: self.job_offset.as_ptr(),
+            n_jobs: self.period.len() as i64,
+            period_ns: self.period.as_ptr(),
+            phase_offset: self.phase_offset.as_ptr(),
+            n_phases: self.phase_start.len() as i64,
+            phase_start_ns: self.phase_start.as_ptr(),
+            phase_length_ns: self.phase_length.as_ptr(),
+            phase_rate_kbps: self.phase_rate.as_ptr(),
+            ..SizedStruct::sized()
+        }
+    }
 }
 
 /// Best shifts for each link, in one call.
@@ -80,31 +97,31 @@ pub fn solve_links(links: &[Link], limits: &Limits) -> Result<Vec<Answer>, Error
     let all = Concatenated::new(links);
     let n_jobs = all.period.len();
     let (mut shift, mut slack, mut is_free) = (vec![0; n_jobs], vec![0; n_jobs], vec![0; n_jobs]);
-    let sized = ffi::cassini_result { size: size_of::<ffi::cassini_result>() as i64, ..Default::default() };
-    let mut result = vec![sized; links.len()];
+    let output = ffi::cassini_link_output {
+        shift_ns: shift.as_mut_ptr(),
+        slack_ns: slack.as_mut_ptr(),
+        is_free: is_free.as_mut_ptr(),
+        ..SizedStruct::sized()
+    };
+    let mut result = vec![ffi::cassini_link_result::sized(); links.len()];
     let mut status = vec![ffi::CASSINI_OK; links.len()];
-    // SAFETY: all arrays are as long as the header asks for; the flag in options outlives the call.
-    check(unsafe {
+    let mut why = ffi::cassini_error::sized();
+    // SAFETY: all arrays are as long as the header asks for, and outlive the call, as the flag does.
+    let rc = unsafe {
         ffi::cassini_solve_links(
-            links.len() as i64,
-            all.job_offset.as_ptr(),
-            all.period.as_ptr(),
-            all.phase_offset.as_ptr(),
-            all.phase_start.as_ptr(),
-            all.phase_length.as_ptr(),
-            all.phase_rate.as_ptr(),
-            all.capacity.as_ptr(),
+            &all.c(),
             &options,
-            shift.as_mut_ptr(),
-            slack.as_mut_ptr(),
-            is_free.as_mut_ptr(),
+            limits.flag(),
+            &output,
             result.as_mut_ptr(),
             status.as_mut_ptr(),
+            &mut why,
         )
-    })?;
+    };
+    check(rc, &why)?;
     let mut answers = Vec::with_capacity(links.len());
     for (i, found) in result.iter().enumerate() {
-        check(status[i])?;
+        check(status[i], &why)?;
         let own = all.job_offset[i] as usize..all.job_offset[i + 1] as usize;
         answers.push(Answer {
             score: found.score_lower,
@@ -112,7 +129,7 @@ pub fn solve_links(links: &[Link], limits: &Limits) -> Result<Vec<Answer>, Error
             optimal: found.optimal != 0,
             shifts_ns: shift[own.clone()].to_vec(),
             slacks_ns: slack[own].to_vec(),
-            hold_ns: found.hold,
+            hold_ns: found.hold_ns,
         });
     }
     Ok(answers)

@@ -1,12 +1,12 @@
-//! Links prepared once, and blocks: jobs that share several links and have one shift each.
+//! Links prepared once, and joint problems: jobs that share several links and have one shift each.
+use crate::ffi::{self, SizedStruct};
 use crate::links::Concatenated;
-use crate::{check, ffi, Error, Limits, Link};
-use std::mem::size_of;
-use std::ptr::{null, null_mut, NonNull};
+use crate::{check, Error, Limits, Link};
+use std::ptr::{null_mut, NonNull};
 
 /// Link problems, prepared once.
 pub struct PreparedLinks {
-    handle: NonNull<ffi::cassini_links>,
+    handle: NonNull<ffi::cassini_prepared_links>,
     n_jobs: Vec<usize>,
 }
 
@@ -17,22 +17,22 @@ unsafe impl Sync for PreparedLinks {}
 impl Drop for PreparedLinks {
     fn drop(&mut self) {
         // SAFETY: made by cassini_prepare_links, freed once; a call in progress would hold a borrow.
-        unsafe { ffi::cassini_free_links(self.handle.as_ptr()) }
+        unsafe { ffi::cassini_free_prepared_links(self.handle.as_ptr()) }
     }
 }
 
 /// Which prepared links hold which jobs together.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct JointProblem {
     /// One for each job.
     pub period_ns: Vec<i64>,
-    /// A prepared link, and which job of the block stands at each of its places.
+    /// A prepared link, and which job stands at each of its places.
     pub links: Vec<(usize, Vec<usize>)>,
 }
 
-/// Shifts for the jobs of a block, and the mean of what its links score with them.
+/// Shifts for the jobs of a joint problem, and the mean of what its links score with them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BlockAnswer {
+pub struct JointAnswer {
     pub score: f64,
     pub upper_bound: f64,
     pub optimal: bool,
@@ -48,70 +48,67 @@ impl PreparedLinks {
         let all = Concatenated::new(links);
         let mut status = vec![ffi::CASSINI_OK; links.len()];
         let mut handle = null_mut();
-        // SAFETY: all arrays are as long as the header asks for; the flag in options outlives the call.
-        check(unsafe {
-            ffi::cassini_prepare_links(
-                links.len() as i64,
-                all.job_offset.as_ptr(),
-                all.period.as_ptr(),
-                all.phase_offset.as_ptr(),
-                all.phase_start.as_ptr(),
-                all.phase_length.as_ptr(),
-                all.phase_rate.as_ptr(),
-                all.capacity.as_ptr(),
-                &options,
-                &mut handle,
-                status.as_mut_ptr(),
-            )
-        })?;
+        let mut why = ffi::cassini_error::sized();
+        // SAFETY: all arrays are as long as the header asks for, and outlive the call, as the flag does.
+        let rc = unsafe {
+            ffi::cassini_prepare_links(&all.c(), &options, limits.flag(), &mut handle, status.as_mut_ptr(), &mut why)
+        };
+        check(rc, &why)?;
         let handle = NonNull::new(handle).expect("cassini_prepare_links gives a handle when it succeeds");
         let prepared = PreparedLinks { handle, n_jobs: links.iter().map(|link| link.jobs.len()).collect() };
-        status.into_iter().try_for_each(check)?; // frees what was prepared
+        status.into_iter().try_for_each(|status| check(status, &why))?; // frees what was prepared
         Ok(prepared)
     }
 
-    /// Best shifts for the jobs of a block, all its links weighing the same.
+    /// Best shifts for the jobs of a joint problem, all its links weighing the same.
     ///
     /// # Errors
     /// [`Error::Canceled`], or the status of the library.
     ///
     /// # Panics
-    /// A link of the block was not prepared, or has not as many jobs as the block says.
-    pub fn solve_block(&self, block: &Block, limits: &Limits) -> Result<BlockAnswer, Error> {
+    /// A link of the problem was not prepared, or has not as many jobs as the problem says.
+    pub fn solve_joint(&self, problem: &JointProblem, limits: &Limits) -> Result<JointAnswer, Error> {
         let options = limits.options()?;
-        for (link, members) in &block.links {
+        for (link, members) in &problem.links {
             assert_eq!(self.n_jobs[*link], members.len(), "jobs of link {}", link);
         }
-        let link: Vec<i64> = block.links.iter().map(|(link, _)| *link as i64).collect();
-        let member: Vec<i64> = block.links.iter().flat_map(|(_, members)| members).map(|job| *job as i64).collect();
-        let weight = vec![1.0; link.len()];
-        let mut shifts_ns = vec![0; block.period_ns.len()];
+        let link: Vec<i64> = problem.links.iter().map(|(link, _)| *link as i64).collect();
+        let member: Vec<i64> = problem.links.iter().flat_map(|(_, members)| members).map(|job| *job as i64).collect();
+        let joint = ffi::cassini_joint {
+            n_jobs: problem.period_ns.len() as i64,
+            period_ns: problem.period_ns.as_ptr(),
+            n_links: link.len() as i64,
+            link: link.as_ptr(),
+            n_members: member.len() as i64,
+            member: member.as_ptr(),
+            ..SizedStruct::sized()
+        };
+        let search = ffi::cassini_joint_search { centred: 1, ..SizedStruct::sized() };
+        let mut shifts_ns = vec![0; problem.period_ns.len()];
         let (mut lower, mut upper) = (vec![0.0; link.len()], vec![0.0; link.len()]);
-        let mut found =
-            ffi::cassini_block_result { size: size_of::<ffi::cassini_block_result>() as i64, ..Default::default() };
+        let output = ffi::cassini_joint_output {
+            shift_ns: shifts_ns.as_mut_ptr(),
+            score_lower: lower.as_mut_ptr(),
+            score_upper: upper.as_mut_ptr(),
+            ..SizedStruct::sized()
+        };
+        let mut found = ffi::cassini_joint_result::sized();
+        let mut why = ffi::cassini_error::sized();
         // SAFETY: as above; the library checks that periods, links and members fit together.
-        check(unsafe {
-            ffi::cassini_solve_block(
+        let rc = unsafe {
+            ffi::cassini_solve_joint(
                 self.handle.as_ptr(),
-                shifts_ns.len() as i64,
-                block.period_ns.as_ptr(),
-                link.len() as i64,
-                link.as_ptr(),
-                member.as_ptr(),
-                weight.as_ptr(),
-                null(),
-                null(),
-                null(),
-                null(),
-                1,
+                &joint,
+                &search,
                 &options,
-                shifts_ns.as_mut_ptr(),
-                lower.as_mut_ptr(),
-                upper.as_mut_ptr(),
+                limits.flag(),
+                &output,
                 &mut found,
+                &mut why,
             )
-        })?;
-        Ok(BlockAnswer {
+        };
+        check(rc, &why)?;
+        Ok(JointAnswer {
             score: found.score,
             upper_bound: found.upper_bound,
             optimal: found.optimal != 0,

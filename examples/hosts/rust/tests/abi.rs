@@ -11,14 +11,14 @@ fn abi_list() -> String {
 
 /// A struct as the list writes it, from where the compiler put its fields.
 macro_rules! listed {
-    ($type:ident { $($field:ident: $c:literal),* $(,)? }) => {{
+    ($type:ident { $($field:ident: $c:literal $($length:literal)?),* $(,)? }) => {{
         let place = MaybeUninit::<ffi::$type>::uninit();
         let base = place.as_ptr();
         let mut lines = vec![format!("struct {} size {}", stringify!($type), size_of::<ffi::$type>())];
         $(
             // SAFETY: only the address is taken.
             let offset = unsafe { std::ptr::addr_of!((*base).$field) as usize } - base as usize;
-            lines.push(format!("  {} {}{}", offset, $c, stringify!($field)));
+            lines.push(format!("  {} {}{}{}", offset, $c, stringify!($field), concat!($($length)?)));
         )*
         assert_eq!(align_of::<ffi::$type>(), 8);
         lines.join("\n") + "\n"
@@ -28,31 +28,79 @@ macro_rules! listed {
 #[test]
 fn structs_are_laid_out_as_listed() {
     let structs = [
+        listed!(cassini_error {
+            size: "int64_t ",
+            link: "int64_t ",
+            index: "int64_t ",
+            status: "int32_t ",
+            reserved: "int32_t ",
+            argument: "char " "[32]",
+            text: "char " "[160]",
+        }),
         listed!(cassini_options {
             size: "int64_t ",
-            method: "int32_t ",
-            reserved: "int32_t ",
-            angles: "int64_t ",
-            resolution: "int64_t ",
+            resolution_ns: "int64_t ",
             slack_tolerance: "double ",
             node_limit: "int64_t ",
             deadline_ns: "int64_t ",
             max_events: "int64_t ",
             max_levels: "int64_t ",
-            cancel: "const int32_t *",
         }),
-        listed!(cassini_result {
+        listed!(cassini_links {
+            size: "int64_t ",
+            n_links: "int64_t ",
+            capacity_kbps: "const int64_t *",
+            job_offset: "const int64_t *",
+            n_jobs: "int64_t ",
+            period_ns: "const int64_t *",
+            phase_offset: "const int64_t *",
+            n_phases: "int64_t ",
+            phase_start_ns: "const int64_t *",
+            phase_length_ns: "const int64_t *",
+            phase_rate_kbps: "const int64_t *",
+        }),
+        listed!(cassini_link_output {
+            size: "int64_t ",
+            shift_ns: "int64_t *",
+            slack_ns: "int64_t *",
+            is_free: "uint8_t *",
+        }),
+        listed!(cassini_link_result {
             size: "int64_t ",
             score_lower: "double ",
             score_upper: "double ",
             upper_bound: "double ",
-            claimed_score: "double ",
-            hold: "int64_t ",
+            hold_ns: "int64_t ",
             nodes: "int64_t ",
             optimal: "int32_t ",
             stopped_by: "int32_t ",
         }),
-        listed!(cassini_block_result {
+        listed!(cassini_joint {
+            size: "int64_t ",
+            n_jobs: "int64_t ",
+            period_ns: "const int64_t *",
+            n_links: "int64_t ",
+            link: "const int64_t *",
+            n_members: "int64_t ",
+            member: "const int64_t *",
+            weight: "const double *",
+            upper_bound: "const double *",
+            own_shift_ns: "const int64_t *",
+        }),
+        listed!(cassini_joint_search {
+            size: "int64_t ",
+            start_ns: "const int64_t *",
+            is_dirty: "const uint8_t *",
+            centred: "int32_t ",
+            reserved: "int32_t ",
+        }),
+        listed!(cassini_joint_output {
+            size: "int64_t ",
+            shift_ns: "int64_t *",
+            score_lower: "double *",
+            score_upper: "double *",
+        }),
+        listed!(cassini_joint_result {
             size: "int64_t ",
             score: "double ",
             upper_bound: "double ",

@@ -1,5 +1,5 @@
 //! Threads share what may be shared, and end what is no longer wanted.
-use rank::{solve_links, Block, Error, Job, Limits, Link, Phase, PreparedLinks};
+use rank::{solve_links, Error, Job, JointProblem, Limits, Link, Phase, PreparedLinks};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -39,22 +39,22 @@ fn threads_get_the_same_answers() {
 #[test]
 fn threads_share_prepared_links() {
     let links = PreparedLinks::new(&[link(2), link(3)], &Limits::default()).unwrap();
-    let block = Block { period_ns: vec![255 * MS; 3], links: vec![(0, vec![0, 1]), (1, vec![0, 1, 2])] };
-    let want = links.solve_block(&block, &Limits::default()).unwrap();
+    let problem = JointProblem { period_ns: vec![255 * MS; 3], links: vec![(0, vec![0, 1]), (1, vec![0, 1, 2])] };
+    let want = links.solve_joint(&problem, &Limits::default()).unwrap();
     assert!(want.score <= want.upper_bound && want.link_scores.len() == 2);
     thread::scope(|scope| {
         for _ in 0..16 {
-            scope.spawn(|| assert_eq!(links.solve_block(&block, &Limits::default()).unwrap(), want));
+            scope.spawn(|| assert_eq!(links.solve_joint(&problem, &Limits::default()).unwrap(), want));
         }
     });
 }
 
 #[test]
-fn a_block_of_one_link_scores_what_the_link_scores() {
+fn a_joint_problem_of_one_link_scores_what_the_link_scores() {
     let alone = solve_links(&[link(3)], &Limits::default()).unwrap().remove(0);
     let links = PreparedLinks::new(&[link(3)], &Limits::default()).unwrap();
-    let block = Block { period_ns: vec![255 * MS; 3], links: vec![(0, vec![0, 1, 2])] };
-    let found = links.solve_block(&block, &Limits::default()).unwrap();
+    let problem = JointProblem { period_ns: vec![255 * MS; 3], links: vec![(0, vec![0, 1, 2])] };
+    let found = links.solve_joint(&problem, &Limits::default()).unwrap();
     assert!(alone.optimal && found.optimal && (alone.score - found.score).abs() < 1e-9);
 }
 
@@ -82,7 +82,7 @@ fn cancel_ends_a_call() {
 fn what_is_wrong_is_an_error() {
     let wrong = Link { capacity_kbps: -1, ..link(2) };
     let error = solve_links(&[link(2), wrong.clone()], &Limits::default()).unwrap_err();
-    assert_eq!(error.to_string(), "an argument is out of its range");
+    assert_eq!(error.to_string(), "capacity_kbps: expected 1 .. 1099511627776, got -1");
     assert_eq!(PreparedLinks::new(&[wrong], &Limits::default()).err(), Some(error));
     assert_eq!(solve_links(&[], &Limits::default()), Ok(vec![]));
 }

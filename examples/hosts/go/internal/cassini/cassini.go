@@ -5,8 +5,30 @@ package cassini
 
 /*
 #cgo pkg-config: cassini
-#include <stdlib.h>
 #include <cassini/cassini.h>
+
+// Go's memory may not hold pointers that C follows, but C's may for the time of a call, and pointers into Go's memory may
+// be arguments: the structs of cassini.h are put together here, on C's stack.
+static int32_t solve_links(int64_t n_links, const int64_t* capacity, const int64_t* job_offset, int64_t n_jobs,
+                           const int64_t* period, const int64_t* phase_offset, int64_t n_phases, const int64_t* start,
+                           const int64_t* length, const int64_t* rate, const cassini_options* options,
+                           const int32_t* cancel, int64_t* shift, int64_t* slack, uint8_t* is_free,
+                           cassini_link_result* result, int32_t* status, cassini_error* error) {
+  const cassini_links links = {CASSINI_SIZE(cassini_links),
+                               .n_links = n_links,
+                               .capacity_kbps = capacity,
+                               .job_offset = job_offset,
+                               .n_jobs = n_jobs,
+                               .period_ns = period,
+                               .phase_offset = phase_offset,
+                               .n_phases = n_phases,
+                               .phase_start_ns = start,
+                               .phase_length_ns = length,
+                               .phase_rate_kbps = rate};
+  const cassini_link_output output = {
+      CASSINI_SIZE(cassini_link_output), .shift_ns = shift, .slack_ns = slack, .is_free = is_free};
+  return cassini_solve_links(&links, options, cancel, &output, result, status, error);
+}
 */
 import "C"
 
@@ -15,7 +37,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-	"unsafe"
 )
 
 // Phase is an interval of an iteration in which a job sends.
@@ -50,9 +71,13 @@ type Answer struct {
 // Error is a call of the library that failed.
 type Error struct {
 	Status int32
+	Reason string // which argument was wrong, and how; may be empty
 }
 
 func (e Error) Error() string {
+	if e.Reason != "" {
+		return "cassini: " + e.Reason
+	}
 	return "cassini: " + C.GoString(C.cassini_strerror(C.int32_t(e.Status)))
 }
 
@@ -76,13 +101,14 @@ func SolveLinks(ctx context.Context, links []Link) ([]Answer, error) {
 	in := concatenate(links)
 	shift, slack := make([]C.int64_t, in.jobs()), make([]C.int64_t, in.jobs())
 	free := make([]C.uint8_t, in.jobs())
-	result, status := make([]C.cassini_result, len(links)), make([]C.int32_t, len(links))
+	result, status := make([]C.cassini_link_result, len(links)), make([]C.int32_t, len(links))
 	for i := range result {
-		result[i].size = C.sizeof_cassini_result
+		result[i].size = C.sizeof_cassini_link_result
 	}
+	why := C.cassini_error{size: C.sizeof_cassini_error}
 	var options C.cassini_options
 	if rc := C.cassini_init_options(&options, C.sizeof_cassini_options); rc != C.CASSINI_OK {
-		return nil, Error{int32(rc)}
+		return nil, Error{Status: int32(rc)}
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if options.deadline_ns = C.int64_t(time.Until(deadline)); options.deadline_ns < 0 {
@@ -91,40 +117,39 @@ func SolveLinks(ctx context.Context, links []Link) ([]Answer, error) {
 	}
 	flag, stopWatching := watch(ctx)
 	defer stopWatching()
-	options.cancel = flag
 	// cgo keeps what the arguments point to in place until the call returns. None of it holds a Go pointer.
-	rc := C.cassini_solve_links(C.int64_t(len(links)), first(in.jobOffset), first(in.period), first(in.phaseOffset),
-		first(in.phaseStart), first(in.phaseLength), first(in.phaseRate), first(in.capacity), &options,
-		first(shift), first(slack), first(free), first(result), first(status))
+	rc := C.solve_links(C.int64_t(len(links)), first(in.capacity), first(in.jobOffset), C.int64_t(in.jobs()),
+		first(in.period), first(in.phaseOffset), C.int64_t(len(in.phaseStart)), first(in.phaseStart),
+		first(in.phaseLength), first(in.phaseRate), &options, (*C.int32_t)(flag),
+		first(shift), first(slack), first(free), first(result), first(status), &why)
 	if rc == C.CASSINI_ECANCELED {
 		return nil, context.Canceled
 	}
 	if rc != C.CASSINI_OK {
-		return nil, Error{int32(rc)}
+		return nil, Error{int32(rc), C.GoString(&why.text[0])}
 	}
 	answers := make([]Answer, len(links))
 	for i, r := range result {
 		if status[i] != C.CASSINI_OK {
-			return nil, fmt.Errorf("link %d: %w", i, Error{int32(status[i])})
+			return nil, fmt.Errorf("link %d: %w", i, Error{int32(status[i]), C.GoString(&why.text[0])})
 		}
 		from, to := in.jobOffset[i], in.jobOffset[i+1]
 		answers[i] = Answer{float64(r.score_lower), float64(r.upper_bound), r.optimal != 0,
-			durations(shift[from:to]), durations(slack[from:to]), time.Duration(r.hold)}
+			durations(shift[from:to]), durations(slack[from:to]), time.Duration(r.hold_ns)}
 	}
 	return answers, nil
 }
 
-// watch gives a flag that becomes 1 when ctx is canceled, and a function that frees it. The flag is C's memory: a
-// pointer into Go's must not be kept in a struct that C reads.
-func watch(ctx context.Context) (flag *C.int32_t, stop func()) {
-	flag = (*C.int32_t)(C.calloc(1, C.sizeof_int32_t)) // cgo's calloc never returns nil
+// watch gives a flag that becomes 1 when ctx is canceled, and a function that ends the watching.
+func watch(ctx context.Context) (flag *int32, stop func()) {
+	flag = new(int32)
 	ended, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
 		select {
 		case <-ctx.Done():
 			if ctx.Err() == context.Canceled {
-				atomic.StoreInt32((*int32)(unsafe.Pointer(flag)), 1)
+				atomic.StoreInt32(flag, 1)
 			}
 		case <-ended:
 		}
@@ -132,11 +157,10 @@ func watch(ctx context.Context) (flag *C.int32_t, stop func()) {
 	return flag, func() {
 		close(ended)
 		<-gone
-		C.free(unsafe.Pointer(flag))
 	}
 }
 
-// concatenated links are what cassini_solve_links takes.
+// concatenated links are what cassini_links has.
 type concatenated struct {
 	jobOffset, phaseOffset, capacity, period, phaseStart, phaseLength, phaseRate []C.int64_t
 }

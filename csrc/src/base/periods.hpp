@@ -1,0 +1,31 @@
+// The arithmetic of periods: multiples in common, what of a shift matters, and which jobs have none that does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cassini {
+
+// Least common multiple, or kTooLarge when it would pass it. kTooLarge absorbs.
+inline constexpr int64_t kTooLarge = int64_t{1} << 62;
+int64_t lcm_capped(int64_t a, int64_t b);
+
+// x modulo m, in [0, m).
+inline int64_t wrap(int64_t x, int64_t m) {
+  if (x >= 0 && x < m) return x;  // mostly; a division takes longer than all else here
+  const int64_t r = x % m;
+  return r < 0 ? r + m : r;
+}
+
+// F1b, literally: again and again, all jobs with R_j <= 2 * resolution among those not yet free become free, where R_j
+// is the lcm over the other jobs not yet free of gcd(T_j, T_k), and T_j for the only job left.
+std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution);
+
+// F1: R_j = lcm over k != j of gcd(T_j, T_k), among the jobs with keep[j]; the only one keeps its period.
+std::vector<int64_t> folded_moduli(std::span<const int64_t> periods, std::span<const uint8_t> keep);
+
+// F1: sum over jobs of edges_j P'/R_j, with P' the lcm of the turns R_j; infinite where P' is too large.
+double folded_events(std::span<const int64_t> moduli, std::span<const std::size_t> edges);
+
+}  // namespace cassini
