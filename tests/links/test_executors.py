@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import placements
 from cassini_core import InputError, KernelError, Problem
 from cassini_core.kernel import link_arrays as link_batch
+from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links import batch_solver as link_pool
 from cassini_core.links import executor_runner as chunk_runner
 from cassini_core.ranking.rank_problem import rank
@@ -85,9 +86,9 @@ def test_the_executor_is_sent_arrays_and_no_names(monkeypatch: pytest.MonkeyPatc
     assert not solved_here
     assert 64 <= len(sent) <= 100
     assert {fn for fn, *_ in sent} == {link_batch.solve_chunk}
-    for _, chunk, options, deadline_s in sent:
-        assert isinstance(chunk, link_batch.LinkChunk)
-        assert isinstance(options, link_batch.ChunkOptions)
+    for _, chunk, limits, deadline_s in sent:
+        assert isinstance(chunk, link_batch.LinkArrays)
+        assert isinstance(limits, SearchLimits)
         assert deadline_s is None
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cassini_core import _reference as ref
 from cassini_core.errors import InputError
+from cassini_core.kernel.demand import Demand
 from cassini_core.links.one_link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.periods import cluster_pacing as pacing
@@ -325,7 +326,7 @@ def test_many_jobs_are_scored_a_bounded_number_of_times() -> None:
 @given(st.integers(2, 40).flatmap(any_job))
 def test_default_capacity_is_the_peak(job: Job) -> None:
     (wave,) = ref.waves_from_jobs([job])
-    assert ticks_from_ms(periods._peak_gbps(job)) == max(level for _, level in ref.demand_steps(*wave))
+    assert Demand.of(job).peak() == max(level for _, level in ref.demand_steps(*wave))
 
 
 def test_default_capacity_lets_each_job_fit_alone() -> None:
@@ -359,8 +360,8 @@ def test_the_longest_iteration_time_is_not_passed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, "unique ids, got 'a' twice"),
-        ({"jobs": ["a"]}, r"jobs\[0\]: expected a Job, got str"),
+        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, r"jobs\[1\].id: expected an id of its own, got 'a' again"),
+        ({"jobs": ["a"]}, r"jobs\[0\]: expected a Job, got"),
         ({"tolerance": -0.01}, "tolerance: expected a finite number of at least 0, got -0.01"),
         ({"tolerance": math.nan}, "tolerance"),
         ({"tolerance": math.inf}, "tolerance"),

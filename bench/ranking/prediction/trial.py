@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from bench.ranking.rounds import Settings, generate
 from cassini_core import Candidate, Problem, RankedCandidate, rank
+from cassini_core.arrays import int64, offsets
 from cassini_core.links.incidence import Crossings
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.ranking.aggregate import aggregate_named
@@ -161,12 +163,14 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
         capacity = {link.id: link.capacity_gbps for link in problem.links}
         return -math.fsum((1.0 - s) * capacity[link.id] for s, link in zip(scores, one.links, strict=True))
     routes = next(candidate for candidate in problem.candidates if candidate.id == one.id).routes
-    on_link: dict[str, list[str]] = {}
-    for job, route in routes.items():
+    on_link: dict[str, list[int]] = {}
+    for number, route in enumerate(routes.values()):
         for link_id in route:
-            on_link.setdefault(link_id, []).append(job)
-    crossings = Crossings.of([on_link[link.id] for link in one.links], routes.keys())
-    return aggregate_named(name)(np.array(scores, dtype=np.float64), lambda: crossings)
+            on_link.setdefault(link_id, []).append(number)
+    jobs = [on_link[link.id] for link in one.links]
+    first = offsets(map(len, jobs))[:-1]
+    crossings = Crossings(first, int64(itertools.chain.from_iterable(jobs)), len(routes), len(routes))
+    return aggregate_named(name)(np.array(scores, dtype=np.float64), crossings)
 
 
 def _first(ranked: Sequence[RankedCandidate], predicted: Sequence[float], problem: Problem) -> int:

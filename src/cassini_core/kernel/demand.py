@@ -1,12 +1,13 @@
-"""A link problem in whole numbers: what each job asks of one link, and the link's capacity."""
+"""What a job asks of a link, in whole numbers."""
 
 from __future__ import annotations
 
-import itertools
-from array import array
 from typing import NamedTuple
 
-__all__ = ["Demand", "LinkProblem"]
+from ..model import Job
+from .prepared_link import PreparedLink
+
+__all__ = ["Demand"]
 
 
 class Demand(NamedTuple):
@@ -17,6 +18,14 @@ class Demand(NamedTuple):
 
     period: int
     phases: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, job: Job, multiplier: float = 1.0) -> Demand:
+        """What a job asks of a link on which its rates are multiplied, rounded as everywhere."""
+        # The capacity plays no part.
+        one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
+        phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
+        return cls(int(one.period[0]), tuple(sorted(phases)))
 
     def scaled_down(self, divisor: int) -> Demand:
         """The same demand with all rates divided; ``divisor`` divides each of them."""
@@ -35,28 +44,3 @@ class Demand(NamedTuple):
             level += step
             peak = max(peak, level)
         return peak
-
-
-class LinkProblem:
-    """A distinct link problem: its jobs in canonical order, rates and capacity without units.
-
-    Attributes
-    ----------
-    index : int
-        Its place in the list of all distinct problems.
-    capacity : int
-    demands : tuple of Demand
-        One per job.
-    """
-
-    def __init__(self, index: int, capacity: int, demands: tuple[Demand, ...]) -> None:
-        self.index = index
-        self.capacity = capacity
-        self.demands = demands
-
-    def content(self) -> bytes:
-        """Capacity and demands: equal for equal problems, and none is how another begins. O(phases)."""
-        values = [self.capacity, len(self.demands)]
-        for period, phases in self.demands:
-            values += (period, len(phases), *itertools.chain.from_iterable(phases))
-        return array("q", values).tobytes()

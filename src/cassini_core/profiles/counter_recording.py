@@ -2,33 +2,58 @@
 
 A file is a magic word and blocks; each block has a checksum and is written at once, so a writer that is killed loses at
 most the block it was writing, and whatever was cut off or damaged is noticed. ``docs/agent.md``, section "Recording",
-has the format to the byte.
+has the format to the byte; ``cassini_agent.counters`` writes it. Each of the two has its own half, because
+the agent runs where there is no NumPy, and this package where there is no agent.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import struct
 import zlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .blocks import CHECKSUM, FORMAT, HEAD, MAGIC, TIME_UNIT_NS, Group
-from .sources import Channel
-from .unwrap import BREAK, MISSING
-from .varints import read_varints, unzigzag
+from ..errors import InputError
 
-__all__ = ["Recording", "RecordingError", "Samples", "read_recording"]
+__all__ = ["BREAK", "MISSING", "Channel", "Group", "Recording", "Samples", "read_recording"]
+
+MISSING = -1
+"""No value at this time; the next one continues the total, so what was counted meanwhile is not lost."""
+
+BREAK = -2
+"""The total goes on from here, but what was counted since the value before is not known."""
+
+MAGIC = b"CASCNT1\n"
+FORMAT = "cassini-counters/1"
+TIME_UNIT_NS = 1000
+HEAD = struct.Struct("<cBHI")
+"""Kind, group, rows, length of the payload; then comes the CRC-32 of this and the payload."""
+
+CHECKSUM = struct.Struct("<I")
 
 _MOST_PAYLOAD = 1 << 24
 _MOST_CHANNELS = 1024
 _PREFIX = HEAD.size + CHECKSUM.size
 
 
-class RecordingError(ValueError):
-    """The file is not a recording, or cannot be read at all; the message says what was expected and what came."""
+class Channel(NamedTuple):
+    """One column of samples: of a device, what it counts, in which unit, and whether that is no total but a gauge."""
+
+    device: str
+    name: str
+    unit: str
+    gauge: bool
+
+
+class Group(NamedTuple):
+    """Channels that were read together, every ``interval_ns``."""
+
+    interval_ns: int
+    channels: tuple[Channel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +66,7 @@ class Samples:
     times_ns : array of int64, [rows]
         Monotonic clock of the host, to a microsecond.
     values : tuple of array of int64, [channels][rows]
-        Totals since the start, or gauges; ``MISSING`` (-1) and ``BREAK`` (-2) as in :mod:`.unwrap`.
+        Totals since the start, or gauges; ``MISSING`` and ``BREAK`` as said above.
     """
 
     group: Group
@@ -78,7 +103,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 
     Raises
     ------
-    RecordingError
+    InputError
         The file cannot be opened, is no recording, or its header is damaged. Damage after the header is not an error:
         what comes before it is given, and :attr:`Recording.problem` says where it is.
     """
@@ -87,12 +112,12 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         with open(name, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise RecordingError(f"{name}: cannot read the file: {error.strerror or error}") from None
+        raise InputError(f"{name}: cannot read the file: {error.strerror or error}") from None
     if data[: len(MAGIC)] != MAGIC:
         if data and MAGIC.startswith(data):
-            raise RecordingError(f"{name}: the recording ends after {len(data)} bytes, before its header")
+            raise InputError(f"{name}: the recording ends after {len(data)} bytes, before its header")
         shown = f"{data[:12]!r}" if data else "an empty file"
-        raise RecordingError(f"{name}: expected a recording of counters (it begins with {MAGIC!r}), got {shown}")
+        raise InputError(f"{name}: expected a recording of counters (it begins with {MAGIC!r}), got {shown}")
     return _Reader(name, data).read()
 
 
@@ -111,7 +136,7 @@ class _Reader:
                 raise _DamageError("its first block is not the header")
             groups, about = _header(payload)
         except _DamageError as damage:
-            raise RecordingError(f"{self._name}: {damage}") from None
+            raise InputError(f"{self._name}: {damage}") from None
         columns = [[array("q") for _ in range(1 + len(group.channels))] for group in groups]
         ended = problem = None
         while self._at < len(self._data):
@@ -187,7 +212,7 @@ def _append(groups: list[Group], columns: list[list[array[int]]], number: int, r
         packed = zlib.decompressobj().decompress(payload, most + 1)
     except zlib.error:
         raise _DamageError("a block that cannot be unpacked") from None
-    numbers = read_varints(packed, rows * width)
+    numbers = _varints(packed, rows * width)
     if numbers is None:
         raise _DamageError(f"a block that does not hold {rows} rows")
     step = groups[number].interval_ns // TIME_UNIT_NS
@@ -201,7 +226,7 @@ def _times(numbers: Sequence[int], step: int) -> array[int]:
     times = []
     expected = 0
     for number in numbers:
-        now = expected + unzigzag(number)
+        now = expected + _unzigzag(number)
         times.append(now * TIME_UNIT_NS)
         expected = now + step
     return _int64(times)
@@ -214,7 +239,7 @@ def _values(numbers: Sequence[int]) -> array[int]:
         if number < 2:
             values.append(BREAK if number else MISSING)
         else:
-            last += unzigzag(number - 2)
+            last += _unzigzag(number - 2)
             values.append(last)
     return _int64(values)
 
@@ -231,3 +256,24 @@ def _reason(payload: bytes) -> str:
         return str(json.loads(payload)["reason"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _DamageError("a last block that gives no reason") from None
+
+
+def _varints(data: bytes, count: int) -> list[int] | None:
+    """The ``count`` LEB128 numbers that ``data`` holds; None if it holds more or fewer, or one of more than 70 bits."""
+    numbers = []
+    number = shift = 0
+    for byte in data:
+        if byte & 0x80:
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:
+                return None
+        else:
+            numbers.append(number | byte << shift)
+            number = shift = 0
+    return numbers if not shift and len(numbers) == count else None
+
+
+def _unzigzag(number: int) -> int:
+    """0, 1, 2, 3, ... to 0, -1, 1, -2, ..."""
+    return number >> 1 if not number & 1 else ~(number >> 1)
