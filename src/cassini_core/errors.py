@@ -8,14 +8,17 @@ memory is none of these: it is Python's :class:`MemoryError`.
 
 from __future__ import annotations
 
+import re
 import reprlib
 from functools import partial
 from typing import Any
 
-__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown", "worded"]
+__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "refusal", "shown", "worded"]
 
 SHOWN_LENGTH = 80
 """Longest text a message gives to one value, characters."""
+
+_PARTS = re.compile(r"(?P<place>.+?): (?P<reason>expected .+)", re.DOTALL)
 
 
 class CassiniError(Exception):
@@ -28,15 +31,29 @@ class InputError(CassiniError, ValueError):
     Attributes
     ----------
     place : str
-        Where inside the refused object, written as in a JSON path, e.g. ``phases[1].duration_ms``; may be empty.
+        Where the fault is: inside the refused object, written as in a JSON path, e.g. ``phases[1].duration_ms``; or in
+        the arguments, e.g. ``loops`` or ``multipliers['a']``. The name of a file, or empty, where all of it is wrong.
     reason : str
-        The rest of the message: ``expected ..., got ...``. Empty where the message has no such parts.
+        The rest of the message, nearly always ``expected ..., got ...``. Never empty.
+
+    Notes
+    -----
+    ``place`` and ``reason`` are read from a message ``PLACE: expected ..., got ...`` where the caller does not give
+    them; he must give them where the place holds an id, which may look like anything.
     """
 
-    def __init__(self, message: str, *, place: str = "", reason: str = "") -> None:
+    def __init__(self, message: str, *, place: str | None = None, reason: str = "") -> None:
         super().__init__(message)
-        self.place = place
-        self.reason = reason
+        parts = None if reason else _PARTS.fullmatch(message)
+        self.place = place if place is not None else parts["place"] if parts else ""
+        self.reason = reason or (parts["reason"] if parts else message)
+
+
+def refusal(subject: str, place: str, expected: str, got: str) -> InputError:
+    """The error ``SUBJECT PLACE: expected EXPECTED, got GOT``; subject or place may be empty."""
+    reason = f"expected {expected}, got {got}"
+    what = f"{subject} {place}" if subject and place else subject or place
+    return InputError(f"{what}: {reason}", place=place, reason=reason)
 
 
 class LimitError(CassiniError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
@@ -20,6 +21,8 @@ import pytest
 
 import cassini_core
 from cassini_core.cli import console, main
+from cassini_core.cli.link import link as link_verb
+from cassini_core.cli.rank import rank as rank_verb
 from cassini_core.errors import InputError, KernelError, LimitError
 
 PHASE = {"start_ms": 141, "duration_ms": 114, "gbps": 45}
@@ -162,11 +165,19 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
     assert seen == given
 
 
-def test_top_cuts_the_table_but_not_json(run: Run, problem: str) -> None:
-    table = run("rank", problem, "--top", "1").out
+@pytest.mark.parametrize(("verb", "function"), [(rank_verb, cassini_core.rank), (link_verb, cassini_core.solve_link)])
+def test_a_default_of_the_command_line_is_that_of_python(verb: Any, function: Any) -> None:
+    ours, python = inspect.signature(verb).parameters, inspect.signature(function).parameters
+    shared = ours.keys() & python.keys()
+    assert len(shared) > 5
+    assert {name: ours[name].default for name in shared} == {name: python[name].default for name in shared}
+
+
+def test_rows_cut_the_table_but_not_json(run: Run, problem: str) -> None:
+    table = run("rank", problem, "--rows", "1").out
     assert " slow " not in table.split("Shifts of")[0]
     assert "1 more candidate" in table
-    assert len(json.loads(run("rank", problem, "--top", "1", "--json").out)["candidates"]) == 2
+    assert len(json.loads(run("rank", problem, "--rows", "1", "--json").out)["candidates"]) == 2
 
 
 def test_link_answers_for_people_and_programs(run: Run, tmp_path: Path) -> None:
@@ -242,6 +253,7 @@ WRONG_OPTIONS = [
     ("rank FILE --resolution-ms -1", "at least 0"),
     ("rank FILE --slack-tolerance x", "x"),
     ("rank FILE --top 0", "at least 1"),
+    ("rank FILE --rows 0", "at least 1"),
     ("rank FILE --threads 1 --threads 2", "--threads"),
     ("rank FILE --loops [red]x", "[red]x"),
     ("link", "FILE"),

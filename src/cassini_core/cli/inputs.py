@@ -40,7 +40,8 @@ def load_input(load: Callable[[str], Loaded], file: str) -> Loaded:
         try:
             return load(copy.name)
         except InputError as error:
-            raise InputError(str(error).replace(copy.name, STDIN)) from None
+            text = str(error).replace(copy.name, STDIN)
+            raise InputError(text, place=error.place, reason=error.reason) from None
 
 
 def _copy_stdin(write: Callable[[bytes], int]) -> None:

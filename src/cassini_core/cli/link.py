@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from ..choices import Method
 from ..kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables
 from .inputs import load_input
@@ -24,7 +25,7 @@ def link(
     /,
     *,
     json: JsonFlag = False,
-    method: Literal["exact", "angles"] = "exact",
+    method: Method = "exact",
     angles: AngleCount = 72,
     deadline_s: DeadlineS = None,
     node_limit: NodeLimit = DEFAULT_NODE_LIMIT,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from ..choices import Status
 from ..kept_property import kept_property
 from ..kernel.prepared_links import KernelLinks
 from ..kernel.search_limits import Budget
@@ -172,7 +173,7 @@ class Composition:
     bounds say. ``nodes`` is what the search took.
     """
 
-    status: str
+    status: Status
     shift: Mapping[str, int] | None = None
     mean_bound: float | None = None
     nodes: int = 0
@@ -189,7 +190,7 @@ class PlacementAnswer:
     """
 
     placement: Placement
-    status: str
+    status: Status
     bounds: _Float64
     scores: _Float64 | None = None
     shift: Mapping[str, int] = field(default_factory=dict)
@@ -243,7 +244,7 @@ def answer_placement(placement: Placement, context: Round, strategy: Strategy) -
 
 
 def bounds_only(
-    placement: Placement, context: Round, *, status: str = "bound_only", why: str | None = None, outbid: bool = False
+    placement: Placement, context: Round, *, status: Status = "bound_only", why: str | None = None, outbid: bool = False
 ) -> PlacementAnswer:
     """What is known of a placement without any shifts, and why there are none; ``alone`` where none are needed."""
     bounds = context.bound[placement.links]
@@ -256,7 +257,7 @@ def bounds_only(
 
 
 def verified(
-    placement: Placement, context: Round, status: str, shift: _Int64, mean_bound: float | None
+    placement: Placement, context: Round, status: Status, shift: _Int64, mean_bound: float | None
 ) -> PlacementAnswer:
     """Scores every link again at the shifts that were found, and reads slack and hold off there (F5).
 
@@ -264,7 +265,7 @@ def verified(
     ----------
     placement : Placement
     context : Round
-    status : str
+    status : Status
         ``"joint"`` becomes ``"consistent"`` where every link reaches its own bound.
     shift : int64 array, shape (jobs of ``context.flat``,)
         Ticks.

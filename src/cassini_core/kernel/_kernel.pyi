@@ -1,18 +1,22 @@
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+from ..choices import StoppedBy
 
 _Int64 = npt.NDArray[np.int64]
 _Float64 = npt.NDArray[np.float64]
 
 library_version: str
-STOPPED_BY: tuple[str, ...]
+STOPPED_BY: tuple[StoppedBy, ...]
 result_dtype: np.dtype[np.void]
 
+@disjoint_base
 class Options:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         angles_method: bool = False,
         angles: int = 72,
@@ -22,8 +26,9 @@ class Options:
         deadline_ns: int | None = None,
         max_events: int = 262_144,
         max_levels: int = 65_536,
-    ) -> None: ...
+    ) -> Self: ...
 
+@disjoint_base
 class LinkAnswer:
     @property
     def shift(self) -> _Int64: ...
@@ -46,8 +51,9 @@ class LinkAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
+@disjoint_base
 class Evaluation:
     @property
     def score_lower(self) -> float: ...
@@ -60,6 +66,7 @@ class Evaluation:
     @property
     def free(self) -> npt.NDArray[np.bool_]: ...
 
+@disjoint_base
 class Link:
     def __init__(
         self,
@@ -107,6 +114,7 @@ def solve_links(
 ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
 def check_status(status: npt.NDArray[np.int32]) -> None: ...
 
+@disjoint_base
 class BlockAnswer:
     @property
     def shift(self) -> _Int64: ...
@@ -123,11 +131,12 @@ class BlockAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
+@disjoint_base
 class Links:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         job_offset: _Int64,
         period: _Int64,
         phase_offset: _Int64,
@@ -136,7 +145,7 @@ class Links:
         phase_rate: _Int64,
         capacity: _Int64,
         options: Options,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def status(self) -> npt.NDArray[np.int32]: ...
     @property
@@ -169,9 +178,10 @@ class Links:
         deadline_ns: int | None = None,
     ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...
 
+@disjoint_base
 class BlockAnchor:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         links: Links,
         *,
         period: _Int64,
@@ -181,7 +191,7 @@ class BlockAnchor:
         shift: _Int64,
         options: Options,
         weight: _Float64 | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def links(self) -> Links: ...
     def solve(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..choices import StoppedBy
 from ..errors import KernelError
 from . import _kernel
 from .link_problem import LinkProblem
@@ -31,7 +32,7 @@ class ProblemAnswer(NamedTuple):
     upper_bound: float
     optimal: bool
     nodes: int
-    stopped_by: str
+    stopped_by: StoppedBy
 
     def own(self) -> ProblemAnswer:
         """The same with arrays of its own: views keep those of all links that were solved together."""

@@ -6,15 +6,16 @@ For callers that solve many links; :mod:`cassini_core.links.one_link` wraps this
 from __future__ import annotations
 
 import functools
-import math
+import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, KernelError
+from ..choices import Method
+from ..errors import InputError, KernelError, refusal, shown
 from ..model import Job, checked_capacity_gbps
 from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
 from . import _kernel
@@ -104,8 +105,8 @@ class PreparedLink(_kernel.Link):
             No jobs, duplicate ids, too many jobs or phases, or a demand out of range.
         """
         jobs = _checked_jobs(jobs)
-        capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "capacity_gbps"))
-        factors = _checked_multipliers(multipliers or {}, jobs)
+        capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "", "capacity_gbps"))
+        factors = _checked_multipliers(multipliers, jobs)
         offset = [0]
         start: list[int] = []
         length: list[int] = []
@@ -118,10 +119,8 @@ class PreparedLink(_kernel.Link):
                 gbps = phase.gbps * factor
                 # Compared before rounding: kbit/s beyond the range of a float cannot be rounded.
                 if gbps > MAX_RATE_KBPS / KBPS_PER_GBPS:
-                    raise InputError(
-                        f"job {job.id!r} phases[{index}] gbps: expected at most {MAX_RATE_KBPS / 1e6!r} "
-                        f"after its multiplier, got {gbps!r}"
-                    )
+                    most = f"a multiplier that keeps phases[{index}] within {MAX_RATE_KBPS / 1e6!r} Gbit/s"
+                    raise refusal("", f"multipliers[{shown(job.id)}]", most, shown(factor))
                 kbps = kbps_from_gbps(gbps)
                 if ticks > 0 and kbps > 0:
                     start.append(ticks_from_ms(phase.start_ms) % period)
@@ -158,7 +157,7 @@ class PreparedLink(_kernel.Link):
     def solve(
         self,
         *,
-        method: str = "exact",
+        method: Method = "exact",
         angles: int = 72,
         resolution_ms: float = DEFAULT_RESOLUTION_MS,
         slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
@@ -250,34 +249,45 @@ class PreparedLink(_kernel.Link):
 
 
 def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    try:
-        checked = tuple(jobs)
-    except TypeError:
-        raise InputError(f"jobs: expected a sequence of jobs, got {type(jobs).__name__}") from None
+    if isinstance(jobs, (str, bytes, Mapping)) or not isinstance(jobs, Iterable):
+        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
+    checked = tuple(jobs)
     if not 1 <= len(checked) <= MAX_JOBS:
-        raise InputError(f"jobs: expected 1 to {MAX_JOBS} jobs, got {len(checked)}")
+        raise refusal("", "jobs", f"1 to {MAX_JOBS} jobs", f"{len(checked)}")
     seen = set()
     for index, job in enumerate(checked):
         if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
+            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
         if job.id in seen:
-            raise InputError(f"jobs[{index}]: expected unique ids, got {job.id!r} twice")
+            raise refusal("", f"jobs[{index}]", "unique ids", f"{shown(job.id)} twice")
         seen.add(job.id)
     return checked
 
 
-def _checked_multipliers(multipliers: Mapping[str, float], jobs: Sequence[Job]) -> Mapping[str, float]:
+def _checked_multipliers(multipliers: Mapping[str, float] | None, jobs: Sequence[Job]) -> Mapping[str, float]:
+    if multipliers is None:
+        return {}
+    if not isinstance(multipliers, Mapping):
+        raise refusal("", "multipliers", "None or a mapping of job ids to factors", shown(multipliers))
     known = {job.id for job in jobs}
     for job, factor in multipliers.items():
         if job not in known:
-            raise InputError(f"multipliers: unknown job {job!r}")
-        if not isinstance(factor, (int, float)) or not math.isfinite(factor) or factor <= 0:
-            raise InputError(f"multipliers[{job!r}]: expected a finite number above 0, got {factor!r}")
+            raise refusal("", "multipliers", "ids of the jobs", shown(job))
+        if not is_number(factor) or factor <= 0:
+            raise refusal("", f"multipliers[{shown(job)}]", "a finite number above 0", shown(factor))
     return multipliers
 
 
+def _options(*given: Any) -> _kernel.Options:
+    """Kernel options without a node limit; the same few are asked for again and again."""
+    try:
+        return _kept_options(*given)
+    except TypeError:  # a list, for one, has no hash, so it cannot be looked up; it is no option either
+        return _kept_options.__wrapped__(*given)
+
+
 @functools.lru_cache(maxsize=64, typed=True)
-def _options(
+def _kept_options(
     method: str,
     angles: int,
     resolution_ms: float,
@@ -286,17 +296,16 @@ def _options(
     max_events: int = DEFAULT_MAX_EVENTS,
     max_levels: int = DEFAULT_MAX_LEVELS,
 ) -> _kernel.Options:
-    """Kernel options without a node limit; the same few are asked for again and again."""
-    if method not in ("exact", "angles"):
-        raise InputError(f"method: expected 'exact' or 'angles', got {method!r}")
+    if not isinstance(method, str) or method not in get_args(Method):
+        raise refusal("", "method", "'exact' or 'angles'", shown(method))
     if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
-        raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {angles!r}")
+        raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {shown(angles)}")
     if not is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
-        raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {resolution_ms!r}")
+        raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {shown(resolution_ms)}")
     if not is_number(slack_tolerance) or slack_tolerance < 0:
-        raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {slack_tolerance!r}")
+        raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {shown(slack_tolerance)}")
     if deadline_s is not None and (not is_number(deadline_s) or deadline_s < 0):
-        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
+        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {shown(deadline_s)}")
     return _kernel.Options(
         angles_method=method == "angles",
         angles=angles,
@@ -324,12 +333,12 @@ def _check_node_limit(node_limit: int | None) -> None:
     if node_limit is not None and (
         not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63
     ):
-        raise InputError(f"node_limit: expected None or a whole number, at least 1, got {node_limit!r}")
+        raise InputError(f"node_limit: expected None or a whole number, at least 1, got {shown(node_limit)}")
 
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite int or float; a bool is neither."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _read_only(values: list[int]) -> Int64Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, refusal, shown
 from ..kernel.link_problem import Demand, LinkProblem
 from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
 from ..model import Job, Link, Problem
@@ -204,7 +204,7 @@ class LinkCatalog:
             ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
         ):
             if found > most:
-                raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
+                raise refusal("", f"link {shown(link.id)}", f"at most {most} {what}", f"{found}")
         for what, most, found in (
             ("phases", MAX_ALL_PHASES, self._n_phases),
             ("pairs of jobs", MAX_ALL_PAIRS, self._n_pairs),

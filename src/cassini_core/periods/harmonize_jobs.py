@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from ..model import Job, Phase, checked_capacity_gbps
+from ..errors import refusal, shown
+from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
@@ -49,7 +49,7 @@ def harmonize(
     jobs: Sequence[Job],
     tolerance: float = 0.01,
     *,
-    capacity_gbps: float | None = None,
+    capacity_gbps: float | Link | None = None,
     score: Callable[[Sequence[Job]], float] | None = None,
 ) -> Harmonized:
     """Lengthen iteration times a little where that lets the jobs keep a stable relative phase (F6).
@@ -66,7 +66,7 @@ def harmonize(
         Unique ids. Jobs without demand take no part and stay as they are.
     tolerance : float
         Largest relative lengthening of a job, at least 0; compared exactly. 0 changes nothing.
-    capacity_gbps : float, optional
+    capacity_gbps : float or Link, optional
         Gbit/s of the one link whose best score is ``score``. Default: the largest peak demand of any one job,
         a link on which each job alone just fits.
     score : callable, optional
@@ -90,10 +90,19 @@ def harmonize(
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
     (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
     search is long fewer are scored (``pace_work.MOST_WORK``). The same whatever the order of ``jobs``.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job("a", 254.7, [cc.Phase(0, 114, 50)]), cc.Job("b", 255.2, [cc.Phase(0, 114, 50)])]
+    >>> [job.iteration_ms for job in cc.harmonize(jobs)]
+    [255.2, 255.2]
     """
     jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
     if score is not None and capacity_gbps is not None:
-        raise InputError("harmonize: expected capacity_gbps or score, got both")
+        raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
+    if score is not None and not callable(score):
+        raise refusal("", "score", "None or a callable", shown(score))
     loud = sorted((job for job in jobs if kbps_from_gbps(loudest_gbps(job)) > 0), key=lambda job: job.id)
     left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
 
@@ -128,7 +137,7 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     """
     period = ticks_from_ms(job.iteration_ms)
     if pace_ticks < period:
-        raise InputError(f"job {job.id!r}: expected a pace of at least {period} ticks, got {pace_ticks}")
+        raise refusal(f"job {shown(job.id)}", "pace", f"at least {period} ticks", f"{pace_ticks}")
     if pace_ticks == period:
         return job
     phases: list[Phase] = []
@@ -172,10 +181,10 @@ def _peak_gbps(job: Job) -> float:
 
 
 def _best_score_on_link(
-    loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
+    loud: Sequence[Job], capacity_gbps: float | Link | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
-        capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
+        capacity = checked_capacity_gbps(capacity_of(capacity_gbps), "harmonize", "capacity_gbps")
     else:
         capacity = max(map(_peak_gbps, loud), default=1.0)
 
@@ -193,13 +202,15 @@ def _best_score_on_link(
 
 
 def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    if isinstance(jobs, (str, bytes)) or not isinstance(jobs, Iterable):
+        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
     jobs = tuple(jobs)
     for index, job in enumerate(jobs):
         if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
+            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
     repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
     if repeated:
-        raise InputError(f"jobs: expected unique ids, got {repeated[0]!r} twice")
+        raise refusal("", "jobs", "unique ids", f"{shown(repeated[0])} twice")
     return jobs
 
 
@@ -209,5 +220,5 @@ def checked_tolerance(tolerance: float) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise InputError(f"tolerance: expected a finite number of at least 0, got {tolerance!r}")
+        raise refusal("", "tolerance", "a finite number of at least 0", shown(tolerance))
     return number

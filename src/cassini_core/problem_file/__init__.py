@@ -1,7 +1,7 @@
 """JSON in and out: problem, link and job files, rankings and link solutions.
 
-The only package that imports the JSON library; import it where it is used, not at the top, because loading it takes
-longer than loading the rest of ``cassini_core``.
+It imports the JSON library at once; import it where it is used, not at the top, because loading it takes longer than
+loading the rest of ``cassini_core``.
 
 Reading is strict: unknown, missing and repeated keys are errors, numbers are JSON numbers (never strings, booleans,
 NaN or infinities), text is UTF-8 without a byte order mark. Every failure is one :class:`~cassini_core.InputError` of

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from ..choices import AggregateName, Loops
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import Deadline, DeadlinePassed
 from ..errors import InputError
@@ -59,8 +60,8 @@ FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
 def rank(
     problem: Problem,
     *,
-    loops: str = "joint",
-    aggregate: str = DEFAULT_AGGREGATE,
+    loops: Loops = "joint",
+    aggregate: AggregateName = DEFAULT_AGGREGATE,
     top: int = 1,
     exhaustive: bool = False,
     period_tolerance: float = 0.01,
@@ -84,7 +85,7 @@ def rank(
         same problem, lets free jobs go, and finds shifts for the links of each loop together. ``"merge"`` keeps what
         then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
         candidate that is given up keeps its bounds and sorts last.
-    aggregate : str
+    aggregate : {"per_job", "mean", "min"} or a percentile such as "p10"
         How the scores of a candidate's shared links become its score. ``"per_job"``: the mean over all placed jobs of
         the score of the job's worst shared link, 1 for a job that shares none; of all aggregates it predicts slowdown
         best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the paper's. Others are
@@ -92,8 +93,9 @@ def rank(
         mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless the aggregate
         is ``"mean"``: then what a joint search proved of the mean counts too.
     top : int
-        With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
-        each time, until so many score at least as much as any other can. The others are ``bound_only``.
+        How many candidates are sure to be the best; one by default, as a scheduler places one. With ``loops="joint"``
+        candidates are looked at in the order of their bounds, 16 at first, then twice as many each time, until so many
+        score at least as much as any other can. The others are ``bound_only``.
     exhaustive : bool
         Look at all candidates instead, whatever that takes.
     period_tolerance : float
@@ -143,6 +145,21 @@ def rank(
     Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem
     is solved once, whatever the number of links and candidates that pose it; its cost is that of
     :func:`cassini_core.solve_link`. Releases the GIL while solving; can be interrupted.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> links = [cc.Link("up1", 50), cc.Link("up2", 25)]
+    >>> on_one = cc.Candidate("wide", {"a": ["up1"], "b": ["up1"]})
+    >>> on_other = cc.Candidate("narrow", {"a": ["up2"], "b": ["up2"]})
+    >>> ranking = cc.rank(cc.Problem(jobs, links, [on_other, on_one]))
+    >>> ranking
+    <Ranking: 2 candidates, best 'wide' with 1 (proven)>
+    >>> ranking["wide"].shifts_ms
+    {'a': 0.0, 'b': 20.0}
+    >>> [(one.id, one.score) for one in ranking]
+    [('wide', 1.0), ('narrow', 0.0)]
     """
     options = checked_options(
         problem,
