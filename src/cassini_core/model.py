@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+from .checks import identifier, is_plain_id, items_of, number, number_between
 from .errors import InputError, refusal, shown
 from .formats import counted
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
@@ -31,57 +31,6 @@ _MIN_ITERATION_MS = 1 / TICKS_PER_MS
 _MAX_ITERATION_MS = MAX_TICKS / TICKS_PER_MS
 _MIN_CAPACITY_GBPS = 1 / KBPS_PER_GBPS
 _MAX_GBPS = MAX_RATE_KBPS / KBPS_PER_GBPS
-
-
-def _number(value: Any, subject: str, place: str) -> float:
-    """A finite plain float from any real number, NumPy's too; bool is an int to Python but never a quantity."""
-    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
-        raise refusal(subject, place, "a number", shown(value))
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise refusal(subject, place, "a finite number", shown(value))
-    # Adding zero makes -0.0 into 0.0, so that equal objects are also written equally.
-    return number + 0.0
-
-
-def _number_between(value: Any, least: float, most: float, subject: str, place: str) -> float:
-    number = _number(value, subject, place)
-    if not least <= number <= most:
-        raise refusal(subject, place, f"{least!r} to {most!r}", shown(number))
-    return number
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether :func:`_identifier` has nothing to say or change; it need not be given a place then."""
-    return type(value) is str and value.isascii() and value != ""
-
-
-def _identifier(value: Any, subject: str, place: str) -> str:
-    """A non-empty plain str that can be written as UTF-8."""
-    if not isinstance(value, str) or not value:
-        raise refusal(subject, place, "a non-empty string", shown(value))
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
-    # A subclass such as numpy.str_ becomes what it looks like; a plain str is returned as it is.
-    return value if type(value) is str else str.__str__(value)
-
-
-def _items(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
-    """The items of an iterable, each of which must be a ``kind``."""
-    # Strings and mappings are iterable, yet when one stands here something else was meant.
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise refusal(subject, place, f"a list of {kind.__name__}", shown(value))
-    items = tuple(value)
-    for index, item in enumerate(items):
-        if not isinstance(item, kind):
-            raise refusal(subject, f"{place}[{index}]", f"a {kind.__name__}", shown(item))
-    return items
 
 
 def _first_repeated(ids: list[str]) -> int:
@@ -123,7 +72,7 @@ class Phase:
             value = getattr(self, name)
             # The usual case first: files hold millions of phases.
             if type(value) is not float or not 0.0 < value <= most:
-                object.__setattr__(self, name, _number_between(value, 0.0, most, "phase", name))
+                object.__setattr__(self, name, number_between(value, 0.0, most, "phase", name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +103,10 @@ class Job:
         def __init__(self, id: str, iteration_ms: float, phases: Iterable[Phase] = ()) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "job", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "job", "id"))
         subject = f"job {shown(self.id)}"
-        most = _number_between(self.iteration_ms, _MIN_ITERATION_MS, _MAX_ITERATION_MS, subject, "iteration_ms")
-        phases: tuple[Phase, ...] = _items(self.phases, Phase, subject, "phases")
+        most = number_between(self.iteration_ms, _MIN_ITERATION_MS, _MAX_ITERATION_MS, subject, "iteration_ms")
+        phases: tuple[Phase, ...] = items_of(self.phases, Phase, subject, "phases")
         for index, phase in enumerate(phases):
             if phase.start_ms >= most:
                 place = f"phases[{index}].start_ms"
@@ -190,14 +139,14 @@ class Link:
     capacity_gbps: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "link", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "link", "id"))
         capacity = checked_capacity_gbps(self.capacity_gbps, f"link {shown(self.id)}", "capacity_gbps")
         object.__setattr__(self, "capacity_gbps", capacity)
 
 
 def checked_capacity_gbps(value: Any, subject: str, place: str) -> float:
     """A capacity as a float, Gbit/s, or an InputError that names the subject and the place in it."""
-    return _number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
+    return number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
 
 
 def capacity_of(link: Link | float) -> float:
@@ -237,13 +186,13 @@ class Candidate:
         def __init__(self, id: str, routes: Mapping[str, Iterable[str] | Mapping[str, float]]) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "candidate", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "candidate", "id"))
         subject = f"candidate {shown(self.id)}"
         if not isinstance(self.routes, Mapping):
             raise refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
         routes: dict[str, Mapping[str, float]] = {}
         for given, route in self.routes.items():
-            job = given if _is_plain(given) else _identifier(given, subject, "routes")
+            job = given if is_plain_id(given) else identifier(given, subject, "routes")
             try:
                 checked = _checked_route(route)
             except InputError as error:
@@ -316,9 +265,9 @@ def _checked_route(route: Any) -> dict[str, float]:
     if type(route) is not list and isinstance(route, Mapping):
         checked: dict[str, float] = {}
         for given, multiplier in route.items():
-            link = given if _is_plain(given) else _identifier(given, "", "")
+            link = given if is_plain_id(given) else identifier(given, "", "")
             if type(multiplier) is not float or not 0 < multiplier < math.inf:
-                multiplier = _number(multiplier, "", f"[{shown(link)}]")
+                multiplier = number(multiplier, "", f"[{shown(link)}]")
                 if multiplier <= 0:
                     raise refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
             checked[link] = multiplier
@@ -327,7 +276,7 @@ def _checked_route(route: Any) -> dict[str, float]:
         raise refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
     links: list[str] = []
     for link in route:
-        links.append(link if _is_plain(link) else _identifier(link, "", f"[{len(links)}]"))
+        links.append(link if is_plain_id(link) else identifier(link, "", f"[{len(links)}]"))
     checked = dict.fromkeys(links, 1.0)
     if len(checked) < len(links):
         again = _first_repeated(links)
@@ -366,12 +315,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name, kind in (("jobs", Job), ("links", Link), ("candidates", Candidate)):
-            items = _items(getattr(self, name), kind, "problem", name)
-            ids = [item.id for item in items]
-            if len(set(ids)) < len(ids):
-                again = _first_repeated(ids)
-                raise refusal("problem", f"{name}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
-            object.__setattr__(self, name, items)
+            object.__setattr__(self, name, _different(getattr(self, name), kind, "problem", name))
         peaks = {job.id: _peak_gbps(job) for job in self.jobs}
         links = {link.id for link in self.links}
         for index, candidate in enumerate(self.candidates):
@@ -386,6 +330,20 @@ class Problem:
     def __repr__(self) -> str:
         jobs, links = counted(len(self.jobs), "job"), counted(len(self.links), "link")
         return f"<Problem: {jobs}, {links}, {counted(len(self.candidates), 'candidate')}>"
+
+
+def checked_jobs(jobs: Any) -> tuple[Job, ...]:
+    """The jobs that a caller gives, ids all different, or an InputError with their place in ``jobs``."""
+    return _different(jobs, Job, "", "jobs")
+
+
+def _different(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
+    items = items_of(value, kind, subject, place)
+    ids = [item.id for item in items]
+    if len(set(ids)) < len(ids):
+        again = _first_repeated(ids)
+        raise refusal(subject, f"{place}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
+    return items
 
 
 def _peak_gbps(job: Job) -> float:

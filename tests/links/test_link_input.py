@@ -37,7 +37,7 @@ def hard_jobs(n: int = 8) -> list[Job]:
     [
         ({"jobs": []}, "jobs"),
         ({"jobs": 7}, "jobs"),
-        ({"jobs": [A, A]}, "'a' twice"),
+        ({"jobs": [A, A]}, r"jobs\[1\].id: expected an id of its own, got 'a' again"),
         ({"jobs": [A, "b"]}, r"jobs\[1\]"),
         ({"capacity_gbps": 0}, "capacity_gbps"),
         ({"capacity_gbps": -1}, "capacity_gbps"),

@@ -359,7 +359,7 @@ def test_the_longest_iteration_time_is_not_passed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, "unique ids, got 'a' twice"),
+        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, r"jobs\[1\].id: expected an id of its own, got 'a' again"),
         ({"jobs": ["a"]}, r"jobs\[0\]: expected a Job, got"),
         ({"tolerance": -0.01}, "tolerance: expected a finite number of at least 0, got -0.01"),
         ({"tolerance": math.nan}, "tolerance"),

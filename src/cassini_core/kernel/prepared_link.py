@@ -6,18 +6,19 @@ For callers that solve many links; :mod:`cassini_core.links.one_link` wraps this
 from __future__ import annotations
 
 import functools
-import sys
+import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import number, number_between, whole_number
 from ..choices import Method
 from ..errors import InputError, KernelError, refusal, shown
-from ..model import Job, checked_capacity_gbps
-from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
+from ..model import Job, checked_capacity_gbps, checked_jobs
+from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ticks_from_ms
 from . import _kernel
 from ._kernel import Evaluation, LinkAnswer
 
@@ -31,7 +32,6 @@ __all__ = [
     "Int64Array",
     "LinkAnswer",
     "PreparedLink",
-    "is_number",
 ]
 
 DEFAULT_NODE_LIMIT = 50_000
@@ -104,7 +104,9 @@ class PreparedLink(_kernel.Link):
         InputError
             No jobs, duplicate ids, too many jobs or phases, or a demand out of range.
         """
-        jobs = _checked_jobs(jobs)
+        jobs = checked_jobs(jobs)
+        if not 1 <= len(jobs) <= MAX_JOBS:
+            raise refusal("", "jobs", f"1 to {MAX_JOBS} jobs", f"{len(jobs)}")
         capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "", "capacity_gbps"))
         factors = _checked_multipliers(multipliers, jobs)
         offset = [0]
@@ -180,7 +182,8 @@ class PreparedLink(_kernel.Link):
             Cancelled, or a defect.
         """
         options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s, max_events)
-        _check_node_limit(node_limit)
+        if node_limit is not None:
+            node_limit = whole_number(node_limit, "node_limit", words="None or ")
         if cancel is not None:
             return self._solve_to_the_end(options, node_limit, cancel, with_slack)
         first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
@@ -248,34 +251,20 @@ class PreparedLink(_kernel.Link):
         return self._evaluate(ticks, options, with_slack)
 
 
-def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    if isinstance(jobs, (str, bytes, Mapping)) or not isinstance(jobs, Iterable):
-        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
-    checked = tuple(jobs)
-    if not 1 <= len(checked) <= MAX_JOBS:
-        raise refusal("", "jobs", f"1 to {MAX_JOBS} jobs", f"{len(checked)}")
-    seen = set()
-    for index, job in enumerate(checked):
-        if not isinstance(job, Job):
-            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
-        if job.id in seen:
-            raise refusal("", f"jobs[{index}]", "unique ids", f"{shown(job.id)} twice")
-        seen.add(job.id)
-    return checked
-
-
 def _checked_multipliers(multipliers: Mapping[str, float] | None, jobs: Sequence[Job]) -> Mapping[str, float]:
     if multipliers is None:
         return {}
     if not isinstance(multipliers, Mapping):
         raise refusal("", "multipliers", "None or a mapping of job ids to factors", shown(multipliers))
+    checked = {}
     known = {job.id for job in jobs}
     for job, factor in multipliers.items():
         if job not in known:
             raise refusal("", "multipliers", "ids of the jobs", shown(job))
-        if not is_number(factor) or factor <= 0:
-            raise refusal("", f"multipliers[{shown(job)}]", "a finite number above 0", shown(factor))
-    return multipliers
+        checked[job] = number(factor, "", f"multipliers[{shown(job)}]")
+        if checked[job] <= 0:
+            raise refusal("", f"multipliers[{shown(job)}]", "a multiplier above 0", shown(factor))
+    return checked
 
 
 def _options(*given: Any) -> _kernel.Options:
@@ -298,19 +287,16 @@ def _kept_options(
 ) -> _kernel.Options:
     if not isinstance(method, str) or method not in get_args(Method):
         raise refusal("", "method", "'exact' or 'angles'", shown(method))
-    if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
-        raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {shown(angles)}")
-    if not is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
-        raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {shown(resolution_ms)}")
-    if not is_number(slack_tolerance) or slack_tolerance < 0:
-        raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {shown(slack_tolerance)}")
-    if deadline_s is not None and (not is_number(deadline_s) or deadline_s < 0):
-        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {shown(deadline_s)}")
+    angles = whole_number(angles, "angles", most=MAX_ANGLES)
+    resolution_ms = number_between(resolution_ms, 0, MAX_TICKS / TICKS_PER_MS, "", "resolution_ms")
+    slack_tolerance = number_between(slack_tolerance, 0, math.inf, "", "slack_tolerance")
+    if deadline_s is not None:
+        deadline_s = number_between(deadline_s, 0, math.inf, "", "deadline_s", "None or ")
     return _kernel.Options(
         angles_method=method == "angles",
         angles=angles,
         resolution=ticks_from_ms(resolution_ms),
-        slack_tolerance=float(slack_tolerance),
+        slack_tolerance=slack_tolerance,
         # Ten years stand for any longer deadline: the nanoseconds must fit.
         deadline_ns=None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
         max_events=max_events,
@@ -327,18 +313,6 @@ def kernel_options(
 ) -> _kernel.Options:
     """Options of the exact method, without a node limit; :class:`InputError` where one is out of range."""
     return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s, max_events, max_levels)
-
-
-def _check_node_limit(node_limit: int | None) -> None:
-    if node_limit is not None and (
-        not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63
-    ):
-        raise InputError(f"node_limit: expected None or a whole number, at least 1, got {shown(node_limit)}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a finite int or float; a bool is neither."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _read_only(values: list[int]) -> Int64Array:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..checks import number
 from ..choices import Method
 from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
@@ -19,7 +20,6 @@ from ..kernel.prepared_link import (
     DEFAULT_SLACK_TOLERANCE,
     Int64Array,
     PreparedLink,
-    is_number,
 )
 from ..model import Job, Link, capacity_of
 from ..results import LinkSolution
@@ -216,10 +216,10 @@ def _checked_shifts(shifts_ms: Mapping[str, float], problem: PreparedLink) -> In
             raise refusal("", "shifts_ms", "ids of the jobs", shown(job))
     shift = []
     for job_id, period in zip(problem.job_ids, problem.period.tolist(), strict=True):
-        value = shifts_ms.get(job_id, 0.0)
-        if not is_number(value):
-            raise refusal("", f"shifts_ms[{shown(job_id)}]", "a finite number of ms", shown(value))
-        shift.append(ticks_from_ms(value) % period)
+        ms = shifts_ms.get(job_id, 0.0)
+        if type(ms) is not float or not math.isfinite(ms):  # the usual case needs no place
+            ms = number(ms, "", f"shifts_ms[{shown(job_id)}]")
+        shift.append(ticks_from_ms(ms) % period)
     return np.array(shift, dtype=np.int64)
 
 

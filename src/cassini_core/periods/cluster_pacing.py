@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import number_between
 from ..deadline import Deadline, DeadlinePassed
 from ..kernel.prepared_link import PreparedLink
 from ..links.route_deltas import RouteTable
 from ..links.solution_cache import LinkStore, PaceScore
-from ..model import Job, Problem
+from ..model import Job, Problem, checked_jobs
 from ..units import TICKS_PER_MS, kbps_from_gbps
-from .harmonize_jobs import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
+from .harmonize_jobs import CAREFUL_NODE_LIMIT, lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 
@@ -230,7 +231,7 @@ def _paces(
     work: PaceWork | None = None,
 ) -> dict[str, int]:
     """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     paces = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
     if tolerance == 0 or len(set(paces.values())) < 2:
         return paces

@@ -8,14 +8,14 @@ and which of them wins, is in ``assignments``.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import number_between
 from ..errors import refusal, shown
-from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps
+from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps, checked_jobs
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
@@ -23,8 +23,6 @@ from .pace_work import PACE_EVENTS, PaceWork, search_work
 
 __all__ = [
     "CAREFUL_NODE_LIMIT",
-    "checked_jobs",
-    "checked_tolerance",
     "harmonize",
     "lengthen",
     "loudest_gbps",
@@ -98,7 +96,7 @@ def harmonize(
     >>> [job.iteration_ms for job in cc.harmonize(jobs)]
     [255.2, 255.2]
     """
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     if score is not None and capacity_gbps is not None:
         raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
     if score is not None and not callable(score):
@@ -199,26 +197,3 @@ def _best_score_on_link(
         return answer.score_lower
 
     return score
-
-
-def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    if isinstance(jobs, (str, bytes)) or not isinstance(jobs, Iterable):
-        raise refusal("", "jobs", "a sequence of Job", shown(jobs))
-    jobs = tuple(jobs)
-    for index, job in enumerate(jobs):
-        if not isinstance(job, Job):
-            raise refusal("", f"jobs[{index}]", "a Job", shown(job))
-    repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
-    if repeated:
-        raise refusal("", "jobs", "unique ids", f"{shown(repeated[0])} twice")
-    return jobs
-
-
-def checked_tolerance(tolerance: float) -> float:
-    try:
-        number = math.nan if isinstance(tolerance, (bool, str)) else float(tolerance)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise refusal("", "tolerance", "a finite number of at least 0", shown(tolerance))
-    return number

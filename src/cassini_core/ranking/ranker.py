@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
+from ..checks import whole_number
 from ..choices import AggregateName, Loops
 from ..deadline import Deadline
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
@@ -15,7 +16,7 @@ from ..model import Problem
 from ..results import Ranking
 from . import rank_problem as ranking
 from .aggregate import DEFAULT_AGGREGATE
-from .options import Progress, checked_count, checked_options
+from .options import Progress, checked_options
 
 __all__ = ["Ranker"]
 
@@ -58,7 +59,7 @@ class Ranker:
     """
 
     def __init__(self, *, max_links: int = 100_000) -> None:
-        self._max_links = checked_count(max_links, "max_links")
+        self._max_links = whole_number(max_links, "max_links")
         self._store = LinkStore(self._max_links)
 
     def rank(

@@ -7,10 +7,10 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from placements import mixed_scores
 
 import cassini_core as cc
 from cassini_core.kernel import _kernel
+from placements import mixed_scores
 
 A, B = cc.Job("a", 40, [cc.Phase(0, 20, 50)]), cc.Job("b", 40, [cc.Phase(0, 20, 50)])
 PLAIN_AGGREGATES = get_args(get_args(cc.AggregateName)[0])

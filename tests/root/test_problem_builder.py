@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import wild_strategies as wild
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cassini_core as cc
+import wild_strategies as wild
 
 A = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
 UP = cc.Link("up", 50)

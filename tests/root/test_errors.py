@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import fractions
 import math
 import pickle
 import re
@@ -87,6 +88,32 @@ def test_a_wrong_argument_is_refused_in_one_line_by_its_place(call: str, argumen
     assert message.endswith(f"{error.place}: {error.reason}")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.place, again.reason) == (message, error.place, error.reason)
+
+
+WHOLE = {"angles": 8, "node_limit": 3, "block_node_limit": 3, "top": 2, "threads": 1, "max_links": 3}
+REAL = {
+    "resolution_ms": 0.5,
+    "slack_tolerance": 0.25,
+    "deadline_s": 8,
+    "period_tolerance": 0.5,
+    "tolerance": 0.25,
+    "capacity_gbps": 50,
+    "multipliers": {"a": 0.5},
+    "shifts_ms": {"a": 4},
+}
+NUMERIC = [(call, name) for call, name in ARGUMENTS if call.islower() and name in {**WHOLE, **REAL}]
+
+
+@pytest.mark.parametrize(("call", "argument"), [*NUMERIC, ("Ranker", "max_links")])
+def test_a_number_may_be_of_any_type(call: str, argument: str) -> None:
+    function, given, _ = CALLS[call]
+    plain: Any = {**WHOLE, **REAL}[argument]
+    expected = function(**{**given, argument: plain})
+    kinds: list[Any] = [np.int64, np.uint8] if argument in WHOLE else [np.float32, np.float64, fractions.Fraction]
+    for kind in kinds:
+        value = {job: kind(one) for job, one in plain.items()} if isinstance(plain, dict) else kind(plain)
+        found = function(**{**given, argument: value})
+        assert found == expected or call == "Ranker"
 
 
 def test_an_error_of_the_kernel_has_a_place_and_a_reason() -> None:
