@@ -62,7 +62,9 @@ def text(at_x: float, at_y: float, words: str, more: str = "") -> str:
     return f'<text x="{at_x:.1f}" y="{at_y:.1f}"{more}>{words}</text>'
 
 
-def panel(top: float, title: str, jobs: Sequence[cc.Job], shifts_ms: Mapping[str, float], link: cc.Link) -> Iterator[str]:
+def panel(
+    top: float, title: str, jobs: Sequence[cc.Job], shifts_ms: Mapping[str, float], link: cc.Link
+) -> Iterator[str]:
     """Demand of the jobs on top of each other, the capacity as a line, what exceeds it hatched."""
     yield text(LEFT, top - 8, title, ' font-weight="bold"')
     for start, end, demands in steps(jobs, shifts_ms):
@@ -114,7 +116,10 @@ def picture() -> str:
     ]
     at = float(LEFT)
     for fill, words in (*zip(JOB_COLOURS, (job.id for job in jobs), strict=True), ("url(#excess)", "above capacity")):
-        lines += [f'<rect x="{at:.1f}" y="9" width="16" height="14" fill="{fill}" stroke="#000"/>', text(at + 22, 21, words)]
+        lines += [
+            f'<rect x="{at:.1f}" y="9" width="16" height="14" fill="{fill}" stroke="#000"/>',
+            text(at + 22, 21, words),
+        ]
         at += 50 + 8 * len(words)
     lines += [
         f'<path d="M{at} 16h28" stroke="#000" stroke-width="2" stroke-dasharray="7 4"/>',

@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 
-FENCE = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"(?:<!-- (?P<mark>[^>]*) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
 
 class Block(NamedTuple):
     """A fenced block: its language, its text, what the comment before it says, and the output that stands below."""
@@ -36,7 +39,12 @@ def blocks(page: Path) -> Iterator[Block]:
 def code(page: Path) -> list[str]:
     """Everything in code: the lines of fenced blocks, and spans within lines."""
     text = read(page)
-    lines = [line for one in FENCE.finditer(text) if one["language"] in ("sh", "console") for line in one["text"].splitlines()]
+    lines = [
+        line
+        for one in FENCE.finditer(text)
+        if one["language"] in ("sh", "console")
+        for line in one["text"].splitlines()
+    ]
     return lines + [span.replace("\n", " ") for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", FENCE.sub("", text))]
 
 
