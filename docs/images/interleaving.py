@@ -8,6 +8,7 @@ Colours are those of Okabe and Ito, which colour-blind readers can tell apart. :
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def steps(jobs: Sequence[cc.Job], shifts_ms: Mapping[str, float]) -> Iterator[tu
                 first = (into + shifts_ms[job.id]) % job.iteration_ms
                 edges |= {first + k * job.iteration_ms for k in range(int(SHOWN_MS / job.iteration_ms) + 1)}
     times = sorted(time for time in edges if time <= SHOWN_MS)
-    for start, end in zip(times, times[1:], strict=False):
+    for start, end in itertools.pairwise(times):
         yield start, end, [gbps_at(job, shifts_ms[job.id], (start + end) / 2) for job in jobs]
 
 

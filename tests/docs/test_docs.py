@@ -14,12 +14,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages import FENCE, ROOT, anchors, blocks, code, part, read, rows, run_c
 
 import cassini_agent.cli
 import cassini_core as cc
 import cassini_core.cli
 from cassini_core.problem_file import problem_from_json
+from pages import FENCE, ROOT, anchors, blocks, code, part, read, rows, run_c
 
 PAGES = sorted(
     {ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "csrc/fuzz/README.md"}
@@ -72,7 +72,7 @@ def test_modules_exist(page: Path) -> None:
 
 @each_page
 def test_files_exist(page: Path, files: set[str]) -> None:
-    """A path counts from the page, from the root or from any folder. Names in capital letters stand for a user's file."""
+    """A path counts from the page, from the root or from any folder. Names in capital letters stand for others."""
     path = re.compile(r"[\w.-]+(/[\w.-]+)*(/|\.(py|pyx|pxd|md|json|csv|toml|h|hpp|c|cpp|abi|map))")
     for span in code(page):
         for word in re.split(r"[\s,;()\"'=:]+", span):
@@ -219,4 +219,4 @@ def test_the_formats_shown_are_those_written() -> None:
         (shown,) = [block for block in blocks(ROOT / "docs/formats.md") if f'"{name}"' in block.text]
         keys = re.findall(r'"(\w+)"', shown.text)
         ids = {"a", "b", "c0", "tree", "tor1-up"}
-        assert set(keys) == {key for key in re.findall(r'"(\w+)":', written)} - ids, text
+        assert set(keys) == set(re.findall(r'"(\w+)":', written)) - ids, text

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from pages import ROOT, blocks, read, run_c
 
 README = ROOT / "README.md"
