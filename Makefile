@@ -109,15 +109,14 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	  -exec $(BIN)/clang-format --dry-run -Werror {} +
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
-	@$(PY) -m bench.link_report --out bench/results
+	@$(PY) -m bench.link.report --out bench/results
 
 bench-quick: $(VENV)/.bench ## the same with few instances, into build/bench-quick: to see that all works
-	@$(PY) -m bench.link_report --quick --out build/bench-quick
-	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+	@$(PY) -m bench.link.report --quick --out build/bench-quick
+	@$(PY) -m pytest -q bench/link --benchmark-enable -o python_files='bench_*.py'
 
-bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed rounds: bench/results (some 20 minutes, idle machine)
+bench-ranking: $(VENV)/.bench ## rankings at cluster scale, and of replayed rounds: bench/results (some 10 minutes, idle machine)
 	@$(PY) -m bench.ranking.scale --out bench/results
-	@$(PY) -m bench.ranking.threading_peers --out bench/results
 	@$(PY) -m bench.ranking.replay_report --out bench/results
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)

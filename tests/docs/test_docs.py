@@ -150,7 +150,7 @@ def test_the_study_shown_is_the_study_made() -> None:
 
 def test_the_rounds_shown_are_the_rounds_measured() -> None:
     made = rows(part(ROOT / "bench/results/ranking-scale.md", "## Sizes"))
-    solving = rows(part(ROOT / "bench/results/ranking-scale.md", "## Link problems by themselves"))
+    solving = rows(part(ROOT / "bench/results/answered.md", "## Link problems by themselves"))
     shown = rows(part(ROOT / "docs/performance.md", "## Rounds of a cluster"))
     del shown["candidates x jobs"]
     assert len(shown) == 8
