@@ -148,6 +148,21 @@ def test_the_study_shown_is_the_study_made() -> None:
         assert shown[score] == [spearman, *regret]
 
 
+def test_the_times_of_links_shown_are_those_measured() -> None:
+    """Rounded to two digits."""
+    seconds = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
+
+    def time(cell: str) -> float:
+        number, unit, *_ = cell.split()
+        return float(number) * seconds[unit]
+
+    made = rows(part(ROOT / "bench/results/link.md", "## Exact solves by family"))
+    shown = rows(part(ROOT / "docs/performance.md", "## One link"))
+    for jobs in "23456":
+        for phases, cell in zip(("1 phase", "1-3 phases", "3 phases"), shown[jobs], strict=True):
+            assert not cell or time(cell) == pytest.approx(time(made[f"equal {jobs} jobs, {phases}"][2]), rel=0.03)
+
+
 def test_the_rounds_shown_are_the_rounds_measured() -> None:
     made = rows(part(ROOT / "bench/results/ranking-scale.md", "## Sizes"))
     solving = rows(part(ROOT / "bench/results/answered.md", "## Link problems by themselves"))
