@@ -9,10 +9,8 @@ TORCH  ?= torch==2.13.0
 # Of each fuzz target.
 FUZZ_SECONDS ?= 20
 FUZZ_TARGETS ?=
-# The Python tests that reach the kernel, and the C++ tests that start threads: the others gain little from a sanitizer.
-# Empty or tests: all of them.
+# The Python tests that reach the kernel, for sanitize-python.
 SANITIZED ?= tests/kernel tests/links tests/joint
-THREADED  ?= threads concurrent_calls planted
 # libFuzzer comes with clang; Debian's packages are clang-14 or clang-19, and libclang-rt-14-dev or libclang-rt-19-dev.
 FUZZ_CXX     ?= $(firstword $(foreach name,clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14,\
                   $(shell command -v $(name))))
@@ -26,7 +24,6 @@ SOURCES := $(shell find src agent csrc cmake -type f -not -name '*.pyc' -not -na
            CMakeLists.txt pyproject.toml README.md LICENSE
 
 comma := ,
-space := $() $()
 
 # Lines in what is reported, and half the time of compiling that -O2 -g takes with all the checks.
 SANITIZER_FLAGS := -O1 -g1
@@ -61,7 +58,7 @@ check-quick: $(VENV)/.lint ## lint and the tests of what changed since main: for
 
 check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.bench ## all checks at full length, by hand, on an idle machine
 	@$(PY) .ci/steps.py --keep-going lint "wheel check-wheel check-hosts" "sanitize-python SANITIZED=tests" test-python \
-	  "fuzz FUZZ_SECONDS=120" test-slow "sanitize-threads THREADED=" sanitize test-kernel count check-lto check-stubs \
+	  "fuzz FUZZ_SECONDS=120" test-slow sanitize-threads sanitize test-kernel count check-lto check-stubs \
 	  check-answers --alone test-idle test-frameworks
 
 test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as errors
@@ -79,21 +76,21 @@ check-lto: $(VENV)/.tools ## the kernel built with link-time optimisation: no na
 	@$(ON_PATH) cmake --build build/lto --parallel $(JOBS) --target cassini test_kernel
 	@$(ON_PATH) ctest --test-dir build/lto --output-on-failure -R '^kernel$$'
 
-# The kernel's tests under sanitizers: folder, sanitizers, what runs ctest, which tests (none: all).
+# All of the kernel's tests under other sanitizers: folder, sanitizers, what runs ctest.
 define sanitized
 @mkdir -p build
 @$(ON_PATH) cmake -S . -B build/$(1) -DCASSINI_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$(SANITIZER_FLAGS)" -DCASSINI_SANITIZE=$(2) > build/$(1).log || { cat build/$(1).log; exit 1; }
-@$(ON_PATH) cmake --build build/$(1) --parallel $(JOBS) $(if $(4),--target $(addprefix test_,$(4)))
-@$(ON_PATH) $(3) ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS) $(if $(4),-R '^($(subst $(space),|,$(4)))')
+@$(ON_PATH) cmake --build build/$(1) --parallel $(JOBS)
+@$(ON_PATH) $(3) ctest --test-dir build/$(1) --output-on-failure --parallel $(JOBS)
 endef
 
 sanitize: $(VENV)/.tools ## the C++ tests again under the address, leak and undefined-behaviour sanitizers
 	$(call sanitized,sanitize,address$(comma)undefined,$(SANITIZER_OPTIONS))
 
 # The addresses of GCC 12's thread sanitizer leave no room for much randomness, which some machines let nobody turn off.
-sanitize-threads: $(VENV)/.tools ## the C++ tests that start threads again under the thread sanitizer; THREADED= for all
-	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R),$(strip $(THREADED)))
+sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitizer
+	$(call sanitized,sanitize-threads,thread,$(SANITIZER_OPTIONS) $$(setarch -R true 2> /dev/null && echo setarch -R))
 
 # The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
 # What a sanitizer multiplies by too much is marked in the tests; the agent, which is Python alone, is left out.
@@ -134,15 +131,14 @@ check-stubs: $(VENV)/.lint ## types against what runs: the stub of the extension
 	@$(PY) -m mypy.stubtest cassini_core --allowlist tests/stubtest_allowlist.txt
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
-	@$(PY) -m bench.link_report --out bench/results
+	@$(PY) -m bench.link.report --out bench/results
 
 bench-quick: $(VENV)/.bench ## the same with few instances, into build/bench-quick: to see that all works
-	@$(PY) -m bench.link_report --quick --out build/bench-quick
-	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+	@$(PY) -m bench.link.report --quick --out build/bench-quick
+	@$(PY) -m pytest -q bench/link --benchmark-enable -o python_files='bench_*.py'
 
-bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed rounds: bench/results (some 20 minutes, idle machine)
+bench-ranking: $(VENV)/.bench ## rankings at cluster scale, and of replayed rounds: bench/results (some 10 minutes, idle machine)
 	@$(PY) -m bench.ranking.scale --out bench/results
-	@$(PY) -m bench.ranking.threading_peers --out bench/results
 	@$(PY) -m bench.ranking.replay_report --out bench/results
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)
