@@ -95,7 +95,7 @@ def _with_slack(paced: cc.Problem) -> bool:
     routes = RouteTable(paced.candidates)
     catalog = LinkCatalog(paced, routes)
     placements = catalog.placements()
-    return not (catalog.common_links() and len(placements) > 1 and all(large_placements(placements, catalog.incidence)))
+    return not (catalog.base_links() and len(placements) > 1 and all(large_placements(placements, catalog.incidence)))
 
 
 def _check_bounds(catalog: LinkCatalog, solved: LinkAnswers, ranking: cc.Ranking) -> None:
