@@ -8,7 +8,6 @@ memory is none of these: it is Python's :class:`MemoryError`.
 
 from __future__ import annotations
 
-import re
 import reprlib
 from functools import partial
 from typing import Any
@@ -17,8 +16,6 @@ __all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "refusal",
 
 SHOWN_LENGTH = 80
 """Longest text a message gives to one value, characters."""
-
-_PARTS = re.compile(r"(?P<place>.+?): (?P<reason>expected .+)", re.DOTALL)
 
 
 class CassiniError(Exception):
@@ -38,15 +35,15 @@ class InputError(CassiniError, ValueError):
 
     Notes
     -----
-    ``place`` and ``reason`` are read from a message ``PLACE: expected ..., got ...`` where the caller does not give
-    them; he must give them where the place holds an id, which may look like anything.
+    Where ``place`` and ``reason`` are not given they are read from the message, ``... PLACE: expected ..., got ...``.
+    They must be given where the place holds an id, which may look like anything; :func:`refusal` does that.
     """
 
     def __init__(self, message: str, *, place: str | None = None, reason: str = "") -> None:
         super().__init__(message)
-        parts = None if reason else _PARTS.fullmatch(message)
-        self.place = place if place is not None else parts["place"] if parts else ""
-        self.reason = reason or (parts["reason"] if parts else message)
+        where, expected, rest = message.partition(": expected ")
+        self.place = place if place is not None else where.rpartition(": ")[2] if expected else ""
+        self.reason = reason or (f"expected {rest}" if expected else message)
 
 
 def refusal(subject: str, place: str, expected: str, got: str) -> InputError:

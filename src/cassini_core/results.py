@@ -79,11 +79,7 @@ class LinkSolution:
 
         ``pandas.DataFrame(solution.records())`` is a table of it.
         """
-        free = frozenset(self.free_jobs)
-        return [
-            {"job": job, "shift_ms": shift, "slack_ms": self.slack_ms[job], "free": job in free}
-            for job, shift in self.shifts_ms.items()
-        ]
+        return _job_records(self)
 
     def to_json(self) -> bytes:
         """A ``cassini-link-solution/1`` object: one line, ids sorted; all attributes but ``stopped_by``, in order.
@@ -121,11 +117,7 @@ class LinkSolution:
         return f"<LinkSolution: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (one["job"], "does not matter" if one["free"] else short(one["shift_ms"]), short(one["slack_ms"]))
-            for one in self.records()
-        )
-        return html_table(f"Link: {self._summary()}", ("job", "shift, ms", "slack, ms"), rows)
+        return _job_table(f"Link: {self._summary()}", self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -210,10 +202,20 @@ class RankedCandidate:
     links: tuple[LinkScore, ...]
     warnings: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary per job that shares a link: ``job``, ``shift_ms``, ``slack_ms``, ``free``."""
+        return _job_records(self)
+
+    def _summary(self) -> str:
         score, links = _judged(self.score, self.upper_bound, self.optimal), counted(len(self.links), "shared link")
         hold = "" if self.hold_ms is None else f", hold {short(self.hold_ms)} ms"
-        return f"<RankedCandidate {shown(self.id)}: {score}, {self.status}, {links}{hold}>"
+        return f"{shown(self.id)}: {score}, {self.status}, {links}{hold}"
+
+    def __repr__(self) -> str:
+        return f"<RankedCandidate {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return _job_table(f"Candidate {self._summary()}", self)
 
     def _content(self, place: str) -> dict[str, Any]:
         """What JSON says of it."""
@@ -366,6 +368,22 @@ class Ranking:
         )
         more = f"; the first {HTML_ROWS} are shown" if len(self) > HTML_ROWS else ""
         return html_table(f"Ranking: {self._summary()}{more}", header, rows)
+
+
+def _job_records(answer: LinkSolution | RankedCandidate) -> list[dict[str, Any]]:
+    free = frozenset(answer.free_jobs)
+    return [
+        {"job": job, "shift_ms": shift, "slack_ms": answer.slack_ms.get(job), "free": job in free}
+        for job, shift in answer.shifts_ms.items()
+    ]
+
+
+def _job_table(caption: str, answer: LinkSolution | RankedCandidate) -> str:
+    rows = (
+        (one["job"], "does not matter" if one["free"] else short(one["shift_ms"]), short(one["slack_ms"]))
+        for one in _job_records(answer)
+    )
+    return html_table(caption, ("job", "shift, ms", "slack, ms"), rows)
 
 
 def _judged(score: float | None, upper_bound: float, optimal: bool) -> str:

@@ -256,7 +256,7 @@ def test_the_thread_writes_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyP
     recorder = Recorder(sampler, tmp_path / "x")
     recorder.start()
     sampler.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while recorder.rows < 100 and time.monotonic() < deadline:
         time.sleep(0.02)
     # What a writer that is killed now would leave behind.

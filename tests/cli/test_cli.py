@@ -12,7 +12,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from cassini_core.cli import console, main
 from cassini_core.cli.link import link as link_verb
 from cassini_core.cli.rank import rank as rank_verb
 from cassini_core.errors import InputError, KernelError, LimitError
+from work import works_less_than
 
 PHASE = {"start_ms": 141, "duration_ms": 114, "gbps": 45}
 PROBLEM: dict[str, Any] = {
@@ -363,13 +363,12 @@ def test_ctrl_c_ends_a_long_search_with_one_line(run: Run, tmp_path: Path) -> No
     # A runner started in the background ignores the signal, and so would all that it starts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        started = time.monotonic()
         interrupt.start()
-        answer = run("link", file, "--node-limit", "none", "--deadline-s", "20")
+        with works_less_than(5.0):
+            answer = run("link", file, "--node-limit", "none", "--deadline-s", "60")
     finally:
         interrupt.join()
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - started < 5
     assert answer == (130, "", "cassini-core: interrupted\n")
 
 

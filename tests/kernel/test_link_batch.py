@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from cassini_core.kernel.prepared_links import PreparedLinks
 from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links.batch_solver import BatchSolver
 from cassini_core.node_budget import NO_LIMIT
+from work import works_less_than
 
 LIMITS = st.one_of(st.none(), st.integers(1, 400))
 
@@ -224,17 +224,14 @@ def test_a_link_out_of_range_is_an_error_of_the_input() -> None:
 @pytest.mark.parametrize("n_jobs", [2, 20])
 def test_a_canceled_chunk_ends_at_once(n_jobs: int) -> None:
     chunk = arrays_of([hard_problem(k, n_jobs) for k in range(50)])
-    start = time.monotonic()
-    with pytest.raises(KernelError, match="canceled"):
+    with works_less_than(1.0), pytest.raises(KernelError, match="canceled"):
         solve_chunk(chunk, SearchLimits(None), cancel=np.ones(1, dtype=np.int32))
-    assert time.monotonic() - start < 1.0
 
 
 def test_a_deadline_is_that_of_all_links_together() -> None:
     chunk = arrays_of([hard_problem(k) for k in range(20)])
-    start = time.monotonic()
-    answers = solve_chunk(chunk, SearchLimits(None), deadline_s=0.2)
-    assert time.monotonic() - start < 1.5
+    with works_less_than(1.5):
+        answers = solve_chunk(chunk, SearchLimits(None), deadline_s=0.2)
     assert {answers.stopped_by(k) for k in range(20)} == {"deadline"}
     assert (answers.score_lower <= answers.upper_bound).all()
     assert (answers.upper_bound <= 1.0).all()
@@ -288,9 +285,8 @@ def test_progress_never_goes_back_and_ends_with_all(deadline_s: float | None) ->
 
 def test_a_deadline_of_many_links_is_kept() -> None:
     some = [hard_problem(k) for k in range(300)]
-    start = time.monotonic()
-    found = pooled(some, limits=[NO_LIMIT] * len(some), deadline=Deadline(0.3))
-    assert time.monotonic() - start < 1.5
+    with works_less_than(1.5):
+        found = pooled(some, limits=[NO_LIMIT] * len(some), deadline=Deadline(0.3))
     assert (found.upper_bound <= np.array([area_bound(problem) for problem in some]) + 1e-9).all()
     assert (~found.answered | (found.score_lower <= found.upper_bound)).all()
 
@@ -302,10 +298,8 @@ def test_the_number_of_limits_is_that_of_the_problems() -> None:
 
 def test_an_error_in_one_chunk_ends_it_all() -> None:
     bad = LinkProblem(2**41, hard_problem(n_jobs=2).demands)
-    start = time.monotonic()
-    with pytest.raises(InputError):
+    with works_less_than(5.0), pytest.raises(InputError):
         pooled([bad, *(hard_problem(k) for k in range(20))], [NO_LIMIT] * 21)
-    assert time.monotonic() - start < 5.0
 
 
 def test_nothing_to_solve() -> None:

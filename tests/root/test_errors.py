@@ -122,6 +122,11 @@ def test_an_error_of_the_kernel_has_a_place_and_a_reason() -> None:
     assert (caught.value.place, caught.value.reason) == ("phase_offset", "expected shape (2,), got (5,)")
 
 
+def test_a_place_stands_between_who_refuses_and_what_was_expected() -> None:
+    error = InputError("solve_link: phase_start[3]: expected 0 to 254, got 255")
+    assert (error.place, error.reason) == ("phase_start[3]", "expected 0 to 254, got 255")
+
+
 def test_a_message_of_another_form_is_all_reason() -> None:
     error = InputError("trace.json: no steps found")
     assert (error.place, error.reason) == ("", "trace.json: no steps found")

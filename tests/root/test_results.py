@@ -16,7 +16,7 @@ import wild_strategies as wild
 from cassini_core.errors import worded
 from cassini_core.problem_file import link_solution_to_json, ranking_to_json
 from cassini_core.results import HTML_ROWS
-from placements import mixed_scores, rounds
+from placements import mixed_scores
 
 scores = st.none() | st.floats(-1e9, 1)
 by_job = st.dictionaries(wild.ids, st.floats(0, 1e6), max_size=3)
@@ -154,8 +154,10 @@ def test_the_html_of_a_ranking_names_every_candidate_and_nothing_breaks_out(rank
     assert table.cells[header + 8 :: 8] == [worded(one.id) for one in ranking]
 
 
-@given(solutions())
-def test_the_html_of_a_link_names_every_job_and_nothing_breaks_out(solution: cc.LinkSolution) -> None:
+@given(solutions() | candidates)
+def test_the_html_of_a_link_or_candidate_names_every_job_and_nothing_breaks_out(
+    solution: cc.LinkSolution | cc.RankedCandidate,
+) -> None:
     table = Table(solution._repr_html_())
     assert not table.odd
     assert table.cells[4::3] == [worded(job) for job in solution.shifts_ms]
@@ -169,12 +171,6 @@ def test_the_html_of_many_candidates_is_cut_and_says_so() -> None:
     text = cc.Ranking(None, False, {}, many)._repr_html_()
     assert text.count("bound_only") == HTML_ROWS
     assert f"the first {HTML_ROWS} are shown" in text
-
-
-@given(rounds())
-def test_the_records_of_a_real_ranking_agree_with_it(problem: cc.Problem) -> None:
-    ranking = cc.rank(problem, threads=1)
-    assert {one["id"] for one in ranking.records()} == {candidate.id for candidate in problem.candidates}
 
 
 def test_all_of_a_ranking_in_a_few_lines() -> None:

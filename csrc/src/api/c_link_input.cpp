@@ -116,7 +116,7 @@ LinkInput link_input(const cassini_links& links, int64_t i) {
           j};
 }
 
-Link prepare(const LinkInput& in, const cassini_options& options, [[maybe_unused]] Budget& budget) {
+Link prepare(const LinkInput& in, const cassini_options& options, Budget& budget) {
   check(in);
   int64_t unit = in.capacity;
   for (int64_t i = in.phase_offset[0]; i < in.phase_offset[in.n_jobs]; ++i) {
@@ -136,7 +136,7 @@ Link prepare(const LinkInput& in, const cassini_options& options, [[maybe_unused
     jobs.push_back(make_pattern(in.period[j], {phases.data(), phases.size()}, unit));
     if (!jobs.back().silent()) periods.push_back(in.period[j]);
   }
-  const std::vector<uint8_t> marked = mark_free(periods, options.resolution_ns);
+  const std::vector<uint8_t> marked = mark_free(periods, options.resolution_ns, budget);
   std::vector<uint8_t> is_free(jobs.size(), 0);
   for (std::size_t j = 0, k = 0; j < jobs.size(); ++j) {
     if (!jobs[j].silent()) is_free[j] = marked[k++];

@@ -34,13 +34,16 @@ std::vector<int64_t> folded_moduli(std::span<const int64_t> periods, std::span<c
   return moduli;
 }
 
-std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution) {
+std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution, Budget& budget) {
   const std::size_t n = periods.size();
   std::vector<uint8_t> is_free(n, 0);
   if (resolution == 0) return is_free;
   SmallVector<int64_t, 64> common;  // [j * n + k] gcd of two periods
   common.resize(n * n);
+  // Between two looks at the clock some thousand periods are compared.
+  const auto late = [&](std::size_t j) { return j % 8 == 7 && !budget.in_time(); };
   for (std::size_t j = 0; j < n; ++j) {
+    if (late(j)) return is_free;
     for (std::size_t k = 0; k < j; ++k) common[j * n + k] = common[k * n + j] = std::gcd(periods[j], periods[k]);
   }
   SmallVector<uint8_t, 32> stale;  // R_j must be computed again: a job that shares a factor with j became free
@@ -51,9 +54,10 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
     marked.clear();
     for (std::size_t j = 0; j < n; ++j) {
       if (is_free[j] || (!stale[j] && left > 1)) continue;
+      if (late(j)) return is_free;
       stale[j] = 0;
       int64_t modulus = left > 1 ? 1 : periods[j];
-      for (std::size_t k = 0; k < n && modulus < periods[j]; ++k) {
+      for (std::size_t k = 0; k < n && modulus <= 2 * resolution; ++k) {
         if (k != j && !is_free[k]) modulus = lcm_capped(modulus, common[j * n + k]);
       }
       if (modulus <= 2 * resolution) marked.push_back(j);

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/budget.hpp"
+
 namespace cassini {
 
 // Least common multiple, or kTooLarge when it would pass it. kTooLarge absorbs.
@@ -20,7 +22,10 @@ inline int64_t wrap(int64_t x, int64_t m) {
 
 // F1b, literally: again and again, all jobs with R_j <= 2 * resolution among those not yet free become free, where R_j
 // is the lcm over the other jobs not yet free of gcd(T_j, T_k), and T_j for the only job left.
-std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution);
+//
+// With a thousand jobs that become free one after the other this takes long: out of time, those not yet marked stay as
+// they are, and a set cancel flag throws Canceled.
+std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution, Budget& budget);
 
 // F1: R_j = lcm over k != j of gcd(T_j, T_k), among the jobs with keep[j]; the only one keeps its period.
 std::vector<int64_t> folded_moduli(std::span<const int64_t> periods, std::span<const uint8_t> keep);

@@ -87,7 +87,7 @@ Minimum TermSum::minimum(int64_t modulus, bool all, int64_t* work) {
   for (const Term& term : terms) gather(term, modulus);
   if (runs_.empty()) runs_.push_back(0);
   *work += static_cast<int64_t>(16 * (bends_.size() + terms.size()));
-  merge_runs(bends_, runs_, merged_);
+  merge_runs(bends_.data(), bends_.size(), runs_, merged_, earlier);
 
   double value = 0.0;
   double slope = 0.0;
@@ -144,10 +144,10 @@ Minimum TermSum::sample(int64_t modulus, bool all, int64_t* work) {
   *work += static_cast<int64_t>(8 * kMostReadings * terms.size());
   if (all) {  // few are worth a second look
     constexpr std::size_t kKept = 16;
-    const auto by_value = [](const Minimum& x, const Minimum& y) {
+    const auto lower_first = [](const Minimum& x, const Minimum& y) {
       return x.value != y.value ? x.value < y.value : x.shift < y.shift;
     };
-    std::sort(minima.begin(), minima.end(), by_value);
+    std::sort(minima.begin(), minima.end(), lower_first);
     if (minima.size() > kKept) minima.resize(kKept);
   }
   return best;

@@ -21,6 +21,8 @@ struct SlopeChange {
   double change;
 };
 
+inline bool earlier(const SlopeChange& x, const SlopeChange& y) { return x.at < y.at; }
+
 // Memory that building profiles shares.
 struct SweepScratch {
   std::vector<SlopeChange> bends;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/limits.hpp"
+#include "base/merge_runs.hpp"
 #include "base/periods.hpp"
 #include "demand/interval_cursor.hpp"
 
@@ -47,27 +48,6 @@ bool atom_less(const Atom& x, const Atom& y) {
   return x.value < y.value || (x.value == y.value && x.weight < y.weight);
 }
 
-// Sorts atoms that ascend piece by piece; begin: where the pieces begin, and the end. Used up.
-void merge_pieces(Atom* atoms, std::vector<std::size_t>& begin) {
-  const std::size_t n = begin.back();
-  std::vector<Atom> scratch(n);
-  Atom* from = atoms;
-  Atom* to = scratch.data();
-  while (begin.size() > 2) {
-    std::size_t kept = 0;
-    for (std::size_t r = 0; r + 1 < begin.size(); r += 2) {
-      const std::size_t middle = begin[r + 1];
-      const std::size_t last = r + 2 < begin.size() ? begin[r + 2] : middle;
-      std::merge(from + begin[r], from + middle, from + middle, from + last, to + begin[r], atom_less);
-      begin[kept++] = begin[r];
-    }
-    begin[kept++] = n;
-    begin.resize(kept);
-    std::swap(from, to);
-  }
-  if (from != atoms) std::copy(from, from + n, atoms);
-}
-
 // Sorts the atoms from `first` on, which ascend in few pieces, and joins equal values.
 void merge_equal(AtomList& atoms, std::size_t first) {
   constexpr std::size_t kFew = 256;  // sorted as they stand
@@ -78,8 +58,8 @@ void merge_equal(AtomList& atoms, std::size_t first) {
     for (std::size_t i = 1; i < n; ++i) {
       if (atom_less(all[i], all[i - 1])) begin.push_back(i);
     }
-    begin.push_back(n);
-    merge_pieces(all, begin);
+    std::vector<Atom> scratch;
+    merge_runs(all, n, begin, scratch, atom_less);
   } else if (!std::is_sorted(all, atoms.end(), atom_less)) {
     std::sort(all, atoms.end(), atom_less);
   }

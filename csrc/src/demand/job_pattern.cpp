@@ -62,7 +62,8 @@ JobPattern make_pattern(int64_t period, std::span<const Phase> phases, int64_t u
       jumps.push_back({end - period, -rate});
     }
   }
-  std::sort(jumps.begin(), jumps.end(), [](const Jump& x, const Jump& y) { return x.at < y.at; });
+  std::sort(jumps.begin(), jumps.end(),
+            [](const Jump& x, const Jump& y) { return x.at != y.at ? x.at < y.at : x.change < y.change; });
   Steps steps{{0, 0.0}};
   int64_t rate = 0;
   for (std::size_t i = 0; i < jumps.size();) {
@@ -106,7 +107,7 @@ JobPattern widen(const JobPattern& pattern, int64_t reach) {
       closes.push_back({end - period, s.level});
     }
   }
-  const auto by_place = [](const Mark& x, const Mark& y) { return x.at < y.at; };
+  const auto by_place = [](const Mark& x, const Mark& y) { return x.at != y.at ? x.at < y.at : x.level < y.level; };
   std::sort(opens.begin(), opens.end(), by_place);
   std::sort(closes.begin(), closes.end(), by_place);
   SmallVector<int32_t, 4> active;

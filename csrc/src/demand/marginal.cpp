@@ -178,11 +178,13 @@ double Marginal::unscaled(int64_t shift) const {
   return out;
 }
 
+// A prefix sum of n terms is off by n roundings of the whole at most; the rest is a few more.
 double Marginal::rounding() const {
+  constexpr double kRounding = 0x1p-53;
   const std::size_t n = at_.size() - 1;
   double largest = 0.0;
   for (const Arc& arc : arc_) largest += (arc.turns + 2.0) * sum_[arc.level * (n + 1) + n];
-  return 1e-15 * largest * scale_;
+  return static_cast<double>(n + 8) * kRounding * largest * scale_;
 }
 
 void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
@@ -197,8 +199,8 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
     const double* rate = rate_.data() + arc.level * n;
     const int64_t rest = arc.rest;
     const double whole = arc.turns * sum[n];
-    int64_t x = arc.start + first < modulus_ ? arc.start + first : arc.start + first - modulus_;
-    int64_t y = x + rest < modulus_ ? x + rest : x + rest - modulus_;
+    int64_t x = rotated(arc.start, first);
+    int64_t y = rotated(x, rest);
     std::size_t i = interval_of(x);
     std::size_t k = interval_of(y);
     for (std::size_t c = 0;;) {
@@ -209,7 +211,7 @@ void Marginal::at_all(std::span<const int64_t> shifts, double* out) const {
       if (++c == shifts.size()) break;
       const int64_t step = shifts[c] - shifts[c - 1];
       x = step >= 0 && step <= modulus_ - x - 1 ? x + step : wrap(arc.start + shifts[c], modulus_);
-      y = x + rest < modulus_ ? x + rest : x + rest - modulus_;
+      y = rotated(x, rest);
       if (x < at[i]) i = 0;
       while (x >= at[i + 1]) ++i;
       if (y < at[k]) k = 0;
@@ -226,7 +228,7 @@ void Marginal::kinks(Kinks& out) const {
   *kink++ = 0;
   for (const Edge& edge : job_->edges) {
     const int64_t from = edge.at < modulus_ ? edge.at : edge.at % modulus_;
-    for (std::size_t i = 0; i < n; ++i) *kink++ = at_[i] >= from ? at_[i] - from : at_[i] - from + modulus_;
+    for (std::size_t i = 0; i < n; ++i) *kink++ = rotated_back(at_[i], from);
   }
   std::sort(out.begin(), out.end());
   out.erase_from(std::unique(out.begin(), out.end()));
@@ -239,12 +241,11 @@ void Marginal::valleys(Kinks& out) const {
   // The slope is the rate where each segment ends less the rate where it begins.
   for (const Arc& arc : arc_) {
     const double* rate = rate_.data() + arc.level * n;
-    const int64_t end = arc.start + arc.rest < modulus_ ? arc.start + arc.rest : arc.start + arc.rest - modulus_;
+    const int64_t end = rotated(arc.start, arc.rest);
     double before = rate[n - 1];
     for (std::size_t i = 0; i < n; ++i) {
       if (rate[i] != before) {
-        const int64_t shift = at_[i] - (rate[i] > before ? end : arc.start);
-        out.push_back(shift < 0 ? shift + modulus_ : shift);
+        out.push_back(rotated_back(at_[i], rate[i] > before ? end : arc.start));
       }
       before = rate[i];
     }
@@ -283,41 +284,16 @@ void Marginal::profile(Kinks& shifts, Values& values) const {
   }
 }
 
+// Read off the piecewise linear form: with many kinks that is built faster than they are read.
 void Marginal::sweep(const Kinks& shifts, Values& values) const {
-  struct Bend {
-    int64_t at;
-    double change;  // of slope
-  };
-  constexpr std::size_t kAnchor = 1024;  // kinks between exact readings, so that rounding cannot add up
-  const std::size_t n = at_.size() - 1;
-  std::vector<Bend> bends;
-  double slope = 0.0;  // right of shift 0
-  for (const Arc& arc : arc_) {
-    const double* rate = rate_.data() + arc.level * n;
-    const int64_t end = arc.start + arc.rest < modulus_ ? arc.start + arc.rest : arc.start + arc.rest - modulus_;
-    slope += rate[interval_of(end)] - rate[interval_of(arc.start)];
-    for (std::size_t i = 0; i < n; ++i) {
-      const double change = rate[i] - rate[i == 0 ? n - 1 : i - 1];
-      if (change == 0.0) continue;
-      bends.push_back({wrap(at_[i] - end, modulus_), change});
-      bends.push_back({wrap(at_[i] - arc.start, modulus_), -change});
-    }
-  }
-  std::sort(bends.begin(), bends.end(), [](const Bend& x, const Bend& y) { return x.at < y.at; });
-  std::size_t b = 0;
-  while (b < bends.size() && bends[b].at == 0) ++b;  // already in the slope
-  double value = 0.0;
-  int64_t here = 0;
-  for (std::size_t k = 0; k < shifts.size(); ++k) {
-    for (; b < bends.size() && bends[b].at <= shifts[k]; ++b) {
-      value += slope * static_cast<double>(bends[b].at - here);
-      here = bends[b].at;
-      slope += bends[b].change;
-    }
-    value += slope * static_cast<double>(shifts[k] - here);
-    here = shifts[k];
-    if (k % kAnchor == 0) value = at(here) / scale_;
-    values[k] = value * scale_;
+  PiecewiseLinear function;
+  SweepScratch scratch;
+  profile(0.0, function, scratch);
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < shifts.size(); ++i) {
+    while (k + 1 < function.knots.size() && function.knots[k + 1].at <= shifts[i]) ++k;
+    const Knot& knot = function.knots[k];
+    values[i] = knot.value + knot.slope * static_cast<double>(shifts[i] - knot.at);
   }
 }
 
@@ -412,19 +388,18 @@ void Marginal::profile(double offset, PiecewiseLinear& out, SweepScratch& scratc
       const std::size_t i = here + step < n ? here + step : here + step - n;
       const double change = rate[i] - rate[i == 0 ? n - 1 : i - 1];
       if (change == 0.0) continue;
-      const int64_t gap = at_[i] - place;
-      const int64_t to = gap < 0 ? gap + modulus_ : gap;
+      const int64_t to = rotated_back(at_[i], place);
       if (to > 0) scratch.bends.push_back({to, sign * change});  // at 0 it is in the slope already
     }
   };
   for (const Arc& arc : arc_) {
     if (arc.rest == 0) continue;  // whole turns: the same at every shift
     const double* rate = rate_.data() + arc.level * n;
-    meet(arc.start + arc.rest < modulus_ ? arc.start + arc.rest : arc.start + arc.rest - modulus_, rate, 1.0);
+    meet(rotated(arc.start, arc.rest), rate, 1.0);
     meet(arc.start, rate, -1.0);
   }
   if (scratch.runs.empty()) scratch.runs.push_back(0);
-  merge_runs(scratch.bends, scratch.runs, scratch.merged);
+  merge_runs(scratch.bends.data(), scratch.bends.size(), scratch.runs, scratch.merged, earlier);
 
   out.modulus = modulus_;
   out.knots.clear();

@@ -92,6 +92,7 @@ class Marginal {
   double unscaled(int64_t shift) const;
   double integral(const Arc& arc, int64_t x, std::size_t i, int64_t y, std::size_t k) const;
   int64_t rotated(int64_t x, int64_t by) const { return x + by < modulus_ ? x + by : x + by - modulus_; }
+  int64_t rotated_back(int64_t x, int64_t by) const { return x >= by ? x - by : x - by + modulus_; }
   std::size_t interval_of(int64_t x) const;  // x in [0, modulus)
   void lay_arcs();
   void read_one_level(const Demand& demand, double level, double capacity);

@@ -311,7 +311,8 @@ class PartSearch {
     }
     for (std::size_t l = 0; l < links_.size(); ++l) {
       const double weight = links_[l].weight;
-      node.link_bound[l] = std::max(node.link_bound[l], node.excess[l] + sum_of_least_[l] / weight);
+      // A weight that vanished beside the others says nothing of its link.
+      if (weight > 0.0) node.link_bound[l] = std::max(node.link_bound[l], node.excess[l] + sum_of_least_[l] / weight);
       by_link += weight * node.link_bound[l];
     }
     node.bound = std::max({node.bound, node.sum, by_link});

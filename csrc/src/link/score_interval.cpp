@@ -24,7 +24,8 @@ std::vector<Atom> distribution(const Demand& demand) {
       atoms.push_back({demand.atoms[k].value, demand.atoms[k].weight * share});
     }
   }
-  std::sort(atoms.begin(), atoms.end(), [](const Atom& x, const Atom& y) { return x.value < y.value; });
+  std::sort(atoms.begin(), atoms.end(),
+            [](const Atom& x, const Atom& y) { return x.value != y.value ? x.value < y.value : x.weight < y.weight; });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < atoms.size(); ++i) {
     if (kept > 0 && atoms[kept - 1].value == atoms[i].value) {

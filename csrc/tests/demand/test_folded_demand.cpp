@@ -106,3 +106,46 @@ TEST(levels_beyond_the_limit_are_refused_not_dropped) {
   CHECK(!link.within_limits);
   CHECK(make_link(jobs, std::vector<uint8_t>(12, 1), 1.0, {}).within_limits);
 }
+
+TEST(rounding_of_a_marginal_stays_below_what_it_says_however_many_breakpoints_there_are) {
+  // Sums that need more than the 53 bits of a double, over a hundred thousand breakpoints; the same in whole numbers.
+  __extension__ using Wide = __int128;
+  std::mt19937_64 rng(28);
+  for (const std::size_t n : {std::size_t{2}, std::size_t{100}, std::size_t{100000}}) {
+    constexpr int64_t kPeriod = int64_t{1} << 40;
+    const int64_t step = kPeriod / static_cast<int64_t>(n);
+    Demand demand;
+    demand.modulus = kPeriod;
+    demand.begin.clear();
+    demand.offset.assign(1, 0);
+    demand.atoms.clear();
+    for (std::size_t i = 0; i < n; ++i) {
+      demand.begin.push_back(static_cast<int64_t>(i) * step);
+      demand.atoms.push_back({static_cast<double>(rng() % 1000000007U), 1.0});
+      demand.offset.push_back(static_cast<uint32_t>(i + 1));
+    }
+    constexpr int64_t kLevel = 2000000011;
+    constexpr double kCapacity = 1000000007.0;
+    const std::vector<Phase> phases{{0, kPeriod / 3, kLevel}};
+    const JobPattern job = make_pattern(kPeriod, phases, 1);
+    Marginal marginal;
+    int64_t work = 0;
+    marginal.build(demand, job, kCapacity, &work);
+    for (int round = 0; round < 50; ++round) {
+      const auto shift = static_cast<int64_t>(rng() % static_cast<uint64_t>(kPeriod));
+      Wide sum = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto gain = static_cast<int64_t>(demand.atoms[i].value + static_cast<double>(kLevel) - kCapacity);
+        for (const int64_t turn : {int64_t{0}, kPeriod}) {  // the arc goes on past the end of the circle
+          const int64_t from = std::max(demand.begin[i] + turn, shift);
+          const int64_t to = std::min(demand.end_of(i) + turn, shift + kPeriod / 3);
+          if (to > from) sum += static_cast<Wide>(gain) * (to - from);
+        }
+      }
+      // The difference first: what is left of it a double holds.
+      const auto found = static_cast<long double>(marginal.at(shift)) * static_cast<long double>(kPeriod);
+      CHECK(std::abs(static_cast<double>(found - static_cast<long double>(sum))) <=
+            marginal.rounding() * static_cast<double>(kPeriod));
+    }
+  }
+}

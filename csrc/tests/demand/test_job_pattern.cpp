@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <span>
 
+#include "base/budget.hpp"
 #include "base/periods.hpp"
 #include "check.hpp"
 #include "demand/job_pattern.hpp"
@@ -8,6 +11,12 @@
 
 using namespace cassini;
 using namespace cassini::test;
+
+namespace {
+
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+}  // namespace
 
 namespace {
 
@@ -89,14 +98,80 @@ TEST(folded_turns_of_the_documented_examples) {
 TEST(jobs_are_marked_free_in_passes) {
   // In ms 255, 247 and 331 share nothing: all three at once, or the last one left would count as alone.
   const std::array<int64_t, 3> coprime{255000000, 247000000, 331000000};
-  CHECK((mark_free(coprime, 500000) == std::vector<uint8_t>{1, 1, 1}));
-  CHECK((mark_free(coprime, 0) == std::vector<uint8_t>{0, 0, 0}));
+  Budget budget(kNone, kNone, nullptr);
+  CHECK((mark_free(coprime, 500000, budget) == std::vector<uint8_t>{1, 1, 1}));
+  CHECK((mark_free(coprime, 0, budget) == std::vector<uint8_t>{0, 0, 0}));
   const std::array<int64_t, 3> mixed{255000000, 255000000, 247000001};
-  CHECK((mark_free(mixed, 500000) == std::vector<uint8_t>{0, 0, 1}));
+  CHECK((mark_free(mixed, 500000, budget) == std::vector<uint8_t>{0, 0, 1}));
 }
 
 TEST(lcm_is_capped_instead_of_overflowing) {
   CHECK(lcm_capped(40, 60) == 120);
   CHECK(lcm_capped((int64_t{1} << 40) - 1, (int64_t{1} << 40) - 3) == kTooLarge);
   CHECK(lcm_capped(kTooLarge, 1) == kTooLarge);
+}
+
+namespace {
+
+// Each shares a large prime with the one before and the one after, so that they become free one by one.
+std::vector<int64_t> chain_of_primes(std::size_t n) {
+  std::vector<int64_t> primes;
+  for (int64_t p = 131071; primes.size() <= n; p += 2) {
+    bool is_prime = true;
+    for (int64_t d = 3; d * d <= p && is_prime; d += 2) is_prime = p % d != 0;
+    if (is_prime) primes.push_back(p);
+  }
+  std::vector<int64_t> out;
+  for (std::size_t j = 0; j < n; ++j) out.push_back(2 * primes[j] * primes[j + 1]);
+  return out;
+}
+
+// F1b, word by word.
+std::vector<uint8_t> free_by_definition(std::span<const int64_t> periods, int64_t resolution) {
+  std::vector<uint8_t> keep(periods.size(), 1);
+  std::vector<uint8_t> is_free(periods.size(), 0);
+  for (bool more = true; more;) {
+    more = false;
+    const std::vector<int64_t> moduli = folded_moduli(periods, keep);
+    for (std::size_t j = 0; j < periods.size(); ++j) {
+      if (!is_free[j] && moduli[j] <= 2 * resolution) is_free[j] = more = true;
+    }
+    for (std::size_t j = 0; j < periods.size(); ++j) keep[j] = !is_free[j];
+  }
+  return is_free;
+}
+
+}  // namespace
+
+TEST(free_jobs_are_those_of_the_definition) {
+  std::mt19937 rng(27);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<int64_t> periods;
+    for (std::size_t j = 0; j < 2 + static_cast<std::size_t>(round) % 12; ++j) {
+      periods.push_back(static_cast<int64_t>((1 + rng() % 6U) * (1 + rng() % 6U) * (1 + rng() % 7U)));
+    }
+    const int64_t resolution = static_cast<int64_t>(rng() % 8U);
+    Budget budget(kNone, kNone, nullptr);
+    CHECK(mark_free(periods, resolution, budget) ==
+          (resolution == 0 ? std::vector<uint8_t>(periods.size(), 0) : free_by_definition(periods, resolution)));
+  }
+  const std::vector<int64_t> chain = chain_of_primes(40);
+  Budget budget(kNone, kNone, nullptr);
+  CHECK(mark_free(chain, 500000, budget) == free_by_definition(chain, 500000));
+}
+
+TEST(looking_for_free_jobs_ends_with_the_deadline_and_the_cancel_flag) {
+  const std::vector<int64_t> chain = chain_of_primes(1024);
+  Budget late(kNone, 0, nullptr);
+  CHECK((mark_free(chain, 500000, late) == std::vector<uint8_t>(chain.size(), 0)));
+  CHECK(late.out_of_time());
+  const int32_t cancel = 1;
+  Budget canceled(kNone, kNone, &cancel);
+  bool thrown = false;
+  try {
+    mark_free(chain, 500000, canceled);
+  } catch (const Canceled&) {
+    thrown = true;
+  }
+  CHECK(thrown);
 }

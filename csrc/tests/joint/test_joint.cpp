@@ -1,6 +1,7 @@
 // Joint problems: exhaustive search against plain enumeration, local search against exhaustive search.
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -346,4 +347,23 @@ TEST(no_shifts_beat_the_bound_of_a_joint_problem_however_far_rates_are_from_the_
     Budget budget(kNone, kNone, nullptr);
     CHECK(solve_joint(joint, {}, budget).lower <= slots.best() / slots.kCapacity + 1e-9);
   }
+}
+
+TEST(a_link_whose_weight_vanishes_beside_others_divides_nothing_by_nothing) {
+  std::mt19937 rng(41);
+  const std::array<int64_t, 3> periods{12, 12, 24};
+  JointCase c = random_case(rng, 4, 3, periods, 2);
+  c.prepare();
+  std::vector<JointLink> links = c.links();
+  links[0].weight = 0.0;  // what scaling leaves of the smallest weight that is not 0
+  std::vector<std::size_t> origin;
+  const JointProblem joint = make_joint_problem(c.jobs.period, std::move(links), origin);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  Budget budget(kNone, kNone, nullptr);
+  const JointAnswer found = solve_joint(joint, {}, budget);
+  std::vector<std::size_t> all(joint.n_jobs());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  prove_joint(joint, all, 1e300, budget);
+  CHECK(std::fetestexcept(FE_INVALID | FE_DIVBYZERO) == 0);
+  CHECK(std::isfinite(found.lower));
 }
