@@ -1,4 +1,4 @@
-"""From the answer of a placement to a candidate of the ranking, and what candidates are sorted by."""
+"""Makes candidates of the ranking from the answers of placements; and what candidates are sorted by."""
 
 from __future__ import annotations
 
