@@ -66,8 +66,8 @@ SmallProblem some_of(Bytes& in, const SmallLinks& links, int64_t at_most, bool b
 }
 
 struct Found {
-  explicit Found(const SmallProblem& block)
-      : shift(block.links.period.size()), lower(block.link.size()), upper(block.link.size()) {
+  explicit Found(const SmallProblem& problem)
+      : shift(problem.links.period.size()), lower(problem.link.size()), upper(problem.link.size()) {
     result.size = sizeof result;
   }
   cassini_joint_output output() { return test::joint_output(shift.data(), lower.data(), upper.data()); }
@@ -78,60 +78,60 @@ struct Found {
 };
 
 // Scores are true, the bound is one, what is proven is best, and no start scored more.
-void check_found(const SmallProblem& block, const Found& found, const std::vector<int64_t>* start, bool proves) {
+void check_found(const SmallProblem& problem, const Found& found, const std::vector<int64_t>* start, bool proves) {
   const cassini_joint_result& r = found.result;
-  for (std::size_t i = 0; i < block.link.size(); ++i) {
-    PROMISE(found.lower[i] == found.upper[i] && close(found.lower[i], block.score_of(i, found.shift)));
+  for (std::size_t i = 0; i < problem.link.size(); ++i) {
+    PROMISE(found.lower[i] == found.upper[i] && close(found.lower[i], problem.score_of(i, found.shift)));
   }
-  PROMISE(close(r.score, block.mean(found.shift)));
-  const double best = block.best();
+  PROMISE(close(r.score, problem.mean(found.shift)));
+  const double best = problem.best();
   const double noise = 2 * slack_of_rounding(best);
   PROMISE(r.score <= best + noise && r.upper_bound >= best - noise);
   PROMISE(r.optimal == 0 || r.score >= best - noise);
-  PROMISE(start == nullptr || r.score >= block.mean(*start) - noise);
+  PROMISE(start == nullptr || r.score >= problem.mean(*start) - noise);
   PROMISE(!proves || r.optimal == 1);
 }
 
-void check_evaluation(Bytes& in, const SmallProblem& block, const cassini_prepared_links* handle,
+void check_evaluation(Bytes& in, const SmallProblem& problem, const cassini_prepared_links* handle,
                       const std::vector<int64_t>& shift, const cassini_options& options) {
-  const std::vector<int64_t> member = block.members();
-  const std::size_t n = block.link.size();
+  const std::vector<int64_t> member = problem.members();
+  const std::size_t n = problem.link.size();
   std::vector<double> lower(n), upper(n);
   std::vector<int64_t> slack(member.size()), hold(n);
-  const cassini_joint joint = block.joint(member);
+  const cassini_joint joint = problem.joint(member);
   const cassini_evaluation to = test::evaluation(lower.data(), upper.data(), slack.data(), hold.data());
   PROMISE(cassini_evaluate_joint(handle, &joint, shift.data(), &options, nullptr, &to, nullptr) == CASSINI_OK);
   std::size_t first = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto l = static_cast<std::size_t>(block.link[i]);
-    const std::vector<int64_t> own = block.links.shifts_on(l, shift);
-    PROMISE(lower[i] == upper[i] && close(lower[i], block.score_of(i, shift)));
-    check_slack(block.links.tick[l], own, slack.data() + first, options.slack_tolerance, true);
-    check_hold(in, block.links.tick[l], own, hold[i], options.slack_tolerance);
+    const auto l = static_cast<std::size_t>(problem.link[i]);
+    const std::vector<int64_t> own = problem.links.shifts_on(l, shift);
+    PROMISE(lower[i] == upper[i] && close(lower[i], problem.score_of(i, shift)));
+    check_slack(problem.links.tick[l], own, slack.data() + first, options.slack_tolerance, true);
+    check_hold(in, problem.links.tick[l], own, hold[i], options.slack_tolerance);
     first += own.size();
   }
 }
 
 // The baseline's problem without some links and with others.
-void check_delta(Bytes& in, const SmallProblem& block, const cassini_prepared_links* handle,
+void check_delta(Bytes& in, const SmallProblem& problem, const cassini_prepared_links* handle,
                  const cassini_options& options) {
-  const SmallLinks& links = block.links;
-  const std::vector<int64_t> member = block.members(), shift = small_shifts(in, links.period);
-  const bool bounds = block.link.empty() || !block.upper_bound.empty();
+  const SmallLinks& links = problem.links;
+  const std::vector<int64_t> member = problem.members(), shift = small_shifts(in, links.period);
+  const bool bounds = problem.link.empty() || !problem.upper_bound.empty();
   cassini_baseline* raw = nullptr;
-  const cassini_joint joint = block.joint(member);
+  const cassini_joint joint = problem.joint(member);
   PROMISE(cassini_prepare_baseline(handle, &joint, shift.data(), &options, nullptr, &raw, nullptr) == CASSINI_OK);
   const std::unique_ptr<cassini_baseline, decltype(&cassini_free_baseline)> baseline(raw, &cassini_free_baseline);
   const SmallProblem added = some_of(in, links, 2, bounds);
   SmallProblem left{links, {}, {}, {}};
   std::vector<int64_t> dropped;
-  for (std::size_t i = 0; i < block.link.size(); ++i) {
+  for (std::size_t i = 0; i < problem.link.size(); ++i) {
     if (in.once_in(3)) {
       dropped.push_back(static_cast<int64_t>(i));
       continue;
     }
-    left.link.push_back(block.link[i]);
-    left.weight.push_back(block.weight[i]);
+    left.link.push_back(problem.link[i]);
+    left.weight.push_back(problem.weight[i]);
   }
   left.link.insert(left.link.end(), added.link.begin(), added.link.end());
   left.weight.insert(left.weight.end(), added.weight.begin(), added.weight.end());
@@ -164,20 +164,20 @@ void fuzz_small_joint(Bytes& in) {
   PROMISE(std::all_of(status.begin(), status.end(), [](int32_t s) { return s == CASSINI_OK; }));
 
   const bool bounds = in.once_in(2);
-  const SmallProblem block = some_of(in, links, 4, bounds);
-  const std::vector<int64_t> member = block.members(), start = small_shifts(in, links.period);
+  const SmallProblem problem = some_of(in, links, 4, bounds);
+  const std::vector<int64_t> member = problem.members(), start = small_shifts(in, links.period);
   std::vector<uint8_t> dirty;
   for (std::size_t j = 0; j < links.period.size(); ++j) dirty.push_back(in.once_in(2) ? 1 : 0);
   const bool has_start = in.once_in(2), has_dirty = in.once_in(3);
-  Found found(block);
-  const cassini_joint joint = block.joint(member);
+  Found found(problem);
+  const cassini_joint joint = problem.joint(member);
   const cassini_joint_search search =
       test::search_of(has_start ? start.data() : nullptr, has_dirty ? dirty.data() : nullptr, in.once_in(2));
   const cassini_joint_output to = found.output();
   PROMISE(cassini_solve_joint(raw, &joint, &search, &options, nullptr, &to, &found.result, nullptr) == CASSINI_OK);
-  check_found(block, found, has_start ? &start : nullptr, !limited && !(has_start && has_dirty));
-  check_evaluation(in, block, raw, small_shifts(in, links.period), options);
-  check_delta(in, block, raw, options);
+  check_found(problem, found, has_start ? &start : nullptr, !limited && !(has_start && has_dirty));
+  check_evaluation(in, problem, raw, small_shifts(in, links.period), options);
+  check_delta(in, problem, raw, options);
 }
 
 }  // namespace cassini::fuzz

@@ -65,14 +65,14 @@ void add_link(Bytes& in, const std::vector<Demands>& demands, const std::vector<
 
 }  // namespace
 
-SmallLinks small_links(Bytes& in, bool block) {
+SmallLinks small_links(Bytes& in, bool joint) {
   SmallLinks out;
   out.resolution = in.pick({0, 0, 0, 1, 2});
   const int64_t unit = in.pick({1, 1000000, 12347});
   const int64_t family = in.in(0, 4);
   std::vector<Demands> demands;
   int64_t choices = 1, circle = 1;
-  const int64_t n_jobs = in.in(2, 5), n_links = block ? in.in(1, 4) : 1;
+  const int64_t n_jobs = in.in(2, 5), n_links = joint ? in.in(1, 4) : 1;
   for (int64_t j = 0; j < n_jobs; ++j) {
     const int64_t period = next_period(in, family);
     circle = std::lcm(circle, period);
@@ -86,7 +86,7 @@ SmallLinks small_links(Bytes& in, bool block) {
   std::iota(who.begin(), who.end(), int64_t{0});
   for (int64_t l = 0; l < n_links; ++l) {
     std::vector<int64_t> some = who;
-    if (block) {
+    if (joint) {
       for (std::size_t j = some.size(); j > 1; --j) std::swap(some[j - 1], some[in.index(j)]);
       some.resize(in.index(some.size()) + 1);
     }

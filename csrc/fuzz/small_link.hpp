@@ -31,7 +31,7 @@ struct SmallLinks {
 };
 
 // One link of all jobs, or several of some.
-SmallLinks small_links(Bytes& in, bool block);
+SmallLinks small_links(Bytes& in, bool joint);
 
 std::vector<int64_t> small_shifts(Bytes& in, const std::vector<int64_t>& period);
 

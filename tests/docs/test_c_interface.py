@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from abi_list import compiler
 
+from abi_list import compiler
 from cassini_core.install_paths import include_dir, library
 
 PAGE = Path(__file__).parents[2] / "docs" / "c-interface.md"

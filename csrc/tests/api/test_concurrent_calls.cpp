@@ -1,4 +1,4 @@
-// Every function of cassini.h from eight threads at once, on the same inputs, links and anchors: each gives the same
+// Every function of cassini.h from eight threads at once, on the same inputs, links and baselines: each gives the same
 // bytes as alone. Then again while yet another thread raises and lowers the cancel flag of all of them.
 #include <algorithm>
 #include <atomic>
