@@ -240,6 +240,7 @@ class _Reading(NamedTuple):
 
 
 def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline) -> _Reading:
+    """What the jobs of each candidate share, which way each will be answered, and the limits of all searches."""
     catalog = LinkCatalog(problem, routes, deadline.check_reading)
     placements = catalog.placements()
     base_links = int64(link.index for link in catalog.base_links())
