@@ -26,9 +26,10 @@ Status: TypeAlias = Literal["alone", "tree", "consistent", "joint", "discarded",
 solved, as it cannot be among the best or the time was up.
 """
 
-StoppedBy: TypeAlias = Literal["complete", "nodes", "deadline", "limits"]
+StoppedBy: TypeAlias = Literal["complete", "nodes", "deadline", "limits", "unproven"]
 """Why a search ended.
 
 ``complete``: there was nothing left to search. ``nodes``: the node limit. ``deadline``: the deadline. ``limits``: the
-exact score is beyond the limits of folding (F1), so that no search can prove it.
+exact score is beyond the limits of folding (F1), so that no search can prove it. ``unproven``: there was nothing left
+to search, yet what it found is not proven to be the best.
 """

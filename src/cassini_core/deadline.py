@@ -15,8 +15,8 @@ PACING_SHARE = 0.25
 LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
 """For solving single links, in rounds of small and of large placements: bounds without shifts are no answer."""
 
-ANCHOR_SHARE = 0.4
-"""For searching the common placement, from which all large placements begin."""
+BASE_SHARE = 0.4
+"""For searching the base placement, from which all large placements begin."""
 
 RETURN_SHARE, RETURN_S = 0.1, 0.05
 """For the way back of an answer from an executor: this share, but no more seconds than this."""
@@ -29,8 +29,8 @@ PACING_PER_READING = 0.7
 PREPARING_PER_READING = 0.4
 """To prepare for the first large candidate, by the time of reading all candidates."""
 
-READY_PER_ANCHOR = 0.3
-"""To answer the first large candidate, by the time of searching the common placement."""
+READY_PER_BASE_SEARCH = 0.3
+"""To answer the first large candidate, by the time of searching the base placement."""
 
 FREEING_PER_READING = 0.06
 """To free what was read, by the time of reading it."""

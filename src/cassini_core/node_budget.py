@@ -68,8 +68,8 @@ ALL_CANDIDATE_NODES, CANDIDATE_NODES_OF_A_ROUTE = 3 * 2**18, 4
 """Nodes of all candidates of a round together, counted as for all links. Candidates that are left then keep their
 bounds."""
 
-ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
-"""The common placement gets so many times the nodes of one block, up to so many: every large candidate begins there."""
+BASE_EFFORT, BASE_NODES = 200, 100_000
+"""The base placement gets so many times the nodes of one block, up to so many: every large candidate begins there."""
 
 IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
 """The same for each of the best large candidates, which are searched once more."""

@@ -57,7 +57,7 @@ class LinkSolution:
     nodes : int
         Search nodes counted against ``node_limit``.
     stopped_by : StoppedBy
-        Why the search ended: ``complete``, ``nodes``, ``deadline`` or ``limits``; see
+        Why the search ended: ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``; see
         :data:`cassini_core.StoppedBy`.
     """
 

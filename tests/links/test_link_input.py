@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -115,8 +116,11 @@ def test_the_kernel_refuses_wrong_arrays(name: str, spoil: Any) -> None:
         key: getattr(problem, key) for key in ("period", "phase_offset", "phase_start", "phase_length", "phase_rate")
     }
     arrays[name] = spoil(arrays[name])
-    with pytest.raises((InputError, TypeError, ValueError)):
+    with pytest.raises((InputError, TypeError, ValueError)) as caught:
         _kernel.Link(*arrays.values(), problem.capacity)._solve(_kernel.Options())
+    if isinstance(caught.value, InputError):
+        assert re.fullmatch("expected .+, got .+", caught.value.reason)
+        assert caught.value.place.startswith(("period", "phase"))
 
 
 def test_jobs_without_demand_change_nothing() -> None:

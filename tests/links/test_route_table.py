@@ -35,7 +35,7 @@ def load(table: RouteTable, number: int) -> tuple[str, Members]:
 
 
 def common_loads(table: RouteTable) -> dict[str, Members]:
-    return dict(load(table, number) for number in range(table.n_common))
+    return dict(load(table, number) for number in range(table.n_base))
 
 
 @given(rounds(max_candidates=6))
@@ -44,9 +44,9 @@ def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem
     seen = set()
     for place, candidate in enumerate(problem.candidates):
         dropped, added = table.differences[place]
-        assert set(dropped) <= set(range(table.n_common))
-        assert set(added).isdisjoint(range(table.n_common))
-        kept = [k for k in range(table.n_common) if k not in dropped]
+        assert set(dropped) <= set(range(table.n_base))
+        assert set(added).isdisjoint(range(table.n_base))
+        kept = [k for k in range(table.n_base) if k not in dropped]
         loads = [load(table, k) for k in (*kept, *added)]
         assert dict(loads) == loads_of(candidate)
         assert len(dict(loads)) == len(loads)
@@ -109,4 +109,4 @@ def test_the_arrays_of_the_shared_links_are_what_the_links_say(problem: Problem)
 
 def test_no_candidates_at_all() -> None:
     table = RouteTable([])
-    assert (table.loads, table.differences, table.n_common) == ([], [], 0)
+    assert (table.loads, table.differences, table.n_base) == ([], [], 0)

@@ -1,8 +1,8 @@
-"""Large placements, answered by their difference from the base placement: the one that they all resemble.
+"""Large placements are answered by their difference from the base placement.
 
-The candidates of a scheduling round have most of their shared links in common; the base placement has those that most
-candidates have. Its shifts are searched once, thoroughly. Every candidate is searched from there, and only near the
-links in which it differs. No graph is built.
+The candidates of a scheduling round have most of their shared links in common. In the *base placement* every job has
+the route that it has in most candidates. Its shifts are searched once, thoroughly. The search of each candidate begins
+there and changes shifts near the links that differ. No graph is built.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Int64Array
-from ..deadline import ANCHOR_SHARE, READY_PER_ANCHOR, DeadlinePassed
+from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
 from ..errors import KernelError
-from ..kernel.prepared_links import BlockAnchor
+from ..kernel.prepared_links import Baseline
 from ..links.incidence import Incidence
 from ..links.shared_links import Placement
-from ..node_budget import ANCHOR_EFFORT, ANCHOR_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
+from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
 
 __all__ = ["LARGE_LINKS", "BasePlacement", "large_placements"]
 
 LARGE_LINKS = 64
-"""A placement with more shared links, and surely a loop, is not taken apart but searched from the base placement."""
+"""A placement with more shared links, and surely a loop, is searched from the base placement, not block by block."""
 
 
 def large_placements(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
@@ -62,16 +62,16 @@ class BasePlacement:
     def __init__(self, context: Round, links: Int64Array) -> None:
         self._context = context
         flat, prepared = context.flat, context.links
-        begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(ANCHOR_SHARE)
-        nodes = enlarged(context.limits.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
+        begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(BASE_SHARE)
+        nodes = enlarged(context.limits.block_node_limit, BASE_EFFORT, BASE_NODES)
         jobs, found = context.solve_block(links, centred=False, node_limit=nodes, deadline=time_for_it)
-        if not begun.leaves(READY_PER_ANCHOR):
+        if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
         shift = context.by_number(jobs, found.shift)
         self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)  # in links, by shared link
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
-        self._start = BlockAnchor(
+        self._baseline = Baseline(
             prepared.prepared(),
             period=flat.period,
             link=flat.problem[links],
@@ -100,7 +100,7 @@ class BasePlacement:
         added = placement.links[position < 0]
         kept = np.zeros(self._n_links, dtype=np.bool_)
         kept[position[position >= 0]] = True
-        found = self._start.solve(
+        found = self._baseline.solve(
             dropped=np.flatnonzero(~kept),
             link=flat.problem[added],
             member=flat.job[flat.rows(added).at],

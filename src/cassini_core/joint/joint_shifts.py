@@ -1,8 +1,8 @@
-"""Loops solved: jobs of a cyclic block get their shifts jointly, and blocks are composed by Algorithm 1.
+"""Loops are solved: the links of each cyclic block get their shifts jointly, and Algorithm 1 composes the blocks.
 
-A job through which alone two groups of links hang together separates them: turning one group as a whole changes no
-score in it. So every block is solved by itself, and the shifts of a job in two blocks only say how far the second is
-turned. Exact for sums of excess (docs/method.md).
+Where two groups of links have one job in common and no other connection, turning one group as a whole changes no score
+in it. So each block is solved by itself, and the shifts of the common job say how far the second block is turned. This
+is exact for sums of excess (docs/method.md).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["merge_links", "solve_jointly"]
 
 
 def merge_links(shared: Sequence[SharedLink]) -> list[list[SharedLink]]:
-    """Links of one candidate, grouped by the problem that they pose to the same jobs; O(links).
+    """Groups the links of one candidate that pose the same problem to the same jobs; O(links).
 
-    Jobs that stand in the same order on the same problem ask for the same share of the capacity, exactly. The first
-    link of a group can stand for all. Groups and their links keep the order of ``shared``.
+    On all links of a group each job demands the same share of the capacity, exactly, so the first link can stand for
+    all. Groups and their links keep the order of ``shared``.
     """
     groups: dict[tuple[tuple[str, ...], int], list[SharedLink]] = {}
     for link in shared:
@@ -37,9 +37,9 @@ def merge_links(shared: Sequence[SharedLink]) -> list[list[SharedLink]]:
 def solve_jointly(placement: Placement, context: Round, nodes: int | None) -> PlacementAnswer:
     """One shift per job that is best for all links together, with a certified bound.
 
-    Links that pose the same problem to the same jobs are one, with their number as weight; jobs that are free on a
-    link are let go there. Without a loop the answer is that of Algorithm 1 ("tree"). Where loops cost nothing it is
-    "consistent": every link reaches its own bound. Else it is "joint".
+    Links that pose the same problem to the same jobs count as one link, with their number as its weight. A job that is
+    free on a link leaves the graph there. Without a loop the answer is that of Algorithm 1 ("tree"). Where every link
+    reaches its own bound, loops cost nothing ("consistent"). Else the answer is "joint".
 
     Notes
     -----
@@ -68,7 +68,7 @@ def solve_jointly(placement: Placement, context: Round, nodes: int | None) -> Pl
 def _solve_block(
     block: Block, groups: Sequence[Sequence[SharedLink]], context: Round, allowance: Allowance
 ) -> tuple[dict[str, int], float]:
-    """Shifts of a block's jobs, and by how much, summed over its physical links, they must stay below their bounds."""
+    """Shifts of a block's jobs, and what loops cost at least: scores below the links' bounds, summed over the links."""
     links = int64(group[0].index for group in groups)
     weight = np.array([len(group) for group in groups], dtype=np.float64)
     jobs, answer = context.solve_block(

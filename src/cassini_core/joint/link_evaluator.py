@@ -22,7 +22,7 @@ _Key = tuple[int, bytes]
 """A link problem and the relative shifts of its jobs, ticks as int64."""
 
 _Found = tuple[float, float, int, bytes]
-"""Of a key: certified bounds on the score, hold, and slack of each job, ticks as int64."""
+"""What a key leads to: the lower and the upper bound of the score, the hold, and each job's slack, ticks as int64."""
 
 
 class LinkEvaluations(NamedTuple):

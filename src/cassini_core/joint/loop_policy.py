@@ -15,7 +15,7 @@ __all__ = ["LOOP_POLICIES", "answer_placement"]
 
 
 def discard_loops(placement: Placement, context: Round, nodes: int | None) -> PlacementAnswer:
-    """The paper (Algorithm 2, lines 15-18): a placement whose affinity graph has a loop is given up."""
+    """The paper's rule (Algorithm 2, lines 15-18): give up a placement whose affinity graph has a loop."""
     time_shifts = context.time_shifts(placement.shared, keep_free=True)
     if not surely_has_loop(time_shifts):
         graph = affinity_graph(time_shifts)
@@ -25,10 +25,10 @@ def discard_loops(placement: Placement, context: Round, nodes: int | None) -> Pl
 
 
 def merge_then_discard(placement: Placement, context: Round, nodes: int | None) -> PlacementAnswer:
-    """Give up only what still has a loop once equal links are one, and free jobs are let go where they are free.
+    """Give up a placement if it has a loop once equal links are merged and free jobs have left the graph.
 
-    Where a loop is left, the shifts of Algorithm 1 along a spanning tree may still reach the bound of every link: then
-    the loop costs nothing and they are optimal ("consistent").
+    Where a loop is left, the shifts of Algorithm 1 along a spanning tree may still reach the bound of every link. Then
+    the loop costs nothing and these shifts are optimal ("consistent").
     """
     time_shifts = context.time_shifts([group[0] for group in merge_links(placement.shared)], keep_free=False)
     all_proven = bool(context.solved.optimal[[link.problem for link in placement.shared]].all())
@@ -48,7 +48,7 @@ LOOP_POLICIES: Mapping[Loops, Callable[[Placement, Round, int | None], Placement
     "merge": merge_then_discard,
     "discard": discard_loops,
 }
-"""The values of ``loops``: how the answers of links, of which each has one, become one shift per job."""
+"""The values of ``loops``: how one shift per job is found, where every link has an answer."""
 
 
 def answer_placement(placement: Placement, context: Round, loops: Loops, nodes: int | None = None) -> PlacementAnswer:

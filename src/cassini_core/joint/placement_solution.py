@@ -1,6 +1,7 @@
 """The answer for one candidate: shifts of its jobs, and what every shared link scores at these shifts.
 
-Wherever shifts come from, all shared links are scored again at them: a reported score is that of the reported shifts.
+Whichever search found the shifts, every shared link is scored again at them: a reported score is that of the reported
+shifts.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class PlacementAnswer:
 def bounds_only(
     placement: Placement, context: Round, *, status: Status = "bound_only", why: str | None = None, outbid: bool = False
 ) -> PlacementAnswer:
-    """What is known of a placement without any shifts, and why there are none; ``alone`` where none are needed."""
+    """The answer without shifts, with a line that says why; ``alone`` where the placement shares no link."""
     bounds = context.bound[placement.links]
     if not placement.shared:
         return PlacementAnswer(placement, "alone", bounds, scores=bounds)
@@ -86,7 +87,7 @@ def verified(
     *,
     nodes: int = 0,
 ) -> PlacementAnswer:
-    """The answer with some shifts: scores every link again there, and reads off slack and hold (F5).
+    """The answer with the given shifts: scores every link at them, and finds slack and hold (F5).
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def verified(
 
     Notes
     -----
-    One evaluation per link that was not seen at these shifts before: O(events log events) per job each.
+    Evaluates the links that were not evaluated at these shifts before: O(events log events) per job each.
     """
     flat, bounds = context.flat, context.bound[placement.links]
     seen = context.evaluator.evaluate(placement.links, shift)

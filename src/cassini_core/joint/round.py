@@ -20,9 +20,9 @@ __all__ = ["Round"]
 
 
 class Round:
-    """The shared links of a ranking, solved.
+    """The shared links of a ranking with the answers of their problems.
 
-    Shifts are int64 arrays in ticks, by the number of the job in ``flat``.
+    Shifts are int64 arrays in ticks: element ``j`` is the shift of job number ``j`` of ``flat``.
 
     Parameters
     ----------
@@ -68,27 +68,27 @@ class Round:
 
     @kept_property
     def held(self) -> BoolArray:
-        """Whether a job's shift matters on a link, as far as is known; by the crossings of ``flat``.
+        """For each crossing of ``flat``: whether the job's shift matters on the link.
 
-        Where it does not, the job is free on the link (F1b), and the link's score does not depend on it.
+        It does not where the job is free on the link (F1b). On a link without an answer every job counts as held.
         """
         return ~self.solved.free[Rows.of(self.solved.job_offset, self.flat.problem).at]
 
     @kept_property
     def own_shift(self) -> Int64Array:
-        """A job's shift in the answer of a link alone, ``t_j^l``, ticks; by the crossings of ``flat``."""
+        """For each crossing of ``flat``: the job's shift in the answer of the link alone, ``t_j^l``, ticks."""
         return self.solved.shift[Rows.of(self.solved.job_offset, self.flat.problem).at]
 
     def by_number(self, jobs: Int64Array, ticks: Int64Array) -> Int64Array:
-        """``ticks`` of some jobs as an array of all jobs; 0 for the others."""
+        """Shifts of all jobs: ``ticks`` for those given, 0 for the others."""
         shift = np.zeros(len(self.flat.jobs), dtype=np.int64)
         shift[jobs] = ticks
         return shift
 
     def time_shifts(self, links: Sequence[SharedLink], *, keep_free: bool) -> dict[str, dict[str, int]]:
-        """Link id to job id to the link's own time-shift: what affinity graphs are made of.
+        """Link id to job id to the link's own time-shift, for :func:`affinity_graph`. All links have an answer.
 
-        Free jobs hold nothing together; with ``keep_free`` they are there all the same. All links have an answer.
+        Jobs that are free on a link are left out there, unless ``keep_free``.
         """
         rows = self.flat.rows(int64(link.index for link in links))
         ticks = self.own_shift[rows.at].tolist()

@@ -188,7 +188,7 @@ class Links:
     ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...
 
 @disjoint_base
-class BlockAnchor:
+class Baseline:
     def __new__(
         cls,
         links: Links,

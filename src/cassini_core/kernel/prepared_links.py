@@ -10,11 +10,11 @@ from ..arrays import Int64Array
 from ..deadline import Deadline
 from ..kept_property import kept_property
 from . import _kernel
-from ._kernel import BlockAnchor, BlockAnswer
+from ._kernel import Baseline, BlockAnswer
 from .link_arrays import LinkAnswers, LinkArrays, chunk_answers
 from .search_limits import SearchLimits
 
-__all__ = ["BlockAnchor", "BlockAnswer", "PreparedLinks"]
+__all__ = ["Baseline", "BlockAnswer", "PreparedLinks"]
 
 
 class PreparedLinks:

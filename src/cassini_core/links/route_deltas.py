@@ -1,6 +1,6 @@
 """The routes of many candidates, read once, each as its difference from what all have in common.
 
-Candidates of one scheduling round differ in few routes. In their *common placement* every job has its most frequent
+Candidates of one scheduling round differ in few routes. In their *base placement* every job has its most frequent
 route. A *member* is a job with the multiplier that it has on a link; a *load* is a link with all members that it
 carries. Links, members and distinct loads are numbered, so that other modules handle whole numbers.
 """
@@ -33,7 +33,7 @@ READ_TOGETHER = 32
 
 
 class Difference(NamedTuple):
-    """The loads of the common placement that a candidate does not have, and those that it has instead; numbers."""
+    """The loads of the base placement that a candidate does not have, and those that it has instead; numbers."""
 
     dropped: list[int]
     added: list[int]
@@ -77,10 +77,10 @@ class RouteTable:
     members : list of (str, float)
         All members: job ids with a multiplier that they have somewhere, sorted; their positions are their numbers.
     loads : list of tuple of int
-        Every link with everything it carries in the common placement or in some candidate: the number of the link,
-        then those of its members, ascending. Loads of the common placement come first, by link.
-    n_common : int
-        How many of them the common placement has.
+        Every link with everything it carries in the base placement or in some candidate: the number of the link,
+        then those of its members, ascending. Loads of the base placement come first, by link.
+    n_base : int
+        How many of them the base placement has.
     differences : list of Difference
         Of each candidate.
     candidate_ids : list of str
@@ -122,7 +122,7 @@ class RouteTable:
             for link, multiplier in self._routes[number]:  # ascending: jobs are
                 carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
         loads = [(link, *members) for link, members in sorted(carried.items())]
-        self.n_common = len(loads)
+        self.n_base = len(loads)
         self._number = {load: n for n, load in enumerate(loads)}
         self._common_load = {load[0]: n for n, load in enumerate(loads)}
         self._common_members = carried

@@ -142,7 +142,7 @@ class LinkCatalog:
         link = int64(load[0] for load in routes.loads)
         index = int64(-1 if shared is None else shared.index for shared in self._shared_of)
         shared = objects(self.shared)
-        common = np.arange(routes.n_common)
+        common = np.arange(routes.n_base)
         placements = []
         for number, (candidate, placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
@@ -159,9 +159,9 @@ class LinkCatalog:
             )
         return placements
 
-    def common_links(self) -> list[SharedLink]:
-        """The shared links of the common placement of the routes, by id."""
-        return [shared for shared in self._shared_of[: self._routes.n_common] if shared is not None]
+    def base_links(self) -> list[SharedLink]:
+        """The shared links of the base placement of the routes, by id."""
+        return [shared for shared in self._shared_of[: self._routes.n_base] if shared is not None]
 
     def _read(self, number: int, load: tuple[int, ...]) -> None:
         link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there

@@ -25,7 +25,7 @@ from .harmonize_jobs import lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 
-__all__ = ["pace_links", "pace_problem", "paced_problem"]
+__all__ = ["pace_problem", "paced_problem"]
 
 CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, int], float]
 """A :data:`LinkScore` that takes a limit of search nodes as well."""
@@ -92,7 +92,7 @@ def paced_problem(
     -----
     Iteration times are judged by what single links reach, each within ``PACE_LINK_NODES`` nodes: that is a link's bound
     for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
-    ranking may spend. Cost: see :func:`pace_links`.
+    ranking may spend. Cost: see :func:`pace_problem`.
     """
     if tolerance == 0:
         return problem
@@ -129,17 +129,39 @@ def paced_problem(
 def pace_problem(
     problem: Problem,
     tolerance: float,
-    link_score: LinkScore | None = None,
+    link_score: LinkScore,
     careful_score: CarefulLinkScore | None = None,
     *,
     routes: RouteTable | None = None,
     go_on: Callable[[], None] = lambda: None,
     work: PaceWork | None = None,
 ) -> Problem:
-    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
+    """The problem with the iteration times at which its jobs are to be paced.
 
-    ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; the search ends
-    with what it raises. ``work`` counts what the scores, if they count, and this function cost.
+    Jobs that share a link in some candidate, directly or through others, form a component. Each is harmonised (F6) with
+    the mean of ``link_score`` over its distinct links as the score, never by joint solves. One base serves one family
+    of iteration times. So F6 is applied again to the jobs that the first base did not reach, the others held, until
+    nothing changes: two noisy copies of each of three models get three paces.
+
+    Parameters
+    ----------
+    problem : Problem
+    tolerance : float
+        As for :func:`harmonize`.
+    link_score : callable
+    careful_score : callable, optional
+        For the last comparison with changing nothing; none is made without it.
+    routes : RouteTable, optional
+        Of the problem's candidates, if it was made already.
+    go_on : callable, optional
+        Called now and then; the search ends with what it raises.
+    work : PaceWork, optional
+        Counts what the scores, if they count, and this function cost.
+
+    Notes
+    -----
+    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
+    are counts.
     """
     if tolerance == 0:
         return problem
@@ -149,7 +171,7 @@ def pace_problem(
     gbps = [capacity[link] for link in routes.links]
     loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
     go_on()
-    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on=go_on, work=work)
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on, work or PaceWork())
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -157,61 +179,6 @@ def pace_problem(
     paced = copy.copy(problem)
     object.__setattr__(paced, "jobs", jobs)
     return paced
-
-
-def pace_links(
-    jobs: Sequence[Job],
-    links: Iterable[tuple[float, Mapping[str, float]]],
-    tolerance: float,
-    link_score: LinkScore | None = None,
-    *,
-    careful_score: CarefulLinkScore | None = None,
-    max_bases: int | None = None,
-) -> dict[str, int]:
-    """Paces for jobs that meet on several links: those of all candidates together.
-
-    Jobs that share a link, directly or through others, form a component. Each is harmonised (F6) with the mean of
-    ``link_score`` over its distinct link problems as the score, never by joint solves. One base serves one family of
-    iteration times, so F6 is applied again to the jobs the first base did not reach, the others held, until nothing
-    changes: two noisy copies of each of three models get three paces.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-    links : iterable of (float, mapping of str to float)
-        Capacity, Gbit/s, and job id to multiplier: one link of one candidate. Repetitions count once.
-    tolerance : float
-        As for :func:`harmonize`.
-    link_score : callable, optional
-        Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
-        score the kernel reaches within ``PACE_LINK_NODES`` nodes, which is the link's bound for up to three jobs. For
-        more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
-    careful_score : callable, optional
-        The same with a limit of search nodes as its fourth argument, for the last comparison with changing nothing.
-        Default: the kernel if ``link_score`` is not given, else none is made.
-    max_bases : int, optional
-        Most bases per component; 1 is F6 to the letter.
-
-    Returns
-    -------
-    dict of str to int
-        Every job's pace, ticks; its own iteration time where unchanged.
-
-    Raises
-    ------
-    InputError
-        As :func:`harmonize`.
-
-    Notes
-    -----
-    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
-    are counts.
-    """
-    links = list(links)
-    members = sorted({item for _, on_it in links for item in on_it.items()})
-    number = {item: k for k, item in enumerate(members)}
-    loads = {(gbps, tuple(sorted(number[item] for item in on_it.items()))) for gbps, on_it in links}
-    return _paces(jobs, members, loads, tolerance, link_score, careful_score, max_bases)
 
 
 _Load = tuple[float, tuple[int, ...]]
@@ -223,31 +190,27 @@ def _paces(
     members: Sequence[tuple[str, float]],
     loads: Iterable[_Load],
     tolerance: float,
-    link_score: LinkScore | None,
+    link_score: LinkScore,
     careful_score: CarefulLinkScore | None,
-    max_bases: int | None = None,
-    go_on: Callable[[], None] = lambda: None,
-    work: PaceWork | None = None,
+    go_on: Callable[[], None],
+    work: PaceWork,
 ) -> dict[str, int]:
-    """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
+    """Every job's pace, ticks; its own iteration time where unchanged. See :func:`pace_problem`."""
     jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     paces = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
     if tolerance == 0 or len(set(paces.values())) < 2:
         return paces
     by_id = {job.id: job for job in jobs}
-    if link_score is None and careful_score is None:
-        careful_score = _reached
     components = _components(by_id, members, loads, go_on)
     n_links = sum(map(len, components))
-    work = PaceWork() if work is None else work
     for component in components:
         go_on()
         turns = max(1_000, MAX_WORK * len(component) // n_links)
-        judge = _LinkMean(by_id, members, component, link_score or _reached, turns, work)
+        judge = _LinkMean(by_id, members, component, link_score, turns, work)
         careful = judge.careful(careful_score) if careful_score else None
         times = Times.of(ticks_of(judge.jobs), tolerance, judge.meet)
         try:
-            for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
+            for _ in range(min(len(judge.jobs), MAX_BASES)):
                 judge.renew()
                 chosen, _value = choose(times, judge.value, judge.ceiling, careful)
                 if chosen.q == 0:
@@ -423,13 +386,3 @@ def _components(
     for load in sorted(distinct, key=lambda load: (load[1], load[0])):
         groups.setdefault(root(job[load[1][0]]), []).append(load)
     return list(groups.values())
-
-
-def _reached(
-    jobs: Sequence[Job],
-    capacity_gbps: float,
-    multipliers: Mapping[str, float] | None,
-    node_limit: int = PACE_LINK_NODES,
-) -> float:
-    link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-    return link.solve(node_limit=node_limit, with_slack=False).score_lower

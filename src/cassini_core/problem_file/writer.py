@@ -1,4 +1,4 @@
-"""Files out: the frozen types of ``model`` and ``answers`` to JSON, the same bytes for equal objects.
+"""Files out: the frozen types of ``model`` and ``results`` to JSON, the same bytes for equal objects.
 
 Floats are written in the shortest form that reads back as the same number. JSON has no NaN and no infinity, and the
 JSON library would write ``null`` for them, so each number is checked on its way out.

@@ -58,7 +58,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What was recorded of a group.
+    """The samples of one group.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A whole file.
+    """What a recording holds.
 
     Attributes
     ----------

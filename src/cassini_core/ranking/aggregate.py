@@ -20,7 +20,7 @@ from ..links.incidence import Crossings
 __all__ = ["DEFAULT_AGGREGATE", "Aggregate", "aggregate_named", "mean"]
 
 DEFAULT_AGGREGATE = "per_job"
-"""Of the aggregates the one that predicts slowdown best (bench/results/ranking-prediction.md)."""
+"""It predicts slowdown best (bench/results/ranking-prediction.md)."""
 
 
 Aggregate = Callable[[Float64Array, Crossings], float]

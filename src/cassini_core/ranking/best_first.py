@@ -16,10 +16,10 @@ from .ranked_candidate import Entry
 __all__ = ["BestFirst", "Candidates"]
 
 FIRST_TOGETHER = 16
-"""So many are answered before it is asked whether the next can win; then twice as many each time."""
+"""Candidates answered before the search asks whether the next can win; then twice as many each time."""
 
 FIRST_ACCOUNTED, MOST_ACCOUNTED = 4, 256
-"""So many are answered before their nodes are counted: at first and at most."""
+"""Candidates answered before the search counts their nodes: at first and at most."""
 
 MOST_TOGETHER = 8
 """Most candidates that a thread takes at a time."""
@@ -34,11 +34,8 @@ class Candidates(Protocol):
     def late(self, number: int) -> Entry:
         """What is known of it where the deadline came first; called in several threads."""
 
-    def outbid(self, number: int) -> Entry:
-        """What is known of it where enough others are sure to be as good."""
-
-    def beyond(self, number: int) -> Entry:
-        """What is known of it where others took all nodes."""
+    def left(self, number: int, *, outbid: bool) -> Entry:
+        """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
 
     def bound(self, number: int) -> int:
         """None of its answers scores more."""
@@ -120,8 +117,8 @@ class BestFirst:
                 some, rest = rest[:together], rest[together:]
                 together *= 2
                 rest = self._answer_some(pool, self._until_first(pool, some)) + rest
-        left = candidates.outbid if not rest or self._settled(bounds[rest[0]]) else candidates.beyond
-        self._entries |= {number: left(number) for number in rest}
+        outbid = bool(rest) and self._settled(bounds[rest[0]])
+        self._entries |= {number: candidates.left(number, outbid=outbid) for number in rest}
         return [self._entries[number] for number in range(n_candidates)]
 
     def _settled(self, bound: int) -> bool:

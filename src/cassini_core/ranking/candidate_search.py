@@ -1,4 +1,4 @@
-"""How the candidates of a ranking are answered: which way each, and which of them twice."""
+"""Answers the candidates of a ranking: each by the search that fits its size, and the best large ones twice."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .ranked_candidate import CandidateMaker, Entry, bucket, unread
 __all__ = ["CandidateSearch"]
 
 IMPROVED = 8
-"""So many of the best large placements are searched once more, on all their links."""
+"""The number of best large placements that are searched once more, on all their links."""
 
 _LATE = "no time-shifts: the deadline came first"
-_BEYOND = "not searched: the candidates before it took all search nodes of the ranking"
+_NO_NODES = "the candidates before it took all search nodes of the ranking"
 
 
 class CandidateSearch:
@@ -128,14 +128,10 @@ class CandidateSearch:
             )
         return self._without_shifts(number, _LATE)
 
-    def outbid(self, number: int) -> Entry:
-        """What is known of a candidate that cannot be among the first."""
-        why = f"not searched: it cannot beat the first {self._options.top}"
-        return self._without_shifts(number, why, outbid=True)
-
-    def beyond(self, number: int) -> Entry:
-        """What is known of a candidate for which no nodes are left."""
-        return self._without_shifts(number, _BEYOND)
+    def left(self, number: int, *, outbid: bool) -> Entry:
+        """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
+        why = f"it cannot beat the first {self._options.top}" if outbid else _NO_NODES
+        return self._without_shifts(number, f"not searched: {why}", outbid=outbid)
 
     def bound(self, number: int) -> int:
         """None of its answers scores more."""
@@ -166,7 +162,7 @@ class CandidateSearch:
 
     def _improve(self, base: BasePlacement, entries: list[Entry], pool: Executor) -> None:
         """Searches the best large placements once more, as far as there is time."""
-        # Of equals by id: the order of candidates decides nothing.
+        # Equal scores are sorted by id, so that the order of candidates decides nothing.
         scored = sorted(
             (-one.score, one.candidate.id, one.number)
             for one in entries

@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RankOptions:
-    """What ``rank`` works with once every argument was looked at."""
+    """The arguments of ``rank``, checked."""
 
     loops: Loops
     aggregate: Aggregate
@@ -44,7 +44,7 @@ class RankOptions:
     progress: Progress
 
     def limits(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> SearchLimits:
-        """What each of so many distinct links, and each block of so many candidates, may cost."""
+        """What each link problem and each block may cost in a round of this size."""
         return SearchLimits(
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,

@@ -242,7 +242,7 @@ class _Reading(NamedTuple):
 def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline) -> _Reading:
     catalog = LinkCatalog(problem, routes, deadline.check_reading)
     placements = catalog.placements()
-    base_links = int64(link.index for link in catalog.common_links())
+    base_links = int64(link.index for link in catalog.base_links())
     large = [False] * len(placements)
     # A difference from the base placement is of no use to one placement alone.
     if options.loops == "joint" and len(base_links):
@@ -262,7 +262,7 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
 
 
 def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int, options: RankOptions) -> LinkEffort:
-    """What evaluating each link may cost; whatever it does where the caller says how many nodes it may."""
+    """What evaluating each link may cost. A caller who sets a node limit himself gets no other limit."""
     if options.node_limit != AUTO:
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
     problem = catalog.incidence.problem

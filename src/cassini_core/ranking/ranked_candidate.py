@@ -1,4 +1,4 @@
-"""From the answer of a placement to a candidate of the ranking, and what candidates are sorted by."""
+"""Makes candidates of the ranking from the answers of placements; and what candidates are sorted by."""
 
 from __future__ import annotations
 
@@ -192,5 +192,5 @@ _CUT_SHORT = {
 def _why_unproven(solved: LinkAnswers, problem: int) -> str:
     if not solved.answered[problem]:
         return "not reached before the deadline"
-    why = _CUT_SHORT.get(solved.stopped_by(problem), "the search was not finished")
+    why = _CUT_SHORT.get(solved.stopped_by(problem), "the search ended without proof")
     return f"{why}: best found {solved.score_lower[problem]:.6g}, bound {solved.upper_bound[problem]:.6g}"

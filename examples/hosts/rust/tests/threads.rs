@@ -81,8 +81,9 @@ fn cancel_ends_a_call() {
 #[test]
 fn what_is_wrong_is_an_error() {
     let wrong = Link { capacity_kbps: -1, ..link(2) };
-    let error = solve_links(&[link(2), wrong.clone()], &Limits::default()).unwrap_err();
-    assert_eq!(error.to_string(), "capacity_kbps: expected 1 .. 1099511627776, got -1");
-    assert_eq!(PreparedLinks::new(&[wrong], &Limits::default()).err(), Some(error));
+    let links = [link(2), wrong];
+    let error = solve_links(&links, &Limits::default()).unwrap_err();
+    assert_eq!(error.to_string(), "capacity_kbps[1]: expected 1 .. 1099511627776, got -1");
+    assert_eq!(PreparedLinks::new(&links, &Limits::default()).err(), Some(error));
     assert_eq!(solve_links(&[], &Limits::default()), Ok(vec![]));
 }

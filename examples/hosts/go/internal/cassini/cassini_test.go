@@ -86,7 +86,7 @@ func TestCancelEndsACall(t *testing.T) {
 func TestWhatIsWrongIsAnError(t *testing.T) {
 	_, err := SolveLinks(context.Background(), []Link{link(2), {Capacity: -1, Jobs: link(2).Jobs}})
 	var failed Error
-	if !errors.As(err, &failed) || err.Error() != "link 1: cassini: capacity_kbps: expected 1 .. 1099511627776, got -1" {
+	if !errors.As(err, &failed) || err.Error() != "link 1: cassini: capacity_kbps[1]: expected 1 .. 1099511627776, got -1" {
 		t.Errorf("got %v", err)
 	}
 	if answers, err := SolveLinks(context.Background(), nil); err != nil || answers != nil {

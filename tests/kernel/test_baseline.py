@@ -1,4 +1,4 @@
-"""Blocks beside an anchor: scores are those of the shifts, and the order of what differs does not matter."""
+"""Blocks beside a baseline: scores are those of the shifts, and the order of what differs does not matter."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OPTIONS = _kernel.Options(resolution=0)
 
 
 class Case(NamedTuple):
-    """Links of some jobs; ``anchored`` and ``added`` are indices of links, ``dropped`` of ``anchored``."""
+    """Links of some jobs; ``kept_links`` and ``added`` are indices of links, ``dropped`` of ``kept_links``."""
 
     links: _kernel.Links
     period: npt.NDArray[np.int64]
     members: list[list[int]]
-    anchored: list[int]
+    kept_links: list[int]
     dropped: list[int]
     added: list[int]
     start: npt.NDArray[np.int64]
@@ -37,21 +37,21 @@ class Case(NamedTuple):
         }
 
     def left(self) -> list[int]:
-        return [link for i, link in enumerate(self.anchored) if i not in self.dropped] + self.added
+        return [link for i, link in enumerate(self.kept_links) if i not in self.dropped] + self.added
 
-    def anchor(self) -> _kernel.BlockAnchor:
-        return _kernel.BlockAnchor(
+    def baseline(self) -> _kernel.Baseline:
+        return _kernel.Baseline(
             self.links,
             period=self.period,
             shift=self.start,
             upper_bound=None,
             options=OPTIONS,
-            **self.arrays(self.anchored),
+            **self.arrays(self.kept_links),
         )
 
-    def solve(self, anchor: _kernel.BlockAnchor, **options: Any) -> _kernel.BlockAnswer | None:
+    def solve(self, baseline: _kernel.Baseline, **options: Any) -> _kernel.BlockAnswer | None:
         dropped = np.array(self.dropped, dtype=np.int64)
-        return anchor.solve(dropped=dropped, options=OPTIONS, upper_bound=None, **self.arrays(self.added), **options)
+        return baseline.solve(dropped=dropped, options=OPTIONS, upper_bound=None, **self.arrays(self.added), **options)
 
     def scores(self, shift: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         seen = self.links.evaluate_block(
@@ -81,16 +81,16 @@ def cases(draw: st.DrawFn) -> Case:
         options=OPTIONS,
     )
     some = st.lists(st.integers(0, n_links - 1), max_size=6)
-    anchored, added = draw(some), draw(some)
-    dropped = draw(st.lists(st.sampled_from(range(len(anchored))), unique=True)) if anchored else []
+    kept_links, added = draw(some), draw(some)
+    dropped = draw(st.lists(st.sampled_from(range(len(kept_links))), unique=True)) if kept_links else []
     period = np.array([round(job.iteration_ms * 1e6) for job in jobs], dtype=np.int64)
     start = np.array([draw(st.integers(0, int(ticks) - 1)) for ticks in period], dtype=np.int64)
-    return Case(links, period, members, anchored, dropped, added, start)
+    return Case(links, period, members, kept_links, dropped, added, start)
 
 
 @given(cases(), st.sampled_from([1, 10, 2000]))
 def test_scores_are_those_of_the_shifts_and_no_less_than_where_it_began(case: Case, limit: int) -> None:
-    found = case.solve(case.anchor(), node_limit=limit)
+    found = case.solve(case.baseline(), node_limit=limit)
     assert found is not None
     assert found.score_lower.tolist() == case.scores(found.shift).tolist()
     if case.left():
@@ -102,11 +102,11 @@ def test_scores_are_those_of_the_shifts_and_no_less_than_where_it_began(case: Ca
 
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_what_differs_does_not_matter(case: Case, random: Any) -> None:
-    anchor = case.anchor()
+    baseline = case.baseline()
     dropped, added = list(case.dropped), list(case.added)
     random.shuffle(dropped)
     random.shuffle(added)
-    one, two = case.solve(anchor), case._replace(dropped=dropped, added=added).solve(anchor)
+    one, two = case.solve(baseline), case._replace(dropped=dropped, added=added).solve(baseline)
     assert one is not None
     assert two is not None
     assert one.shift.tolist() == two.shift.tolist()
@@ -134,27 +134,27 @@ def small() -> Case:
 
 
 def test_an_answer_of_two_jobs() -> None:
-    found = small().solve(small().anchor())
+    found = small().solve(small().baseline())
     assert found is not None
     assert found.shift.tolist() == [0, 50]
     assert found.score_lower.tolist() == [1.0, 1.0]
     assert (found.score, found.optimal, found.stopped_by) == (1.0, True, "complete")
 
 
-def test_the_anchor_keeps_its_links() -> None:
+def test_the_baseline_keeps_its_links() -> None:
     case = small()
-    anchor = case.anchor()
-    assert anchor.links is case.links
+    baseline = case.baseline()
+    assert baseline.links is case.links
     bare, case = case._replace(links=None), None  # type: ignore[arg-type, assignment]
-    found = bare.solve(anchor)
+    found = bare.solve(baseline)
     assert found is not None
     assert found.score == 1.0
 
 
 def test_cancel_and_deadline() -> None:
     case = small()
-    assert case.solve(case.anchor(), cancel=np.ones(1, dtype=np.int32)) is None
-    late = case.solve(case.anchor(), deadline_ns=0)
+    assert case.solve(case.baseline(), cancel=np.ones(1, dtype=np.int32)) is None
+    late = case.solve(case.baseline(), deadline_ns=0)
     assert late is not None
     assert late.stopped_by == "deadline"
     assert late.shift.tolist() == [0, 10]
@@ -191,7 +191,7 @@ def test_bad_calls_are_refused(change: dict[str, Any], message: str) -> None:
     case = small()
     given_ = {"dropped": np.array([0]), "options": OPTIONS, "upper_bound": None, **case.arrays([1])}
     with pytest.raises(InputError, match=message):
-        case.anchor().solve(**{**given_, **change})
+        case.baseline().solve(**{**given_, **change})
 
 
 @pytest.mark.parametrize(
@@ -207,21 +207,21 @@ def test_bad_calls_are_refused(change: dict[str, Any], message: str) -> None:
         ({"period": np.array([100, 99])}, r"prepare_baseline: member\[1\]: expected a job of the period"),
     ],
 )
-def test_bad_anchors_are_refused(change: dict[str, Any], message: str) -> None:
+def test_bad_baselines_are_refused(change: dict[str, Any], message: str) -> None:
     case = small()
     given_ = {"period": case.period, "shift": case.start, "options": OPTIONS, "upper_bound": None}
     with pytest.raises(InputError, match=message):
-        _kernel.BlockAnchor(case.links, **{**given_, **case.arrays(case.anchored), **change})
+        _kernel.Baseline(case.links, **{**given_, **case.arrays(case.kept_links), **change})
 
 
 def test_eight_threads_get_the_same_answers() -> None:
     case = small()
-    anchor = case.anchor()
+    baseline = case.baseline()
     answers: list[tuple[list[int], float]] = []
 
     def ask() -> None:
         for _ in range(50):
-            found = case.solve(anchor)
+            found = case.solve(baseline)
             assert found is not None
             answers.append((found.shift.tolist(), found.score))
 
