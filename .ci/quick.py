@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 KERNEL = ("csrc/", "CMakeLists.txt", "cmake/")
-DOCS = ("README.md", "docs/", "examples/")
+DOCS = ("README.md", "CONTRIBUTING.md", "docs/", "examples/")
 
 
 def git(*words: str) -> list[str]:
