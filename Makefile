@@ -7,9 +7,11 @@ TESTS  ?= tests
 # The build of PyTorch that test-frameworks installs.
 TORCH  ?= torch==2.13.0
 # Of each fuzz target.
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 20
 FUZZ_TARGETS ?=
-# libFuzzer comes with clang; Debian's packages are clang-14 and libclang-rt-14-dev.
+# The Python tests that reach the kernel, for sanitize-python.
+SANITIZED ?= tests/kernel tests/links tests/joint
+# libFuzzer comes with clang; Debian's packages are clang-14 or clang-19, and libclang-rt-14-dev or libclang-rt-19-dev.
 FUZZ_CXX     ?= $(firstword $(foreach name,clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14,\
                   $(shell command -v $(name))))
 
@@ -36,7 +38,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
         bench-ranking bench-prediction bench-control check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
-        sanitize-threads sanitize-python
+        sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -51,12 +53,28 @@ demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 
 test: test-kernel test-python ## the kernel's tests and the fast Python tests
 
+check-quick: $(VENV)/.lint ## lint and the tests of what changed since main: for daily work
+	@$(PY) .ci/quick.py $(JOBS)
+
+check-deep: $(VENV)/.lint $(VENV)/.fuzz $(VENV)/.dask $(VENV)/.bench ## all checks at full length, by hand, on an idle machine
+	@$(PY) .ci/steps.py --keep-going lint "wheel check-wheel check-hosts" "sanitize-python SANITIZED=tests" test-python \
+	  "fuzz FUZZ_SECONDS=120" test-slow sanitize-threads sanitize test-kernel count check-lto check-stubs \
+	  check-answers --alone test-idle test-frameworks
+
 test-kernel: $(VENV)/.tools ## the C++ tests of the kernel alone, warnings as errors
 	@mkdir -p build
 	@$(ON_PATH) cmake -S . -B build/kernel -DCASSINI_TESTS=ON -DCASSINI_WERROR=ON -DCMAKE_BUILD_TYPE=Release > build/kernel.log \
 	  || { cat build/kernel.log; exit 1; }
 	@$(ON_PATH) cmake --build build/kernel --parallel $(JOBS)
 	@$(ON_PATH) ctest --test-dir build/kernel --output-on-failure --parallel $(JOBS)
+
+# Link-time optimisation compares what different files say of one name: two classes of one name are a defect (-Wodr).
+check-lto: $(VENV)/.tools ## the kernel built with link-time optimisation: no name is defined twice, differently
+	@mkdir -p build
+	@$(ON_PATH) cmake -S . -B build/lto -DCASSINI_LTO=ON -DCASSINI_TESTS=ON -DCASSINI_WERROR=ON -DCMAKE_BUILD_TYPE=Release \
+	  > build/lto.log || { cat build/lto.log; exit 1; }
+	@$(ON_PATH) cmake --build build/lto --parallel $(JOBS) --target cassini test_kernel
+	@$(ON_PATH) ctest --test-dir build/lto --output-on-failure -R '^kernel$$'
 
 # All of the kernel's tests under other sanitizers: folder, sanitizers, what runs ctest.
 define sanitized
@@ -76,11 +94,11 @@ sanitize-threads: $(VENV)/.tools ## the C++ tests again under the thread sanitiz
 
 # The package once more, in a folder that Python looks into before all others. Leaks: Python keeps too much to the end.
 # What a sanitizer multiplies by too much is marked in the tests; the agent, which is Python alone, is left out.
-sanitize-python: build/sanitized/.installed ## the fast Python tests under the address and undefined-behaviour sanitizers
+sanitize-python: build/sanitized/.installed ## the Python tests that reach the kernel under the same; SANITIZED=tests for all
 	@$(ON_PATH) $(SANITIZED_PYTHON) .ci/check_sanitized.py build/sanitized
-	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow and not idle" $(TESTS) --ignore=tests/agent
+	@$(ON_PATH) $(SANITIZED_PYTHON) -m pytest -q -n $(JOBS) -m "not slow and not idle" $(SANITIZED) --ignore=tests/agent
 
-fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (60) each; needs clang
+fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_SECONDS (20) each; needs clang
 	@test -n "$(FUZZ_CXX)" || { echo "clang++ with libFuzzer is needed (FUZZ_CXX=...)" >&2; exit 1; }
 	@mkdir -p build/fuzz
 	@$(ON_PATH) cmake -S . -B build/fuzz -DCASSINI_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
@@ -89,9 +107,9 @@ fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_
 	@$(PY) tests/fuzz/run_all.py $(FUZZ_SECONDS) build/fuzz $(FUZZ_TARGETS)
 
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
-	@$(PY) -m pytest -q -m "not slow and not idle" $(TESTS)
+	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal -m "not slow and not idle" $(TESTS)
 
-test-slow: $(VENV)/.dask ## the Python tests that take longer
+test-slow: $(VENV)/.dask ## the Python tests that take long and that few changes can break
 	@$(PY) -m pytest -q -m slow $(TESTS)
 
 test-idle: $(VENV)/.installed ## the Python tests that need a machine for themselves
@@ -108,16 +126,19 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@find csrc examples -type f -not -path '*/build/*' \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' \) \
 	  -exec $(BIN)/clang-format --dry-run -Werror {} +
 
+# Python modules are their own stubs.
+check-stubs: $(VENV)/.lint ## types against what runs: the stub of the extension and the whole package (stubtest)
+	@$(PY) -m mypy.stubtest cassini_core --allowlist tests/stubtest_allowlist.txt
+
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
-	@$(PY) -m bench.link_report --out bench/results
+	@$(PY) -m bench.link.report --out bench/results
 
 bench-quick: $(VENV)/.bench ## the same with few instances, into build/bench-quick: to see that all works
-	@$(PY) -m bench.link_report --quick --out build/bench-quick
-	@$(PY) -m pytest -q bench --benchmark-enable -o python_files='bench_*.py'
+	@$(PY) -m bench.link.report --quick --out build/bench-quick
+	@$(PY) -m pytest -q bench/link --benchmark-enable -o python_files='bench_*.py'
 
-bench-ranking: $(VENV)/.bench ## rankings at cluster scale, threads, replayed rounds: bench/results (some 20 minutes, idle machine)
+bench-ranking: $(VENV)/.bench ## rankings at cluster scale, and of replayed rounds: bench/results (some 10 minutes, idle machine)
 	@$(PY) -m bench.ranking.scale --out bench/results
-	@$(PY) -m bench.ranking.threading_peers --out bench/results
 	@$(PY) -m bench.ranking.replay_report --out bench/results
 
 bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of simulated rounds? bench/results (some 7 minutes)

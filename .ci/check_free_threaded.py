@@ -13,7 +13,7 @@ from pathlib import Path
 
 import interpreters
 
-TESTS = "shared_objects collector_rest block_anchor executors host_process link_batch link_store ranker"
+TESTS = "shared_objects collector_rest baseline executors host_process link_batch link_store ranker"
 PROBE = """
 import importlib, pkgutil, sys, cassini_core
 for found in pkgutil.walk_packages(cassini_core.__path__, "cassini_core."):

@@ -26,13 +26,12 @@ def read_beyond_the_end(library: Path) -> None:
     libc.malloc.restype = ctypes.c_void_p
     period = ctypes.cast(libc.malloc(ctypes.c_size_t(8)), ctypes.POINTER(ctypes.c_int64))
     period[0] = 1000
-    some = (ctypes.c_int64 * 64)()
-    job_offset = (ctypes.c_int64 * 2)(0, 3)
-    capacity, links = (ctypes.c_int64 * 1)(5), ctypes.c_void_p()
-    one = ctypes.c_int64(1)
-    kernel.cassini_prepare_links(
-        one, job_offset, period, some, some, some, some, capacity, None, ctypes.byref(links), some
-    )
+    capacity, job_offset, zeros = (ctypes.c_int64 * 1)(5), (ctypes.c_int64 * 2)(0, 3), (ctypes.c_int64 * 4)()
+    # cassini_links, whose fields take 8 bytes each: with its size, one link, three jobs, no phases.
+    arrays = [ctypes.addressof(each) for each in (capacity, job_offset, period.contents, zeros)]
+    links = (ctypes.c_int64 * 11)(88, 1, *arrays[:2], 3, *arrays[2:], 0, *[arrays[3]] * 3)
+    prepared, status = ctypes.c_void_p(), ctypes.c_int32()
+    kernel.cassini_prepare_links(links, None, None, ctypes.byref(prepared), ctypes.byref(status), None)
 
 
 def main() -> int:

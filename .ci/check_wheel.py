@@ -45,7 +45,7 @@ class Failed(Exception):
 def run(what: str, command: list[str], folder: Path) -> str:
     """Standard output. Nothing of the caller's environment helps: no PYTHONPATH, another working directory."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"HYPOTHESIS_PROFILE": "ci"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=3600)
     if done.returncode:
         raise Failed(f"{what}: exit status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
     return done.stdout
@@ -82,7 +82,7 @@ def check_use(wheel: Path, sdist: Path, problem: Path, tests: Path) -> bool:
         if why_not:
             cells = ["-", "-", why_not]
         else:
-            with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
+            with tempfile.TemporaryDirectory(prefix="wheel-", ignore_cleanup_errors=True) as folder:
                 try:
                     cells = use(each.path, built, problem, tests, Path(folder).resolve())
                 except (Failed, subprocess.TimeoutExpired) as failed:

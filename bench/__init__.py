@@ -1,1 +1,1 @@
-"""Benchmarks of the engine beside what else could be used; ``python -m bench.link_report`` writes the link report."""
+"""A room per question; ``bench/README.md`` says which, with what command, and how long it takes."""

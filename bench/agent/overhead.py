@@ -1,4 +1,4 @@
-"""What the agent's calls cost the training loop: ``python -m bench.agent.overhead --out bench/results``.
+"""What the agent's calls cost the training loop: ``python -m bench.agent.overhead``.
 
 Each iteration of a training loop makes three calls: ``iteration()``, and entering and leaving ``communication()``. They
 are timed in a loop that does little else, with a daemon that listens (a thread that reads all it is sent), without one,
@@ -140,7 +140,7 @@ def _busy_cuda() -> tuple[Timeline, Callable[[], None]] | None:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for what is written")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cassini-overhead-") as folder:
         found = cases(Path(folder))

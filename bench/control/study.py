@@ -1,23 +1,22 @@
 """Keeps the control jobs interleaved, and what does it cost? Simulated runs, into a folder: JSON, a table, a picture.
 
-Usage: python -m bench.control.study --out bench/results [--quick]
+Usage: python -m bench.control.study [--quick] [--out FOLDER]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from bench.machine import about
-from bench.progress import Progress
+from bench.measuring import reports
+from bench.measuring.machine import about
+from bench.measuring.progress import Progress
 
 from . import scenarios
-from .control_plot import draw
-from .control_tables import tables
+from .plot import draw
 from .scenario import Outcome, Scenario, run
+from .tables import tables
 
 __all__ = ["main"]
 
@@ -26,10 +25,7 @@ QUICK_SEEDS, QUICK_MINUTES = 1, 2.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder for control.json, control.md and control.png")
-    parser.add_argument("--quick", action="store_true", help="one run of two minutes each: to see that all works")
-    options = parser.parse_args()
+    options = reports.parser("bench.control.study", __doc__, "one run of two simulated minutes each").parse_args()
     seeds, minutes = (QUICK_SEEDS, QUICK_MINUTES) if options.quick else (SEEDS, MINUTES)
     options.out.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()

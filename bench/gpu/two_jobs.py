@@ -1,6 +1,6 @@
 """Two real training jobs share a shaped link: alone, at random phases, in phase, and held interleaved by the agent.
 
-    sudo python -m bench.gpu.two_jobs --out bench/results      (two GPUs or more, iproute2, torch; some six minutes)
+    sudo python -m bench.gpu.two_jobs      (two GPUs or more, iproute2, torch; some six minutes)
 
 The profile that the shift is computed from is the one the agent measured while the first job ran alone. Everything
 runs in a network namespace of its own, which is taken down again.
@@ -31,7 +31,7 @@ SEED = 20240416
 def main() -> int:
     """Set up the link, measure, write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder for gpu-two-jobs.json, .md and .png")
+    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for what is written")
     parser.add_argument("--gbps", type=float, default=24.0, help="rate of the link")
     parser.add_argument("--images", type=int, default=500, help="of a micro-batch; three a job and iteration")
     parser.add_argument("--iterations", type=int, default=30, help="of each run; the held one takes twice as many")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from bench import draw
+from bench.measuring import draw
 from cassini_core import Candidate
 
 from .fabric import Fabric

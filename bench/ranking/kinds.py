@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from bench import draw
+from bench.measuring import draw
 from cassini_core import Job, Phase
 
 ROUND_MS = (150, 200, 240, 300, 400, 600)

@@ -9,7 +9,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from bench import draw
+from bench.measuring import draw
 from cassini_core import Problem
 
 from .cluster import Cluster, NoRoomError

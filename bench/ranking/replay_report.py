@@ -1,30 +1,29 @@
 """What a ranker saves: replayed rounds are ranked by ``rank`` and by one ``Ranker``, in turns, and must agree.
 
-``python -m bench.ranking.replay_report [--quick] [--out FOLDER]`` writes ``ranking-replay.md``, its figures as JSON,
-and a plot. A full run takes some six minutes of processor time.
+``python -m bench.ranking.replay_report [--quick] [--out FOLDER]`` writes ``ranking-replay.md`` and its figures as JSON.
+A full run takes some six minutes of processor time.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import statistics
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from bench import machine
-from bench.progress import Progress
+from bench.measuring import machine, reports
+from bench.measuring.progress import Progress
+from bench.measuring.tables import ratio, seconds, table
 from cassini_core import Problem, Ranker, Ranking, rank
-from cassini_core.links.solution_cache import KeptAnswers
 from cassini_core.problem_file import ranking_to_json
 
-from .replay import ROUNDS, replay
-from .replay_stages import Taken, timed
-from .replay_tables import markdown
+from .replay import CHANGED, ROUNDS, replay
 from .rounds import Settings
+
+WARM = 2
+"""Rounds at the beginning, that find little kept and count in no median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +37,15 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How many, and the bytes that they take with their dictionary."""
-
-    number: int
-    size: int
-
-    @classmethod
-    def of(cls, kept: KeptAnswers[Any]) -> Kept:
-        """Adds up every object, what several answers share once for each: rather too much than too little."""
-        found = kept._answers
-        each = (sys.getsizeof(part) for question, answer in found.items() for part in (question, answer, *answer))
-        return cls(len(found), sys.getsizeof(found) + sum(each))
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
-    """One round, ranked twice; ``hits`` and ``misses`` are link problems; what is kept is that at its end."""
+    """One round, ranked twice: seconds, those of the processor over all threads; link problems known and not."""
 
-    plain: Taken
-    ranker: Taken
+    rank_s: float
+    rank_cpu_s: float
+    ranker_s: float
+    ranker_cpu_s: float
     hits: int
     misses: int
-    answers: Kept
-    scores: Kept
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A study and its rounds in order."""
-
-    study: Study
-    rounds: list[Round]
 
 
 MEDIUM = Settings(seed="replay", racks=19, jobs=300, candidates=50)
@@ -90,7 +66,7 @@ def studies(quick: bool) -> list[Study]:
     ]
 
 
-def run(study: Study, progress: Progress) -> Replayed:
+def run(study: Study, progress: Progress) -> list[Round]:
     """Rank all rounds of a study both ways.
 
     Raises
@@ -102,80 +78,75 @@ def run(study: Study, progress: Progress) -> Replayed:
     for index, problem in enumerate(replay(study.settings, study.rounds)):
         progress.step(index, study.rounds, study.name)
         before = ranker.cache_info()
-        ways: dict[str, Callable[..., Ranking]] = {"plain": rank, "ranker": ranker.rank}
+        ways: dict[str, Callable[..., Ranking]] = {"rank": rank, "ranker": ranker.rank}
         # In turns, and each as often the first: whatever else the machine does falls on both.
         order = list(ways) if index % 2 else list(reversed(ways))
         found = {name: _ranked(ways[name], problem, study.options) for name in order}
-        assert found["plain"][0] == found["ranker"][0], f"{study.name}, round {index}: not the same bytes"
+        assert found["rank"][0] == found["ranker"][0], f"{study.name}, round {index}: not the same bytes"
         info = ranker.cache_info()
-        rounds.append(
-            Round(
-                plain=found["plain"][1],
-                ranker=found["ranker"][1],
-                hits=info.hits - before.hits,
-                misses=info.misses - before.misses,
-                answers=Kept.of(ranker._store.answers),
-                scores=Kept.of(ranker._store.scores),
-            )
-        )
-    return Replayed(study, rounds)
+        times = *found["rank"][1:], *found["ranker"][1:]
+        rounds.append(Round(*times, hits=info.hits - before.hits, misses=info.misses - before.misses))
+    return rounds
 
 
-def _ranked(way: Callable[..., Ranking], problem: Problem, options: Mapping[str, Any]) -> tuple[bytes, Taken]:
-    with timed() as taken:
-        ranking = way(problem, **options)
-    return ranking_to_json(ranking), taken
+def _ranked(way: Callable[..., Ranking], problem: Problem, options: Mapping[str, Any]) -> tuple[bytes, float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    ranking = way(problem, **options)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return ranking_to_json(ranking), wall, cpu
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run all studies and write the report."""
-    options = _parser().parse_args(argv)
+    options = reports.parser("bench.ranking.replay_report", __doc__, "few small rounds").parse_args(argv)
     about, progress = machine.about(), Progress()
     replayed = []
     for study in studies(options.quick):
         progress.study(study.name)
-        replayed.append(run(study, progress))
+        replayed.append((study, run(study, progress)))
     progress.done()
     options.out.mkdir(parents=True, exist_ok=True)
-    plots = []
-    if find_spec("matplotlib") is not None:
-        from .replay_plot import draw
-
-        plots = [options.out / "ranking-replay.png"]
-        draw(replayed, plots[0], f"{about['CPU']}; cassini-core {about['cassini-core']}, commit {about['commit']}")
-    text = markdown(replayed, about, sum(progress.seconds.values()), options.quick, [plot.name for plot in plots])
-    document = {"format": "cassini-bench-replay/1", "quick": options.quick, "machine": about}
-    files = {"ranking-replay.md": text, "ranking-replay.json": _json(document, replayed)}
-    for name, content in files.items():
-        (options.out / name).write_text(content, encoding="utf-8")
-    print(*(options.out / name for name in files), *plots, sep="\n")
+    text = markdown(replayed, about, sum(progress.seconds.values()), options.quick)
+    figures = {"format": "cassini-bench-replay/1", "quick": options.quick, "machine": about}
+    studied = {study.name: {"study": asdict(study), "rounds": list(map(asdict, own))} for study, own in replayed}
+    reports.write(options.out, "ranking-replay", text, figures | {"studies": studied}, [])
     return 0
 
 
-def _json(document: dict[str, object], replayed: Sequence[Replayed]) -> str:
-    """One line per round."""
-    parts = []
-    for one in replayed:
-        head = json.dumps(asdict(one.study), allow_nan=False)
-        lines = ",\n  ".join(json.dumps(_rounded(asdict(each)), allow_nan=False) for each in one.rounds)
-        parts.append(f'{{"study": {head}, "rounds": [\n  {lines}]}}')
-    joined = ",\n ".join(parts)
-    return f'{json.dumps(document, allow_nan=False)[:-1]}, "studies": [\n {joined}\n]}}\n'
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return round(value, 4) if isinstance(value, float) else value
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.ranking.replay_report", description=(__doc__ or "").split("\n")[0]
+def markdown(
+    replayed: Sequence[tuple[Study, Sequence[Round]]], about: Mapping[str, str], took_s: float, quick: bool
+) -> str:
+    """The whole report."""
+    parts = reports.heading("Round after round with a Ranker", about, quick)
+    parts.append(
+        f"Written by `python -m bench.ranking.replay_report` in {seconds(took_s)}. Rounds of "
+        f"`bench/ranking/replay.py`: from one to the next {CHANGED:.0%} of the jobs leave, arrive or move, and all "
+        "candidates are drawn anew, each the current placement with other parts of jobs moved. Every round is ranked "
+        "by `rank` and by one `Ranker`, in turns; the JSON of both was the same, byte for byte. A *hit* is a distinct "
+        f"link problem whose answer was known. Medians are of the rounds after the first {WARM}. *Processor* time is "
+        "that of all threads: other work on the machine moves it less than the wall clock.\n"
     )
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="folder for what is written")
-    parser.add_argument("--quick", action="store_true", help="few small rounds: to see that all works")
-    return parser
+    head = ["rounds", "number", "hits", "`rank`, median", "`Ranker`, median", "`rank`, all", "`Ranker`, all"]
+    rows = [_row(study, rounds) for study, rounds in replayed]
+    parts.append(table([*head, "faster by", "in processor time"], rows))
+    return "\n".join(parts)
+
+
+def _row(study: Study, rounds: Sequence[Round]) -> list[str]:
+    warm = rounds[min(WARM, len(rounds) - 1) :]
+    hits, misses = sum(one.hits for one in warm), sum(one.misses for one in warm)
+    return [
+        study.name,
+        str(len(rounds)),
+        f"{hits / (hits + misses):.0%}" if hits + misses else "–",
+        seconds(statistics.median(one.rank_s for one in warm)),
+        seconds(statistics.median(one.ranker_s for one in warm)),
+        seconds(sum(one.rank_s for one in rounds)),
+        seconds(sum(one.ranker_s for one in rounds)),
+        # Medians of the rounds' own ratios: the two of a round were measured one after the other.
+        ratio(statistics.median(one.rank_s / one.ranker_s for one in warm)),
+        ratio(statistics.median(one.rank_cpu_s / one.ranker_cpu_s for one in warm)),
+    ]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Scheduling rounds: a full cluster, its jobs, and candidates that each move some parts of them.
 
-``python -m bench.ranking.rounds --candidates 1000`` prints what such a round looks like; ``--help`` says the rest.
+``python -m bench.ranking.rounds --candidates 100 FILE`` writes one as a problem file; ``--help`` says the rest.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import draw
+from bench.measuring import draw
 from cassini_core import Candidate, Job, Problem
 from cassini_core.problem_file import problem_to_json
 
 from . import kinds
-from .census import census, census_table
 from .cluster import Cluster
 from .fabric import Fabric
 
@@ -169,22 +168,15 @@ def generate(settings: Settings) -> Problem:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print what the rounds of the given settings look like; write one if asked to."""
-    options = _parser().parse_args(argv)
-    given = {field.name: getattr(options, field.name) for field in fields(Settings) if field.name != "perturbation"}
-    given["periods_ms"] = tuple(given["periods_ms"])
+    """Write a round of the given settings."""
+    given = vars(_parser().parse_args(argv))
+    file = given.pop("file")
     try:
-        problems = {
-            f"{level:.1%} perturbed" if level else "round periods": generate(Settings(perturbation=level, **given))
-            for level in options.perturbation
-        }
+        problem = generate(Settings(**given | {"periods_ms": tuple(given["periods_ms"])}))
     except ValueError as error:
         print(f"rounds: {error}", file=sys.stderr)
         return 2
-    print(census_table({name: census(problem) for name, problem in problems.items()}), end="")
-    if options.write is not None:
-        options.write.write_bytes(problem_to_json(next(reversed(problems.values()))))
-        print(f"written: {options.write} ({next(reversed(problems))})", file=sys.stderr)
+    file.write_bytes(problem_to_json(problem))
     return 0
 
 
@@ -212,14 +204,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"iteration times of the kinds of job (default {' '.join(map(str, default.periods_ms))})",
     )
     parser.add_argument(
-        "--perturbation",
-        type=float,
-        nargs="+",
-        default=[0.0, 0.01],
-        help="most that iteration times differ from round ones, relative; several make several rounds (default 0 0.01)",
+        "--perturbation", type=float, default=0.0, help="most that iteration times differ from round ones, relative"
     )
     parser.add_argument("--perturb-jobs", action="store_true", help="every job by itself, not all of a kind alike")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the (last) round as a problem file, JSON")
+    parser.add_argument("file", type=Path, metavar="FILE", help="what is written, JSON")
     return parser
 
 

@@ -27,8 +27,8 @@ double excess_by_ticks(const Problem& problem, std::span<const int64_t> shift);
 // Least mean excess over all whole shifts, the first job at 0.
 double best_by_ticks(const Problem& problem);
 
-// Three jobs of a few rates on equal slots, each with one tick at a rate 10^11 times the capacity: of such a sum rounding
-// leaves less than shifts differ by.
+// Three jobs of a few rates on equal slots, each with one tick at a rate 10^11 times the capacity: of such a sum
+// rounding leaves less than shifts differ by.
 struct SpikedSlots {
   static constexpr std::size_t kSlots = 16;
   static constexpr int64_t kSlot = int64_t{1} << 36;  // ticks

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .choices import AggregateName, Loops, Method, Status, StoppedBy
 from .errors import CassiniError, InputError, KernelError, LimitError
 from .links.one_link import score_bounds, score_link, solve_link
-from .model import Candidate, Job, Link, Phase, Problem
+from .model import Candidate, Job, Link, Phase, Problem, ProblemBuilder
 from .results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from .ranking.rank_problem import rank
     from .ranking.ranker import Ranker
 
+    __version__: str
+
 __all__ = [
+    "AggregateName",
     "Candidate",
     "CassiniError",
     "Harmonized",
@@ -27,11 +31,16 @@ __all__ = [
     "Link",
     "LinkScore",
     "LinkSolution",
+    "Loops",
+    "Method",
     "Phase",
     "Problem",
+    "ProblemBuilder",
     "RankedCandidate",
     "Ranker",
     "Ranking",
+    "Status",
+    "StoppedBy",
     "__version__",
     "harmonize",
     "load_problem",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .install_paths import print_places
+from .install_paths import print_paths
 
-if __name__ == "__main__" and not print_places(sys.argv[1:]):
+if __name__ == "__main__" and not print_paths(sys.argv[1:]):
     from .cli import entry_point
 
     entry_point()

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import numpy as np
-import numpy.typing as npt
+from .arrays import Int32Array
 
 __all__ = ["canceling_pool", "collector_rests"]
 
 
 class _Rest:
-    """Who wants the collector off; the last to leave turns it on again if the first found it on."""
+    """Counts who wants the collector off; the last to leave turns it on again if the first found it on."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -45,7 +44,7 @@ _rest = _Rest()
 
 @contextmanager
 def collector_rests() -> Iterator[None]:
-    """The collector is off inside, in all threads; afterwards, and in a child forked meanwhile, as it was before.
+    """Turns the collector off inside, in all threads; afterwards, and in a child forked meanwhile, it is as before.
 
     Overlapping uses in several threads count as one.
     """
@@ -58,7 +57,7 @@ def collector_rests() -> Iterator[None]:
 
 
 def _end_rest() -> None:
-    """In a forked child: threads that wanted rest are gone, and one of them may have held the lock."""
+    """Ends all rests in a forked child: the threads that wanted them are gone, and one may have held the lock."""
     global _rest
     old, _rest = _rest, _Rest()
     old.lock = threading.Lock()  # the thread that forked may itself be inside
@@ -71,8 +70,8 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def canceling_pool(threads: int, name: str, cancel: npt.NDArray[np.int32]) -> Iterator[ThreadPoolExecutor]:
-    """A thread pool; on any exception ``cancel`` is set, and what was not begun is dropped."""
+def canceling_pool(threads: int, name: str, cancel: Int32Array) -> Iterator[ThreadPoolExecutor]:
+    """A thread pool. On any exception it sets ``cancel`` and drops what was not begun."""
     with ThreadPoolExecutor(threads, thread_name_prefix=name) as pool:
         try:
             yield pool

@@ -12,7 +12,7 @@ import reprlib
 from functools import partial
 from typing import Any
 
-__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "shown", "worded"]
+__all__ = ["CassiniError", "InputError", "KernelError", "LimitError", "refusal", "shown", "worded"]
 
 SHOWN_LENGTH = 80
 """Longest text a message gives to one value, characters."""
@@ -28,15 +28,29 @@ class InputError(CassiniError, ValueError):
     Attributes
     ----------
     place : str
-        Where inside the refused object, written as in a JSON path, e.g. ``phases[1].duration_ms``; may be empty.
+        Where the fault is: inside the refused object, written as in a JSON path, e.g. ``phases[1].duration_ms``; or in
+        the arguments, e.g. ``loops`` or ``multipliers['a']``. The name of a file, or empty, where all of it is wrong.
     reason : str
-        The rest of the message: ``expected ..., got ...``. Empty where the message has no such parts.
+        The rest of the message, nearly always ``expected ..., got ...``. Never empty.
+
+    Notes
+    -----
+    Where ``place`` and ``reason`` are not given they are read from the message, ``... PLACE: expected ..., got ...``.
+    They must be given where the place holds an id, which may look like anything; :func:`refusal` does that.
     """
 
-    def __init__(self, message: str, *, place: str = "", reason: str = "") -> None:
+    def __init__(self, message: str, *, place: str | None = None, reason: str = "") -> None:
         super().__init__(message)
-        self.place = place
-        self.reason = reason
+        where, expected, rest = message.partition(": expected ")
+        self.place = place if place is not None else where.rpartition(": ")[2] if expected else ""
+        self.reason = reason or (f"expected {rest}" if expected else message)
+
+
+def refusal(subject: str, place: str, expected: str, got: str) -> InputError:
+    """The error ``SUBJECT PLACE: expected EXPECTED, got GOT``; subject or place may be empty."""
+    reason = f"expected {expected}, got {got}"
+    what = f"{subject} {place}" if subject and place else subject or place
+    return InputError(f"{what}: {reason}", place=place, reason=reason)
 
 
 class LimitError(CassiniError):

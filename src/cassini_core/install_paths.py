@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["cmake_dir", "include_dir", "library", "pkg_config_dir", "print_places"]
+__all__ = ["cmake_dir", "include_dir", "library", "pkg_config_dir", "print_paths"]
 
 _LIBRARY = {"darwin": "libcassini.dylib", "win32": "cassini.dll"}.get(sys.platform, "libcassini.so")
 
@@ -35,7 +35,7 @@ def pkg_config_dir() -> Path:
     return _installed("lib", "pkgconfig", "cassini.pc").parent
 
 
-_PLACES: dict[str, Callable[[], Path]] = {
+_PATHS: dict[str, Callable[[], Path]] = {
     "--cmake-dir": cmake_dir,
     "--include-dir": include_dir,
     "--library": library,
@@ -43,8 +43,8 @@ _PLACES: dict[str, Callable[[], Path]] = {
 }
 
 
-def print_places(arguments: Sequence[str]) -> bool:
-    """Print a line for each argument that asks for a place.
+def print_paths(arguments: Sequence[str]) -> bool:
+    """Print a path for each argument.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ def print_places(arguments: Sequence[str]) -> bool:
     Returns
     -------
     bool
-        False, and nothing was printed, if there are none or others among them.
+        Whether anything was printed: nothing is if there are no arguments, or others among them.
 
     Raises
     ------
     FileNotFoundError
         The package is not installed completely.
     """
-    if not arguments or any(argument not in _PLACES for argument in arguments):
+    if not arguments or any(argument not in _PATHS for argument in arguments):
         return False
-    for place in [_PLACES[argument]() for argument in arguments]:
-        print(place)
+    for path in [_PATHS[argument]() for argument in arguments]:
+        print(path)
     return True
 
 

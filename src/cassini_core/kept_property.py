@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 class kept_property(Generic[T]):
-    """As ``functools.cached_property``, for instances that have a ``__dict__``.
+    """Works as ``functools.cached_property``, but without a lock; instances must have a ``__dict__``.
 
-    Before Python 3.12 that one has a lock, one for all instances of a class. It makes threads wait for each other; and
-    if the process is forked while a thread holds it, nobody ever lets go of it in the child, which hangs when it asks.
-    Here two threads may compute the same value, and one of them is kept: it must not matter which.
+    Before Python 3.12 ``cached_property`` has one lock for all instances of a class. It makes threads wait for each
+    other. If the process is forked while a thread holds it, nobody releases it in the child, which then hangs.
+    Here two threads may compute the same value, and one of the results is kept: it must not matter which.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

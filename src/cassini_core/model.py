@@ -2,7 +2,7 @@
 
 Everything is checked when it is made, so that no later layer has to ask again. Times are milliseconds,
 bandwidths Gbit/s, both as floats; what the kernel computes with are their integer images (``units``).
-The types of the answers live in ``answers`` and can be had from here too.
+The types of the answers are in ``results``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from .errors import InputError, shown
+from .checks import identifier, is_plain_id, items_of, number, number_between
+from .errors import InputError, refusal, shown
+from .formats import counted
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
 
 __all__ = [
@@ -23,69 +24,13 @@ __all__ = [
     "Link",
     "Phase",
     "Problem",
+    "ProblemBuilder",
 ]
 
 _MIN_ITERATION_MS = 1 / TICKS_PER_MS
 _MAX_ITERATION_MS = MAX_TICKS / TICKS_PER_MS
 _MIN_CAPACITY_GBPS = 1 / KBPS_PER_GBPS
 _MAX_GBPS = MAX_RATE_KBPS / KBPS_PER_GBPS
-
-
-def _refusal(subject: str, place: str, expected: str, got: str) -> InputError:
-    reason = f"expected {expected}, got {got}"
-    what = f"{subject} {place}" if place else subject
-    return InputError(f"{what}: {reason}", place=place, reason=reason)
-
-
-def _number(value: Any, subject: str, place: str) -> float:
-    """A finite plain float from any real number, NumPy's too; bool is an int to Python but never a quantity."""
-    if isinstance(value, bool) or not isinstance(value, (float, int, Real)):
-        raise _refusal(subject, place, "a number", shown(value))
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise _refusal(subject, place, "a finite number", shown(value))
-    # Adding zero makes -0.0 into 0.0, so that equal objects are also written equally.
-    return number + 0.0
-
-
-def _number_between(value: Any, least: float, most: float, subject: str, place: str) -> float:
-    number = _number(value, subject, place)
-    if not least <= number <= most:
-        raise _refusal(subject, place, f"{least!r} to {most!r}", shown(number))
-    return number
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether :func:`_identifier` has nothing to say or change; it need not be given a place then."""
-    return type(value) is str and value.isascii() and value != ""
-
-
-def _identifier(value: Any, subject: str, place: str) -> str:
-    """A non-empty plain str that can be written as UTF-8."""
-    if not isinstance(value, str) or not value:
-        raise _refusal(subject, place, "a non-empty string", shown(value))
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise _refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
-    # A subclass such as numpy.str_ becomes what it looks like; a plain str is returned as it is.
-    return value if type(value) is str else str.__str__(value)
-
-
-def _items(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
-    """The items of an iterable, each of which must be a ``kind``."""
-    # Strings and mappings are iterable, yet when one stands here something else was meant.
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise _refusal(subject, place, f"a list of {kind.__name__}", shown(value))
-    items = tuple(value)
-    for index, item in enumerate(items):
-        if not isinstance(item, kind):
-            raise _refusal(subject, f"{place}[{index}]", f"a {kind.__name__}", shown(item))
-    return items
 
 
 def _first_repeated(ids: list[str]) -> int:
@@ -127,7 +72,7 @@ class Phase:
             value = getattr(self, name)
             # The usual case first: files hold millions of phases.
             if type(value) is not float or not 0.0 < value <= most:
-                object.__setattr__(self, name, _number_between(value, 0.0, most, "phase", name))
+                object.__setattr__(self, name, number_between(value, 0.0, most, "phase", name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +103,17 @@ class Job:
         def __init__(self, id: str, iteration_ms: float, phases: Iterable[Phase] = ()) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "job", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "job", "id"))
         subject = f"job {shown(self.id)}"
-        most = _number_between(self.iteration_ms, _MIN_ITERATION_MS, _MAX_ITERATION_MS, subject, "iteration_ms")
-        phases: tuple[Phase, ...] = _items(self.phases, Phase, subject, "phases")
+        most = number_between(self.iteration_ms, _MIN_ITERATION_MS, _MAX_ITERATION_MS, subject, "iteration_ms")
+        phases: tuple[Phase, ...] = items_of(self.phases, Phase, subject, "phases")
         for index, phase in enumerate(phases):
             if phase.start_ms >= most:
                 place = f"phases[{index}].start_ms"
-                raise _refusal(subject, place, f"less than iteration_ms {most!r}", shown(phase.start_ms))
+                raise refusal(subject, place, f"less than iteration_ms {most!r}", shown(phase.start_ms))
             if phase.duration_ms > most:
                 place = f"phases[{index}].duration_ms"
-                raise _refusal(subject, place, f"at most iteration_ms {most!r}", shown(phase.duration_ms))
+                raise refusal(subject, place, f"at most iteration_ms {most!r}", shown(phase.duration_ms))
         object.__setattr__(self, "iteration_ms", most)
         object.__setattr__(self, "phases", phases)
 
@@ -194,17 +139,22 @@ class Link:
     capacity_gbps: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "link", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "link", "id"))
         capacity = checked_capacity_gbps(self.capacity_gbps, f"link {shown(self.id)}", "capacity_gbps")
         object.__setattr__(self, "capacity_gbps", capacity)
 
 
-def checked_capacity_gbps(value: Any, subject: str, place: str = "") -> float:
+def checked_capacity_gbps(value: Any, subject: str, place: str) -> float:
     """A capacity as a float, Gbit/s, or an InputError that names the subject and the place in it."""
-    return _number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
+    return number_between(value, _MIN_CAPACITY_GBPS, _MAX_GBPS, subject, place)
 
 
-@dataclass(frozen=True, slots=True)
+def capacity_of(link: Link | float) -> float:
+    """The capacity of a link, or the capacity that was given in its place, Gbit/s; not checked."""
+    return link.capacity_gbps if isinstance(link, Link) else link
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Candidate:
     """One placement of all jobs: for each placed job the links it crosses.
 
@@ -236,13 +186,13 @@ class Candidate:
         def __init__(self, id: str, routes: Mapping[str, Iterable[str] | Mapping[str, float]]) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "id", _identifier(self.id, "candidate", "id"))
+        object.__setattr__(self, "id", identifier(self.id, "candidate", "id"))
         subject = f"candidate {shown(self.id)}"
         if not isinstance(self.routes, Mapping):
-            raise _refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
+            raise refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
         routes: dict[str, Mapping[str, float]] = {}
         for given, route in self.routes.items():
-            job = given if _is_plain(given) else _identifier(given, subject, "routes")
+            job = given if is_plain_id(given) else identifier(given, subject, "routes")
             try:
                 checked = _checked_route(route)
             except InputError as error:
@@ -251,6 +201,56 @@ class Candidate:
             # Most jobs of a large cluster stay inside one server; they share one empty route.
             routes[job] = MappingProxyType(checked) if checked else _NO_LINKS
         object.__setattr__(self, "routes", MappingProxyType(routes))
+
+    @classmethod
+    def moved(
+        cls, id: str, base: Candidate, routes: Mapping[str, Iterable[str] | Mapping[str, float] | None]
+    ) -> Candidate:
+        """The candidate ``base`` with some jobs placed elsewhere.
+
+        Parameters
+        ----------
+        id : str
+            Of the new candidate.
+        base : Candidate
+            All other jobs keep its routes; the two share them, so that a candidate of many jobs takes little memory.
+        routes : mapping of str to (iterable of str, mapping of str to float, or None)
+            Job id to its new route, as in :class:`Candidate`; a job that ``base`` does not place is placed, and None
+            takes a job away.
+
+        Raises
+        ------
+        InputError
+            As :class:`Candidate`; or a job is to be taken away that ``base`` does not place.
+
+        Notes
+        -----
+        O(jobs of ``base``), and only the new routes are checked.
+
+        Examples
+        --------
+        >>> import cassini_core as cc
+        >>> base = cc.Candidate("c0", {"a": ["up1"], "b": ["up1"]})
+        >>> dict(cc.Candidate.moved("c1", base, {"b": ["up2"]}).routes["b"])
+        {'up2': 1.0}
+        """
+        given: Any = routes
+        if isinstance(routes, Mapping):
+            given = {job: () if route is None else route for job, route in routes.items()}
+        new = cls(id, given)
+        if not isinstance(base, Candidate):
+            raise refusal(f"candidate {shown(new.id)}", "base", "a Candidate", shown(base))
+        merged = {**base.routes, **new.routes}
+        for job, route in routes.items():
+            if route is None and job not in base.routes:
+                raise refusal(f"candidate {shown(new.id)}", "routes", "jobs that base places", shown(job))
+            if route is None:
+                del merged[job]
+        object.__setattr__(new, "routes", MappingProxyType(merged))
+        return new
+
+    def __repr__(self) -> str:
+        return f"<Candidate {shown(self.id)}: {counted(len(self.routes), 'job')} placed>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # mappingproxy cannot be pickled; plain dictionaries can, and __post_init__ wraps them again.
@@ -265,27 +265,27 @@ def _checked_route(route: Any) -> dict[str, float]:
     if type(route) is not list and isinstance(route, Mapping):
         checked: dict[str, float] = {}
         for given, multiplier in route.items():
-            link = given if _is_plain(given) else _identifier(given, "", "")
+            link = given if is_plain_id(given) else identifier(given, "", "")
             if type(multiplier) is not float or not 0 < multiplier < math.inf:
-                multiplier = _number(multiplier, "", f"[{shown(link)}]")
+                multiplier = number(multiplier, "", f"[{shown(link)}]")
                 if multiplier <= 0:
-                    raise _refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
+                    raise refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
             checked[link] = multiplier
         return checked
     if type(route) is not list and (isinstance(route, (str, bytes)) or not isinstance(route, Iterable)):
-        raise _refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
+        raise refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
     links: list[str] = []
     for link in route:
-        links.append(link if _is_plain(link) else _identifier(link, "", f"[{len(links)}]"))
+        links.append(link if is_plain_id(link) else identifier(link, "", f"[{len(links)}]"))
     checked = dict.fromkeys(links, 1.0)
     if len(checked) < len(links):
         again = _first_repeated(links)
-        raise _refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
+        raise refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
     # The order of a set of strings changes from run to run.
     return dict.fromkeys(sorted(links), 1.0) if isinstance(route, Set) else checked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Problem:
     """A scheduling round: jobs, links, and the candidate placements to rank.
 
@@ -294,6 +294,15 @@ class Problem:
     InputError
         Duplicate ids, a route that names an unknown job or link, or a multiplier that takes a job's demand
         beyond the largest bandwidth, 2**40 kbit/s.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> links = [cc.Link("up1", 50), cc.Link("up2", 50)]
+    >>> together = cc.Candidate("together", {"a": ["up1"], "b": ["up1"]})
+    >>> cc.Problem(jobs, links, [together, cc.Candidate.moved("apart", together, {"b": ["up2"]})])
+    <Problem: 2 jobs, 2 links, 2 candidates>
     """
 
     jobs: tuple[Job, ...]
@@ -306,13 +315,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name, kind in (("jobs", Job), ("links", Link), ("candidates", Candidate)):
-            items = _items(getattr(self, name), kind, "problem", name)
-            ids = [item.id for item in items]
-            if len(set(ids)) < len(ids):
-                again = _first_repeated(ids)
-                raise _refusal("problem", f"{name}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
-            object.__setattr__(self, name, items)
-        peaks = {job.id: max((phase.gbps for phase in job.phases), default=0.0) for job in self.jobs}
+            object.__setattr__(self, name, _different(getattr(self, name), kind, "problem", name))
+        peaks = {job.id: _peak_gbps(job) for job in self.jobs}
         links = {link.id for link in self.links}
         for index, candidate in enumerate(self.candidates):
             for job, route in candidate.routes.items():
@@ -321,16 +325,104 @@ class Problem:
                     continue
                 # There can be millions of links: what is wrong is only looked for once something is.
                 if max(route.values(), default=1.0) * peak > _MAX_GBPS or not route.keys() <= links:
-                    _refuse_route(f"candidates[{index}].routes", job, route, peak, links)
+                    _check_route("problem", f"candidates[{index}].routes", job, route, peak, links)
+
+    def __repr__(self) -> str:
+        jobs, links = counted(len(self.jobs), "job"), counted(len(self.links), "link")
+        return f"<Problem: {jobs}, {links}, {counted(len(self.candidates), 'candidate')}>"
 
 
-def _refuse_route(place: str, job: str, route: Mapping[str, float], peak: float, links: set[str]) -> None:
+def checked_jobs(jobs: Any) -> tuple[Job, ...]:
+    """The jobs that a caller gives, ids all different, or an InputError with their place in ``jobs``."""
+    return _different(jobs, Job, "", "jobs")
+
+
+def _different(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:
+    items = items_of(value, kind, subject, place)
+    ids = [item.id for item in items]
+    if len(set(ids)) < len(ids):
+        again = _first_repeated(ids)
+        raise refusal(subject, f"{place}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
+    return items
+
+
+def _peak_gbps(job: Job) -> float:
+    """Largest demand of one phase."""
+    return max((phase.gbps for phase in job.phases), default=0.0)
+
+
+def _check_route(subject: str, place: str, job: str, route: Mapping[str, float], peak: float, links: Set[str]) -> None:
+    """Raise what is wrong with a route, if anything is; ``peak`` is infinite for an unknown job."""
     if peak == math.inf:
-        raise _refusal("problem", place, "ids of jobs of the problem", shown(job))
+        raise refusal(subject, place, "ids of jobs of the problem", shown(job))
     place = f"{place}[{shown(job)}]"
     for link, multiplier in route.items():
         if link not in links:
-            raise _refusal("problem", place, "ids of links of the problem", shown(link))
+            raise refusal(subject, place, "ids of links of the problem", shown(link))
         if multiplier * peak > _MAX_GBPS:
             expected = f"a multiplier that keeps the demand within {_MAX_GBPS!r} Gbit/s"
-            raise _refusal("problem", f"{place}[{shown(link)}]", expected, shown(multiplier))
+            raise refusal(subject, f"{place}[{shown(link)}]", expected, shown(multiplier))
+
+
+class ProblemBuilder:
+    """Puts a problem together piece by piece; a mistake is refused by the call that makes it.
+
+    Jobs and links come before the candidates that name them. Each call returns the builder.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> builder = cc.ProblemBuilder()
+    >>> for name in "ab":
+    ...     _ = builder.add_job(cc.Job(name, 40, [cc.Phase(0, 20, 50)]))
+    >>> _ = builder.add_link(cc.Link("up1", 50)).add_link(cc.Link("up2", 100))
+    >>> base = cc.Candidate("c0", {"a": ["up1"], "b": ["up1"]})
+    >>> _ = builder.add_candidate(base).add_candidate(cc.Candidate.moved("c1", base, {"b": ["up2"]}))
+    >>> builder.build()
+    <Problem: 2 jobs, 2 links, 2 candidates>
+    >>> builder.add_candidate(cc.Candidate("c2", {"a": ["up3"]}))
+    Traceback (most recent call last):
+    ...
+    cassini_core.errors.InputError: candidate 'c2' routes['a']: expected ids of links of the problem, got 'up3'
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._links: dict[str, Link] = {}
+        self._candidates: dict[str, Candidate] = {}
+
+    def add_job(self, job: Job) -> Self:
+        """Add a job; InputError if its id is taken. O(1)."""
+        return self._add(self._jobs, Job, job)
+
+    def add_link(self, link: Link) -> Self:
+        """Add a link; InputError if its id is taken. O(1)."""
+        return self._add(self._links, Link, link)
+
+    def add_candidate(self, candidate: Candidate) -> Self:
+        """Add a candidate of jobs and links that were added before. O(routes of the candidate).
+
+        Raises
+        ------
+        InputError
+            Its id is taken, a route names an unknown job or link, or a multiplier takes a job's demand beyond the
+            largest bandwidth, 2**40 kbit/s.
+        """
+        if isinstance(candidate, Candidate):
+            for job, route in candidate.routes.items():
+                peak = _peak_gbps(self._jobs[job]) if job in self._jobs else math.inf
+                _check_route(f"candidate {shown(candidate.id)}", "routes", job, route, peak, self._links.keys())
+        return self._add(self._candidates, Candidate, candidate)
+
+    def build(self) -> Problem:
+        """The problem of all that was added, in that order; more may be added afterwards. O(size of the problem)."""
+        return Problem(self._jobs.values(), self._links.values(), self._candidates.values())
+
+    def _add(self, kept: dict[str, Any], kind: type[Any], item: Any) -> Self:
+        name = kind.__name__.lower()
+        if not isinstance(item, kind):
+            raise refusal("", name, f"a {kind.__name__}", shown(item))
+        if item.id in kept:
+            raise refusal(name, "id", "an id of its own", f"{shown(item.id)} again")
+        kept[item.id] = item
+        return self

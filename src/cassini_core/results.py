@@ -1,14 +1,20 @@
 """What comes out: the answer for one link, harmonised jobs, and the ranking of candidates.
 
 These types carry results and check nothing; ``model`` holds what comes in and checks everything. Mappings are
-left out of hashes, because a mapping has none, and compared as usual.
+left out of hashes, because a mapping has none, and compared as usual. Written, an answer is the same bytes whenever
+it is equal.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from .choices import Status, StoppedBy
+from .errors import shown
+from .formats import by_id, counted, finite, finite_or_none, html_table, json_line, short
 
 if TYPE_CHECKING:
     from .model import Job
@@ -16,7 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Harmonized", "LinkScore", "LinkSolution", "RankedCandidate", "Ranking"]
 
 
-@dataclass(frozen=True, slots=True)
+HTML_ROWS = 50
+"""Most rows of a table in a notebook; :meth:`Ranking.records` has all."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LinkSolution:
     """The answer for one link.
 
@@ -46,6 +56,9 @@ class LinkSolution:
         Perimeter ``p^l`` of the unified circle: the LCM of the iteration times, ms.
     nodes : int
         Search nodes counted against ``node_limit``.
+    stopped_by : StoppedBy
+        Why the search ended: ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``; see
+        :data:`cassini_core.StoppedBy`.
     """
 
     score: float
@@ -59,9 +72,55 @@ class LinkSolution:
     free_jobs: tuple[str, ...]
     perimeter_ms: float
     nodes: int
+    stopped_by: StoppedBy = "complete"
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary per job, in the order of the jobs: ``job``, ``shift_ms``, ``slack_ms``, ``free``.
+
+        ``pandas.DataFrame(solution.records())`` is a table of it.
+        """
+        return _job_records(self)
+
+    def to_json(self) -> bytes:
+        """A ``cassini-link-solution/1`` object: one line, ids sorted; all attributes but ``stopped_by``, in order.
+
+        ``perimeter_ms`` is null where the perimeter is too long for a float.
+
+        Raises
+        ------
+        InputError
+            Another number is not finite.
+        """
+        perimeter_ms = float(self.perimeter_ms)
+        return json_line(
+            {
+                "format": "cassini-link-solution/1",
+                "score": finite(self.score, "score"),
+                "score_is_exact": bool(self.score_is_exact),
+                "upper_bound": finite(self.upper_bound, "upper_bound"),
+                "optimal": bool(self.optimal),
+                "claimed_score": finite(self.claimed_score, "claimed_score"),
+                "shifts_ms": by_id(self.shifts_ms, "shifts_ms"),
+                "slack_ms": by_id(self.slack_ms, "slack_ms"),
+                "hold_ms": finite(self.hold_ms, "hold_ms"),
+                "free_jobs": [str(job) for job in self.free_jobs],
+                "perimeter_ms": None if math.isinf(perimeter_ms) else finite(perimeter_ms, "perimeter_ms"),
+                "nodes": int(self.nodes),
+            }
+        )
+
+    def _summary(self) -> str:
+        jobs, hold = counted(len(self.shifts_ms), "job"), short(self.hold_ms)
+        return f"{_judged(self.score, self.upper_bound, self.optimal)}, {jobs}, hold {hold} ms"
+
+    def __repr__(self) -> str:
+        return f"<LinkSolution: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return _job_table(f"Link: {self._summary()}", self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Harmonized:
     """Jobs with lengthened iteration times (F6).
 
@@ -82,6 +141,10 @@ class Harmonized:
     def __iter__(self) -> Iterator[Job]:
         return iter(self.jobs)
 
+    def __repr__(self) -> str:
+        longer = sum(more > 0 for more in self.lengthening.values())
+        return f"<Harmonized: {counted(len(self.jobs), 'job')}, {longer} lengthened, score {short(self.score)}>"
+
 
 @dataclass(frozen=True, slots=True)
 class LinkScore:
@@ -95,7 +158,7 @@ class LinkScore:
     upper_bound: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RankedCandidate:
     """One candidate with its score, proof and shifts; docs/method.md defines every word.
 
@@ -110,8 +173,9 @@ class RankedCandidate:
         ``"mean"`` less where a joint search proved that.
     optimal : bool
         ``score >= upper_bound - 1e-9``: no shifts of this placement score more, proven.
-    status : str
-        ``alone``, ``tree``, ``consistent``, ``joint``, ``discarded`` or ``bound_only``.
+    status : Status
+        ``alone``, ``tree``, ``consistent``, ``joint``, ``discarded`` or ``bound_only``; see
+        :data:`cassini_core.Status`.
     shifts_ms, slack_ms : mapping of str to float
         For each job that shares a link, ms.
     hold_ms : float or None
@@ -128,7 +192,7 @@ class RankedCandidate:
     score: float | None
     upper_bound: float
     optimal: bool
-    status: str
+    status: Status
     shifts_ms: Mapping[str, float] = field(hash=False)
     slack_ms: Mapping[str, float] = field(hash=False)
     hold_ms: float | None
@@ -138,10 +202,50 @@ class RankedCandidate:
     links: tuple[LinkScore, ...]
     warnings: tuple[str, ...] = ()
 
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary per job that shares a link: ``job``, ``shift_ms``, ``slack_ms``, ``free``."""
+        return _job_records(self)
 
-@dataclass(frozen=True, slots=True)
+    def _summary(self) -> str:
+        score, links = _judged(self.score, self.upper_bound, self.optimal), counted(len(self.links), "shared link")
+        hold = "" if self.hold_ms is None else f", hold {short(self.hold_ms)} ms"
+        return f"{shown(self.id)}: {score}, {self.status}, {links}{hold}"
+
+    def __repr__(self) -> str:
+        return f"<RankedCandidate {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return _job_table(f"Candidate {self._summary()}", self)
+
+    def _content(self, place: str) -> dict[str, Any]:
+        """What JSON says of it."""
+        return {
+            "id": self.id,
+            "score": finite_or_none(self.score, f"{place}.score"),
+            "upper_bound": finite(self.upper_bound, f"{place}.upper_bound"),
+            "optimal": bool(self.optimal),
+            "status": self.status,
+            "shifts_ms": by_id(self.shifts_ms, f"{place}.shifts_ms"),
+            "slack_ms": by_id(self.slack_ms, f"{place}.slack_ms"),
+            "hold_ms": finite_or_none(self.hold_ms, f"{place}.hold_ms"),
+            "free_jobs": [str(job) for job in self.free_jobs],
+            "worst_link": self.worst_link,
+            "total_excess_gbps": finite_or_none(self.total_excess_gbps, f"{place}.total_excess_gbps"),
+            "links": [
+                {
+                    "id": link.id,
+                    "score": finite_or_none(link.score, f"{place}.links[{at}].score"),
+                    "upper_bound": finite(link.upper_bound, f"{place}.links[{at}].upper_bound"),
+                }
+                for at, link in enumerate(self.links)
+            ],
+            "warnings": [str(warning) for warning in self.warnings],
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Ranking:
-    """All candidates, best first.
+    """All candidates, best first: ``ranking[0]`` by position, ``ranking["c0"]`` by id, ``for candidate in ranking``.
 
     Attributes
     ----------
@@ -160,3 +264,129 @@ class Ranking:
     paces_ms: Mapping[str, float] = field(hash=False)
     candidates: tuple[RankedCandidate, ...]
     warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __iter__(self) -> Iterator[RankedCandidate]:
+        return iter(self.candidates)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether a candidate, or one of this id, is ranked."""
+        if isinstance(item, str):
+            return any(candidate.id == item for candidate in self.candidates)
+        return item in self.candidates
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> RankedCandidate: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> tuple[RankedCandidate, ...]: ...
+
+    def __getitem__(self, key: SupportsIndex | str | slice) -> RankedCandidate | tuple[RankedCandidate, ...]:
+        """The candidate at a position, 0 for the best, or of an id; candidates of a slice. O(candidates) by id.
+
+        Raises
+        ------
+        IndexError
+            There are fewer candidates.
+        KeyError
+            None has this id.
+        """
+        if not isinstance(key, str):
+            return self.candidates[key]
+        for candidate in self.candidates:
+            if candidate.id == key:
+                return candidate
+        raise KeyError(key)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat dictionary per candidate, best first; ``pandas.DataFrame(ranking.records())`` is a table of it.
+
+        Returns
+        -------
+        list of dict
+            ``rank`` (from 1), ``id``, ``score``, ``upper_bound``, ``optimal``, ``status``, ``hold_ms``,
+            ``least_slack_ms`` (None where no job has a shift), ``n_shared_links``, ``n_free_jobs``, ``worst_link``,
+            ``total_excess_gbps`` and ``warnings`` as one text.
+        """
+        return [
+            {
+                "rank": rank,
+                "id": one.id,
+                "score": one.score,
+                "upper_bound": one.upper_bound,
+                "optimal": one.optimal,
+                "status": one.status,
+                "hold_ms": one.hold_ms,
+                "least_slack_ms": min(one.slack_ms.values(), default=None),
+                "n_shared_links": len(one.links),
+                "n_free_jobs": len(one.free_jobs),
+                "worst_link": one.worst_link,
+                "total_excess_gbps": one.total_excess_gbps,
+                "warnings": "; ".join(one.warnings),
+            }
+            for rank, one in enumerate(self.candidates, 1)
+        ]
+
+    def to_json(self) -> bytes:
+        """A ``cassini-ranking/1`` object, as ``cassini-core rank --json`` prints: one line, ids sorted in mappings.
+
+        Raises
+        ------
+        InputError
+            A number is not finite.
+        """
+        return json_line(
+            {
+                "format": "cassini-ranking/1",
+                "best": None if self.best is None else self.best.id,
+                "best_proven": bool(self.best_proven),
+                "paces_ms": by_id(self.paces_ms, "paces_ms"),
+                "candidates": [one._content(f"candidates[{at}]") for at, one in enumerate(self.candidates)],
+                "warnings": [str(warning) for warning in self.warnings],
+            }
+        )
+
+    def _summary(self) -> str:
+        if self.best is None:
+            return f"{counted(len(self), 'candidate')}, none solved"
+        proof = "proven" if self.best_proven else "not proven"
+        return f"{counted(len(self), 'candidate')}, best {shown(self.best.id)} with {short(self.best.score)} ({proof})"
+
+    def __repr__(self) -> str:
+        return f"<Ranking: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        header = ("", "candidate", "score", "at most", "optimal", "status", "hold, ms", "worst link")
+        rows = (
+            (
+                *(rank, one.id, short(one.score), short(one.upper_bound), "yes" if one.optimal else "no", one.status),
+                *(short(one.hold_ms), one.worst_link or "-"),
+            )
+            for rank, one in enumerate(self.candidates[:HTML_ROWS], 1)
+        )
+        more = f"; the first {HTML_ROWS} are shown" if len(self) > HTML_ROWS else ""
+        return html_table(f"Ranking: {self._summary()}{more}", header, rows)
+
+
+def _job_records(answer: LinkSolution | RankedCandidate) -> list[dict[str, Any]]:
+    free = frozenset(answer.free_jobs)
+    return [
+        {"job": job, "shift_ms": shift, "slack_ms": answer.slack_ms.get(job), "free": job in free}
+        for job, shift in answer.shifts_ms.items()
+    ]
+
+
+def _job_table(caption: str, answer: LinkSolution | RankedCandidate) -> str:
+    rows = (
+        (one["job"], "does not matter" if one["free"] else short(one["shift_ms"]), short(one["slack_ms"]))
+        for one in _job_records(answer)
+    )
+    return html_table(caption, ("job", "shift, ms", "slack, ms"), rows)
+
+
+def _judged(score: float | None, upper_bound: float, optimal: bool) -> str:
+    if score is None:
+        return f"no score, at most {short(upper_bound)}"
+    return f"score {short(score)} ({'optimal' if optimal else f'at most {short(upper_bound)}'})"

@@ -10,6 +10,7 @@ __all__ = [
     "KBPS_PER_GBPS",
     "MAX_RATE_KBPS",
     "MAX_TICKS",
+    "SCORE_TOLERANCE",
     "TICKS_PER_MS",
     "kbps_from_gbps",
     "ms_from_ticks",
@@ -27,6 +28,9 @@ MAX_TICKS = 2**40
 
 MAX_RATE_KBPS = 2**40
 """Largest demand or capacity, about 1.1 Pbit/s."""
+
+SCORE_TOLERANCE = 1e-9
+"""Scores are exact to this: two that differ by less are equal."""
 
 
 def ticks_from_ms(ms: float) -> int:

@@ -22,6 +22,9 @@ READ_TOKEN = "a-token-that-may-look-and-no-more"
 SECOND_NS = 1_000_000_000
 MS_NS = 1_000_000
 
+PATIENCE_S = 60.0
+"""With what comes at once, unless the machine is busy."""
+
 
 class Answer(NamedTuple):
     status: int
@@ -71,8 +74,8 @@ class JobSocket:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(5)
-        last = time.monotonic() + 5
+        self.socket.settimeout(PATIENCE_S)
+        last = time.monotonic() + PATIENCE_S
         while True:
             try:
                 self.socket.connect(str(path))
@@ -92,7 +95,7 @@ class JobSocket:
         self.send({**hello, **changes})
         return self
 
-    def receive(self, timeout_s: float = 5.0) -> dict[str, Any] | None:
+    def receive(self, timeout_s: float = PATIENCE_S) -> dict[str, Any] | None:
         """The next message; None if the daemon has closed. TimeoutError if nothing comes."""
         self.socket.settimeout(timeout_s)
         try:
@@ -198,7 +201,7 @@ class DaemonProcess:
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = TOKEN, headers: dict[str, str] | None = None
     ) -> Answer:
-        connection = http.client.HTTPConnection(self.url_host, self.port, timeout=10)
+        connection = http.client.HTTPConnection(self.url_host, self.port, timeout=PATIENCE_S)
         try:
             data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
             sent = {**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
@@ -234,14 +237,14 @@ class DaemonProcess:
         """What happens inside is refused, and the metrics say so."""
         before = self.refused(where, reason)
         yield
-        wait_until(lambda: self.refused(where, reason) >= before + least, 4)
+        wait_until(lambda: self.refused(where, reason) >= before + least)
 
     def resident_bytes(self) -> int:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def wait_until(true: Callable[[], object], timeout_s: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_s
+def wait_until(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.01)

@@ -46,7 +46,7 @@ def served(use: Callable[[Server, HttpDaemons], Awaitable[None]]) -> Server:
         await site.start()
         port = runner.addresses[0][1]
         try:
-            async with HttpTransport(timeout_s=5) as http:
+            async with HttpTransport(timeout_s=30) as http:
                 endpoints = {"h": Endpoint(f"http://127.0.0.1:{port}", "secret"), "off": Endpoint("http://127.0.0.1:9")}
                 await use(server, HttpDaemons(http, endpoints))
         finally:

@@ -16,6 +16,7 @@ from cassini_core.profiles.counters import profile_counters
 MS = 1_000_000
 
 
+@pytest.mark.idle
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 def test_real_bursts_on_lo(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--net", "ip", "link", "show", "lo"], capture_output=True).returncode:

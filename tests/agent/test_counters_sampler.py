@@ -161,7 +161,7 @@ def test_the_thread_starts_samples_and_stops() -> None:
     sampler.start()
     with pytest.raises(RuntimeError, match="started before"):
         sampler.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (sampler.stats().samples < 200 or not sampler.stats().cpu_share) and time.monotonic() < deadline:
         time.sleep(0.01)
     sampler.stop()
@@ -208,7 +208,7 @@ def test_a_reader_beside_the_writer_sees_whole_rows_only() -> None:
     writer = threading.Thread(target=write)
     writer.start()
     following = seen = lost = 0
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 0.3
     while time.monotonic() < deadline:
         rows, following, missed = ring.read(following)
         assert all(len(set(row)) == 1 for row in rows)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Start
-from daemon_process import READ_TOKEN, DaemonProcess, iterations_of, schedule_of
+from daemon_process import PATIENCE_S, READ_TOKEN, DaemonProcess, iterations_of, schedule_of
 from daemon_process import wait_until as until
 
 from cassini_agent.cli import main
@@ -83,7 +83,7 @@ def test_options_come_from_the_environment_too(
 
 def test_systemd_hears_when_the_daemon_is_ready(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
-        notified.settimeout(10)
+        notified.settimeout(PATIENCE_S)
         notified.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setenv("WATCHDOG_USEC", "200000")

@@ -36,7 +36,7 @@ def test_memory_with_all_ranks_connected(start: Start, most_descriptors: int, ro
                 opened.append(daemon.job(f"job{number}", rank=rank, world_size=ranks))
                 # A user may send 4,096 messages a second; to connect and to say hello are two.
                 time.sleep(max(0.0, began + len(opened) / CONNECTIONS_PER_S - time.monotonic()))
-        until(lambda: daemon.metric("connections") == JOBS * ranks, 60)
+        until(lambda: daemon.metric("connections") == JOBS * ranks)
         for job in opened[:JOBS]:
             job.send(iterations_of())
         until(lambda: daemon.status_of(f"job{JOBS - 1}")["iterations"] == 4)

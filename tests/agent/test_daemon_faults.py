@@ -182,26 +182,32 @@ def test_the_daemon_is_killed_and_comes_back(start: Start, link_of: LinkOf, row:
     row("security", "older version after a restart of the daemon", "409 `older_version`")
 
 
+def waits() -> int:
+    """How often this thread has given the processor away, to wait for something."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
 def test_a_stopped_daemon_costs_a_job_less_than_a_millisecond(start: Start, link_of: LinkOf, row: Row) -> None:
     daemon = start()
     links = [link_of(daemon, f"job{i}") for i in range(4)]
     assert all(link.send(iterations_of()) for link in links[:2])
     daemon.kill(signal.SIGSTOP)
-    took_ns = []
+    took_ns, waited = [], 0
     gc.disable()  # it would be counted
     for _ in range(500):
         for link in links:  # two that were connected, two that find a daemon that does not accept
             for call in (lambda link=link: link.send(iterations_of()), link.receive):
-                began = time.thread_time_ns(), time.perf_counter_ns()
+                began = time.thread_time_ns(), time.perf_counter_ns(), waits()
                 call()
+                waited += waits() - began[2]
                 took_ns.append((time.perf_counter_ns() - began[1], time.thread_time_ns() - began[0]))
     gc.enable()
     walls, works = (sorted(column) for column in zip(*took_ns, strict=True))
     dropped = sum(link.dropped for link in links)
     assert dropped > 1000
-    # The machine may put the test to sleep; the calls themselves never sleep.
-    assert works[-2] < MS_NS
-    assert walls[int(0.99 * len(walls))] < MS_NS
+    # A busy machine may let others run meanwhile; the calls themselves wait for nothing and work little.
+    assert waited == 0
+    assert works[int(0.99 * len(works))] < MS_NS
     daemon.kill(signal.SIGCONT)
     daemon.put(schedule_of("job0"))
     assert next_message(links[0])["job"] == "job0"

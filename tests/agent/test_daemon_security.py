@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 from conftest import Row, Start
-from daemon_process import MS_NS, READ_TOKEN, SECOND_NS, TOKEN, DaemonProcess, JobSocket, iterations_of, schedule_of
+from daemon_process import (
+    MS_NS,
+    PATIENCE_S,
+    READ_TOKEN,
+    SECOND_NS,
+    TOKEN,
+    DaemonProcess,
+    JobSocket,
+    iterations_of,
+    schedule_of,
+)
 from daemon_process import wait_until as until
 
 from cassini_agent.cli import main
@@ -27,7 +37,7 @@ os.setgroups([])
 os.setgid({NOBODY})
 os.setuid({NOBODY})
 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-one.settimeout(5)
+one.settimeout(30)
 one.connect("agent.sock")  # from the folder: those above it are for root only
 hello = {{"type": "hello", "protocol": 1, "job": sys.argv[1], "rank": 0, "world_size": 1, "pid": 1}}
 one.send(json.dumps(hello).encode())
@@ -65,12 +75,12 @@ def test_without_the_token_nothing_is_done(start: Start, row: Row) -> None:
 
 
 def test_who_guesses_tokens_is_slowed_down_and_who_knows_one_is_not(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 1.0}})
+    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.1}})
     statuses = [daemon.ask("GET", "/v1/jobs", token=f"guess-{i}").status for i in range(40)]
     assert statuses.count(401) < 20
     assert statuses.count(429) > 20
     assert daemon.ask("GET", "/v1/jobs").status == 200
-    until(lambda: daemon.refused("http", "too_fast") > 20, 5)
+    until(lambda: daemon.refused("http", "too_fast") > 20)
     row(
         "security",
         "40 guesses of the token",
@@ -155,12 +165,12 @@ def test_the_job_of_another_user_is_out_of_reach(daemon: DaemonProcess, row: Row
         assert job.receive() is not None
         with daemon.counts_refusal("socket", "not_yours"):
             intruder = as_nobody("roots")
-            said, _ = intruder.communicate("", timeout=10)
+            said, _ = intruder.communicate("", timeout=PATIENCE_S)
         assert json.loads(said) == {"type": "refused", "reason": "not_yours"}
         job.send(iterations_of())
         until(lambda: daemon.status_of("roots")["iterations"] == 4)
     with daemon.counts_refusal("socket", "not_yours"):  # also while the owner is away
-        assert "not_yours" in as_nobody("roots").communicate("", timeout=10)[0]
+        assert "not_yours" in as_nobody("roots").communicate("", timeout=PATIENCE_S)[0]
     daemon.put(schedule_of("nobodys"))
     theirs = as_nobody("nobodys")
     try:
@@ -171,7 +181,7 @@ def test_the_job_of_another_user_is_out_of_reach(daemon: DaemonProcess, row: Row
             assert root.receive() is not None  # root may all
         assert daemon.status_of("nobodys")["uid"] == NOBODY
     finally:
-        theirs.communicate("", timeout=10)
+        theirs.communicate("", timeout=PATIENCE_S)
     row("security", "a job of another user", "`not_yours`, also while its owner is away; root may all")
 
 
@@ -263,7 +273,7 @@ def strict(start: Start) -> DaemonProcess:
 
 def http_socket(daemon: DaemonProcess) -> socket.socket:
     one = socket.create_connection((daemon.url_host, daemon.port))
-    one.settimeout(5)
+    one.settimeout(PATIENCE_S)
     return one
 
 
@@ -290,15 +300,15 @@ def test_slow_requests_are_ended(strict: DaemonProcess, row: Row) -> None:
     ):
         slow_head.send(head.strip().encode())
         slow_body.send(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
-        for _ in range(4):
+        for _ in range(2):  # for a third of the time that is given
             time.sleep(0.1)
             slow_head.send(b"x")
             slow_body.send(b" ")
         assert b"408" in slow_body.recv(4096)
         assert is_closed_by_peer(silent)
         assert is_closed_by_peer(slow_head)
-    until(lambda: strict.refused("http", "no_request") == 1, 5)
-    until(lambda: strict.refused("http", "slow_request") >= 2, 5)
+    until(lambda: strict.refused("http", "no_request") == 1)
+    until(lambda: strict.refused("http", "slow_request") >= 2)
     row("security", "slowloris: head or body drip in", "ended after 10 s, counted as `slow_request`")
     row("security", "connection without a request", "ended after 10 s, counted as `no_request`")
 
@@ -326,7 +336,7 @@ def test_too_much_at_once_is_refused(strict: DaemonProcess, row: Row) -> None:
     for one in (*held, fifth):
         one.close()
     until(lambda: is_healthy(strict))
-    until(lambda: strict.refused("http", "too_many_connections") >= 1, 5)
+    until(lambda: strict.refused("http", "too_many_connections") >= 1)
     row(
         "security",
         "too many HTTP connections",
@@ -342,7 +352,7 @@ def test_too_large_a_body_is_refused(daemon: DaemonProcess, row: Row) -> None:
 
 
 def test_too_many_requests_are_refused(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_request_burst": 20.0, "http_requests_per_s": 2.0}})
+    daemon = start(test_options={"limits": {"http_request_burst": 20.0, "http_requests_per_s": 1.0}})
     statuses = [daemon.ask("GET", "/v1/health").status for _ in range(60)]
     assert statuses.count(200) >= 20
     assert statuses.count(429) > 0
@@ -358,7 +368,7 @@ def test_too_many_connections_and_jobs_on_the_socket(strict: DaemonProcess, row:
     more = [JobSocket(strict.socket) for _ in range(8)]
     more.append(JobSocket(strict.socket))
     assert more[-1].receive() is None
-    until(lambda: strict.refused("socket", "too_many_connections") >= 2, 5)
+    until(lambda: strict.refused("socket", "too_many_connections") >= 2)
     for one in (*crowd, *more):
         one.close()
     row("security", "too many connections of a job, or in all", "`too_many_connections`, counted")
@@ -370,8 +380,8 @@ def test_too_many_connections_and_jobs_on_the_socket(strict: DaemonProcess, row:
     assert (answer.status, answer.body["reason"]) == (429, "too_many_jobs")
     with strict.job("eighth") as job:
         assert job.receive() == {"type": "refused", "reason": "too_many_jobs"}
-    until(lambda: strict.refused("http", "too_many_jobs") == 1, 5)
-    until(lambda: strict.refused("socket", "too_many_jobs") == 1, 5)
+    until(lambda: strict.refused("http", "too_many_jobs") == 1)
+    until(lambda: strict.refused("socket", "too_many_jobs") == 1)
     row(
         "security",
         "too many jobs",
@@ -383,7 +393,7 @@ def test_a_connection_without_hello_is_closed(strict: DaemonProcess, row: Row) -
     with JobSocket(strict.socket) as silent:
         assert silent.receive() == {"type": "refused", "reason": "no_hello"}
         assert silent.receive() is None
-    until(lambda: strict.refused("socket", "no_hello") == 1, 5)
+    until(lambda: strict.refused("socket", "no_hello") == 1)
     row("security", "connection without hello", "closed after 5 s, counted as `no_hello`")
 
 
@@ -399,9 +409,10 @@ def test_a_job_that_talks_too_fast_is_not_read_for_a_while(strict: DaemonProcess
             except BlockingIOError:
                 time.sleep(0.001)
         calm.send(iterations_of())
-        until(lambda: strict.status_of("calm")["iterations"] == 4, 2)
-        assert strict.metric("events_total", event="messages") < 150
-        until(lambda: strict.refused("socket", "too_fast") >= 1, 5)
+        until(lambda: strict.status_of("calm")["iterations"] == 4)
+        read, took_s = strict.metric("events_total", event="messages"), time.monotonic() - began
+        assert read <= 2 * (50 + 50 * took_s)  # of two jobs, by the limits of this daemon
+        until(lambda: strict.refused("socket", "too_fast") >= 1)
     row(
         "security",
         "a job that floods the socket",

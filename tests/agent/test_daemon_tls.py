@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 from conftest import Row, Start
-from daemon_process import TOKEN, DaemonProcess
+from daemon_process import PATIENCE_S, TOKEN, DaemonProcess
 from daemon_process import wait_until as until
 
 
@@ -41,7 +41,7 @@ def authorities(tmp_path: Path) -> Authorities:
 
 
 def status_of(daemon: DaemonProcess, context: ssl.SSLContext, token: str | None = None) -> int:
-    connection = http.client.HTTPSConnection("127.0.0.1", daemon.port, context=context, timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", daemon.port, context=context, timeout=PATIENCE_S)
     try:
         connection.request("GET", "/v1/jobs", headers={"Authorization": f"Bearer {token}"} if token else {})
         return connection.getresponse().status
@@ -78,7 +78,7 @@ def test_plain_text_and_silence_do_not_pass_for_tls(start: Start, authorities: A
     daemon = start(*options_of(authorities.folder))
     for said in (b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01\xff\xff"):
         with socket.create_connection(("127.0.0.1", daemon.port)) as one:
-            one.settimeout(10)
+            one.settimeout(PATIENCE_S)
             one.send(said)
             with suppress(ConnectionResetError):
                 assert b"200" not in one.recv(4096)
@@ -88,7 +88,7 @@ def test_plain_text_and_silence_do_not_pass_for_tls(start: Start, authorities: A
 
 
 def scrape(daemon: DaemonProcess, authorities: Authorities, labels: str) -> float:
-    connection = http.client.HTTPSConnection("127.0.0.1", daemon.port, context=authorities.client(), timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", daemon.port, context=authorities.client(), timeout=PATIENCE_S)
     try:
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         for line in connection.getresponse().read().decode().splitlines():

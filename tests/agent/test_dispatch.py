@@ -15,6 +15,7 @@ import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.schedule import MS_NS, Schedule
+from cassini_core.periods.harmonize_jobs import lengthen
 
 HOUR_NS = 3600 * 10**9
 
@@ -56,6 +57,12 @@ def test_the_gain_is_what_random_phases_lose_on_average() -> None:
         assert one.gain_ns == pytest.approx(255 * MS_NS * sum(at_random) / 2000, rel=1e-3)
 
 
+def test_a_margin_comes_after_what_is_left_of_a_burst_at_the_end_of_an_iteration() -> None:
+    (longer,) = dispatch.with_margins(one_link([burst("a", 160, 140, 50)]), {"a": 0.25}).jobs
+    assert longer.iteration_ms == 200
+    assert longer.phases == (cc.Phase(0, 30, 45), cc.Phase(140, 20, 45))
+
+
 times = st.integers(20, 400)
 
 
@@ -91,7 +98,7 @@ def test_paced_jobs_score_on_every_link_what_was_promised(
         if not all(job in schedules for job in members):
             continue
         assert len({schedules[job].component for job in members}) == 1
-        paced = [cc.Job(job, schedules[job].pace_ns / MS_NS, natural[job].phases) for job in members]
+        paced = [lengthen(natural[job], schedules[job].pace_ns) for job in members]
         shifts = {job: schedules[job].shift_ns / MS_NS for job in members}
         assert cc.score_link(paced, 50, shifts) == pytest.approx(link.score, abs=1e-6)
         for job in members:

@@ -14,7 +14,7 @@ from cassini_agent.dispatch import Endpoint
 from cassini_agent.dispatch.http import LARGEST_ANSWER, HttpTransport
 
 
-async def asked(parts: list[bytes], length: int | None = None, timeout_s: float = 5.0) -> Any:
+async def asked(parts: list[bytes], length: int | None = None, timeout_s: float = 30.0) -> Any:
     """What a request gives whose answer comes in these parts, one after the other."""
     connections: list[asyncio.StreamWriter] = []
 

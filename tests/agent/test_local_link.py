@@ -34,12 +34,12 @@ class Daemon:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(path)
         self.listener.listen(1)
-        self.listener.settimeout(5)
+        self.listener.settimeout(30)
         self.peer: socket.socket | None = None
 
     def accept(self) -> None:
         self.peer, _ = self.listener.accept()
-        self.peer.settimeout(5)
+        self.peer.settimeout(30)
 
     def read(self) -> dict[str, Any]:
         assert self.peer is not None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +11,10 @@ from hypothesis import strategies as st
 
 from cassini_core import Job, Phase
 
-ROOT = str(Path(__file__).parents[2])
-if ROOT not in sys.path:
-    sys.path.append(ROOT)
-
 pytest.importorskip("numba")
 
-from bench.ranking.max_min import max_min_rates, simulate  # noqa: E402
-from bench.ranking.traffic import Traffic, segments_of, traffic  # noqa: E402
+from bench.ranking.prediction.max_min import max_min_rates, simulate
+from bench.ranking.prediction.traffic import Traffic, segments_of, traffic
 
 CLOSE = 1e-9
 VGG = [Phase(110, 87, 50)]

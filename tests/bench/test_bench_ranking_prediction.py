@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +13,13 @@ from hypothesis import strategies as st
 
 from cassini_core import rank
 
-ROOT = str(Path(__file__).parents[2])
-if ROOT not in sys.path:
-    sys.path.append(ROOT)
-
+pytest.importorskip("matplotlib")
 pytest.importorskip("numba")
 pytest.importorskip("scipy")
 
-from bench.ranking import agreement, prediction, trial  # noqa: E402
-from bench.ranking.rounds import Settings, generate  # noqa: E402
-from bench.ranking.trial import PREDICTORS, Trial, TrialOptions, run_trial  # noqa: E402
+from bench.ranking.prediction import agreement, study, trial
+from bench.ranking.prediction.trial import PREDICTORS, Trial, TrialOptions, run_trial
+from bench.ranking.rounds import Settings, generate
 
 SMALL = Settings(racks=8, gpus_per_rack=32, uplinks=2, jobs=50, candidates=6, moves=4)
 QUICK = TrialOptions(node_limit=300, warm_up=3, iterations=5, random_starts=2)
@@ -157,17 +153,17 @@ def test_shifts_help_where_the_jobs_can_interleave() -> None:
 
 
 def test_the_study_has_at_least_a_hundred_rounds_of_the_sizes_it_says() -> None:
-    rounds = list(prediction.study_rounds(20, 10))
+    rounds = list(study.study_rounds(20, 10))
     assert len(rounds) >= 100
     assert len({settings.seed for _, settings in rounds}) == len(rounds)
-    servers = [settings.racks * prediction.SERVERS_PER_RACK for _, settings in rounds]
+    servers = [settings.racks * study.SERVERS_PER_RACK for _, settings in rounds]
     assert (min(servers), max(servers)) == (24, 200)
-    assert rounds == list(prediction.study_rounds(20, 10))
+    assert rounds == list(study.study_rounds(20, 10))
 
 
 def test_the_command_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--rounds-per-family", "1", "--candidates", "3", "--processes", "1", "--out", str(tmp_path)]
-    assert prediction.main(asked) == 0
+    assert study.main(asked) == 0
     text = (tmp_path / "ranking-prediction.md").read_text()
     document = json.loads((tmp_path / "ranking-prediction.json").read_text())
     assert str(tmp_path / "ranking-prediction.md") in capsys.readouterr().out
@@ -181,7 +177,7 @@ def test_the_command_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.slow
 def test_processes_change_nothing() -> None:
-    from bench.progress import Progress
+    from bench.measuring.progress import Progress
 
     rounds = [("x", replace(SMALL, seed=seed)) for seed in range(4)]
-    assert prediction.run(rounds, QUICK, 2, Progress()) == prediction.run(rounds, QUICK, 1, Progress())
+    assert study.run(rounds, QUICK, 2, Progress()) == study.run(rounds, QUICK, 1, Progress())

@@ -1,63 +1,55 @@
-"""What the README shows is what comes out."""
+"""The first page: it is short, its picture is that of today's ranking, its call from C is one."""
 
 from __future__ import annotations
 
-import re
+import importlib.util
+import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from cassini_core.cli import main
-from cassini_core.problem_file import problem_from_json
+from pages import ROOT, blocks, read, run_c
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = ROOT / "README.md"
 
 
-def block_after(mark: str, language: str) -> str:
-    """The first fenced block of a language after some words."""
-    found = re.compile(rf"```{language}\n(.*?)```", re.DOTALL).search(README, README.index(mark))
-    assert found is not None
-    return found[1]
+def test_the_readme_is_short() -> None:
+    assert len(read(README).splitlines()) <= 150
 
 
-def test_the_first_screen_runs_and_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(block_after("# Cassini core", "python"), "README.md", "exec"), {})
-    assert capsys.readouterr().out == block_after("import cassini_core", "text")
+def test_the_picture_is_what_the_script_draws() -> None:
+    spec = importlib.util.spec_from_file_location("interleaving", ROOT / "docs/images/interleaving.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.picture() == script.PICTURE.read_text(encoding="utf-8")
 
 
-def test_the_ranking_shown_is_the_ranking_made(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    found = re.search(r"`cassini-core (rank tests/[^`]+)`:", README)
-    assert found is not None
-    assert main(found[1].split()) == 0
-    assert capsys.readouterr().out == block_after(found[0], "text")
+def test_the_picture_is_small_and_its_words_are_text() -> None:
+    picture = ROOT / "docs/images/interleaving.svg"
+    assert picture.stat().st_size < 20_000
+    words = {text.text for text in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")}
+    assert any("No shifts: score 0.64" in (word or "") for word in words)
 
 
-def test_the_problem_file_shown_is_one() -> None:
-    problem = problem_from_json(block_after("## Problem file", "json").encode())
-    assert [candidate.id for candidate in problem.candidates] == ["c0"]
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_call_from_c_gives_what_python_gives(tmp_path: Path) -> None:
+    """The lines shown, in a program that declares their arrays."""
+    (call,) = [block.text for block in blocks(README) if block.language == "c"]
+    program = f"""
+#include <cassini/cassini.h>
+#include <stdio.h>
 
-
-def test_links_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), target
-
-
-def test_the_study_shown_is_the_study_made() -> None:
-    """Every number of the table stands in the report of the study, in its row of the way the README names."""
-
-    def rows(text: str) -> dict[str, list[str]]:
-        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-        return {first: rest for first, *rest in cells}
-
-    report = (ROOT / "bench/results/ranking-prediction.md").read_text(encoding="utf-8")
-    made = rows(report.split("## Run with shifts, paced +1.0%")[1].partition("\n## ")[0])
-    shown = rows(README.split("### Why not the mean over links")[1].partition("\n## ")[0])
-    assert {"per_job", "mean", "min", "p10"} < shown.keys()
-    for score in shown.keys() - {"score", "---"}:
-        spearman, _kendall, _over_mean, *regret = made[score]
-        assert shown[score] == [spearman, *regret]
+int main(void) {{
+  const int64_t period[] = {{255000000, 255000000}}, phase_offset[] = {{0, 1, 2}}, start[] = {{141000000, 141000000}};
+  const int64_t length[] = {{114000000, 114000000}}, rate[] = {{45000000, 45000000}};
+  int64_t shift[2];
+  unsigned char is_free[2];
+  {call}
+  printf("%d %.2f %lld", status, result.score_lower, (long long)(shift[1] - shift[0]));
+  return 0;
+}}
+"""
+    assert run_c(program, tmp_path).startswith("0 1.00 1")

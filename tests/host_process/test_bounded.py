@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 
 from bounded_calls import measured
-from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, rank, units
-from cassini_core import node_budget as allowance
+from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, node_budget, rank, units
 from cassini_core.kernel import prepared_link
 from cassini_core.links import evaluation_cost as link_effort
-from cassini_core.links import node_limits
 from cassini_core.links import route_deltas as route_table
 from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
-from cassini_core.periods import pace_work
 from cassini_core.problem_file import ranking_to_json, reader
 from hostile_problems import HOSTILE, MALFORMED, MOST_BYTES, Shape, link_file, problem_file
 
@@ -102,10 +99,10 @@ def test_what_is_cut_short_by_the_sum_does_not_depend_on_threads_or_memory(
 ) -> None:
     from cassini_core import Ranker
 
-    monkeypatch.setattr(node_limits, "ALL_LINK_NODES", 2_000)
-    monkeypatch.setattr(node_limits, "LINK_NODES_OF_A_ROUTE", 1)
-    monkeypatch.setattr(node_limits, "ALL_CANDIDATE_NODES", 3_000)
-    monkeypatch.setattr(node_limits, "CANDIDATE_NODES_OF_A_ROUTE", 1)
+    monkeypatch.setattr(node_budget, "ALL_LINK_NODES", 2_000)
+    monkeypatch.setattr(node_budget, "LINK_NODES_OF_A_ROUTE", 1)
+    monkeypatch.setattr(node_budget, "ALL_CANDIDATE_NODES", 3_000)
+    monkeypatch.setattr(node_budget, "CANDIDATE_NODES_OF_A_ROUTE", 1)
     shape = Shape(jobs=6, links=5, per_link=4, phases=3, fill="candidates", period="round")
     problem = problem_of(shape, tmp_path, 40_000)
     expected = ranking_to_json(rank(problem, threads=1))
@@ -134,21 +131,21 @@ def test_bounds_stay_true_where_limits_are_lowered(tmp_path: Path, monkeypatch: 
 def test_an_explicit_limit_is_kept_to_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(Shape(jobs=9, phases=2, period="round"), tmp_path, 60_000)
     expected = ranking_to_json(rank(problem, node_limit=50, block_node_limit=500))
-    monkeypatch.setattr(node_limits, "ALL_LINK_NODES", 1)
-    monkeypatch.setattr(node_limits, "ALL_CANDIDATE_NODES", 1)
+    monkeypatch.setattr(node_budget, "ALL_LINK_NODES", 1)
+    monkeypatch.setattr(node_budget, "ALL_CANDIDATE_NODES", 1)
     monkeypatch.setattr(link_effort, "MAX_LOOKS", 1)
     assert ranking_to_json(rank(problem, node_limit=50, block_node_limit=500)) == expected
 
 
 def test_an_allowance_gives_each_its_share_and_no_less_than_one() -> None:
-    nodes = allowance.Allowance(1000, 10)
-    assert nodes.limit(10_000) == allowance.AHEAD * 100
+    nodes = node_budget.Allowance(1000, 10)
+    assert nodes.limit(10_000) == node_budget.AHEAD * 100
     assert nodes.limit(50) == 50
     nodes.spend(990, 9)
-    assert nodes.limit(None) == allowance.AHEAD * 10
+    assert nodes.limit(None) == node_budget.AHEAD * 10
     nodes.spend(500)
     assert (nodes.spent, nodes.limit(7), nodes.nodes) == (True, 1, 1490)
-    free = allowance.Allowance(None, 3)
+    free = node_budget.Allowance(None, 3)
     free.spend(10**9)
     assert (free.spent, free.limit(None), free.limit(5)) == (False, None, 5)
 
@@ -208,13 +205,13 @@ LIMITS = {
     "pairs of a candidate and a placed job": route_table.MAX_CELLS,
     "events of one link": prepared_link.DEFAULT_MAX_EVENTS,
     "levels of one link": prepared_link.DEFAULT_MAX_LEVELS,
-    "nodes of one link": prepared_link.DEFAULT_NODE_LIMIT,
-    "nodes of one block": node_limits.MOST_BLOCK_NODES,
-    "nodes of all links": node_limits.ALL_LINK_NODES,
-    "nodes of all candidates": node_limits.ALL_CANDIDATE_NODES,
+    "nodes of one link": node_budget.DEFAULT_NODE_LIMIT,
+    "nodes of one block": node_budget.MOST_BLOCK_NODES,
+    "nodes of all links": node_budget.ALL_LINK_NODES,
+    "nodes of all candidates": node_budget.ALL_CANDIDATE_NODES,
     "levels of the first looks at all links": link_effort.MAX_LOOKS,
     "atoms and kinks kept": link_effort.MAX_KEPT,
-    "work for iteration times": pace_work.MOST_WORK,
+    "work for iteration times": node_budget.PACE_WORK,
     "links that iteration times are judged by": pacing.MAX_LINKS,
     "anchors of iteration times": assignments.MAX_ANCHORS,
 }

@@ -127,12 +127,3 @@ def test_the_processes_of_an_executor_rank_while_the_host_does(digest: str) -> N
             print(*pool.map(hosts.digest, [1, 2, 8]))
     """
     assert hosts.run_host(script).split() == [digest] * 3
-
-
-def test_the_workers_of_xdist_rank() -> None:
-    pytest.importorskip("xdist")
-    wanted = "the_number_of_threads or eight_threads_may_share"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-k", wanted]
-    done = hosts.run_command([*command, "tests/host_process/test_host_process.py"], patience_s=2 * hosts.HANG_S)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,7 @@ import pytest
 import cassini_core as cc
 from cassini_core.problem_file import ranking_to_json
 from hosts import hard
+from work import works_less_than
 
 HOSTS = Path(__file__).parents[2] / "examples" / "hosts"
 README = (HOSTS / "README.md").read_text(encoding="utf-8")
@@ -96,9 +96,7 @@ def test_an_interrupted_scheduler_ends_by_its_deadline(scheduler: ModuleType) ->
             rounds.extend(workers.submit(hard()) for _ in range(64))
             raise KeyboardInterrupt
 
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with works_less_than(8.0), pytest.raises(KeyboardInterrupt):  # all 64 take 32 s
         interrupted()
     assert all(pending.done() for pending in rounds)
     assert sum(pending.cancelled() for pending in rounds) >= 60
-    assert time.monotonic() - began < 10  # not 32 times the deadline

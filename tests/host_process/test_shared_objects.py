@@ -75,12 +75,12 @@ def test_a_prepared_link_answers_eight_threads() -> None:
     assert len(set.union(*in_eight_threads(ask))) == 2
 
 
-def test_prepared_links_and_an_anchor_answer_eight_threads() -> None:
+def test_prepared_links_and_a_baseline_answer_eight_threads() -> None:
     link = three_jobs()
     links = links_of(link, 4)
     which, members = np.arange(4), np.tile(np.arange(3), 4)
     start = np.zeros(3, dtype=np.int64)
-    anchor = _kernel.BlockAnchor(
+    baseline = _kernel.Baseline(
         links, period=link.period, link=which, member=members, upper_bound=None, shift=start, options=OPTIONS
     )
     block = {"link": which, "member": members, "options": OPTIONS}
@@ -90,7 +90,7 @@ def test_prepared_links_and_an_anchor_answer_eight_threads() -> None:
         for turn in range(100):
             solved = links.solve_block(link.period, weight=np.ones(4), **block)
             seen = links.evaluate_block(link.period, shift=solved.shift, **block)
-            beside = anchor.solve(
+            beside = baseline.solve(
                 dropped=np.array([turn % 4]), link=which[:1], member=members[:3], upper_bound=None, options=OPTIONS
             )
             said |= {
@@ -182,7 +182,7 @@ def test_one_of_eight_threads_initialises_an_object() -> None:
         assert sum(in_eight_threads(lambda place, link=link: initialise(link))) == 1
 
 
-@pytest.mark.parametrize("kind", [_kernel.Link, _kernel.Links, _kernel.BlockAnchor])
+@pytest.mark.parametrize("kind", [_kernel.Link, _kernel.Links, _kernel.Baseline])
 def test_an_object_without_content_answers_nothing(kind: type) -> None:
     with pytest.raises((TypeError, AttributeError)):
         kind.__new__(kind)._solve(OPTIONS)

@@ -6,8 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
-from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,16 +15,21 @@ from hypothesis import strategies as st
 
 import strategies
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference, rank
+from cassini_core.arrays import Float64Array
+from cassini_core.choices import Loops
 from cassini_core.deadline import Deadline
-from cassini_core.joint.loop_policy import STRATEGIES
-from cassini_core.joint.merged_links import merge_links
-from cassini_core.joint.placement_solution import PlacementAnswer, Round, answer_placement
-from cassini_core.kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from cassini_core.kernel.prepared_links import KernelLinks
-from cassini_core.kernel.search_limits import Budget
-from cassini_core.links.batch_solver import SolvedLink, solve_problems
-from cassini_core.links.incidence import FlatLinks
+from cassini_core.joint.joint_shifts import merge_links
+from cassini_core.joint.loop_policy import answer_placement
+from cassini_core.joint.placement_solution import PlacementAnswer
+from cassini_core.joint.round import Round
+from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from cassini_core.kernel.prepared_links import PreparedLinks
+from cassini_core.kernel.search_limits import SearchLimits
+from cassini_core.links.batch_solver import BatchSolver
 from cassini_core.links.shared_links import LinkCatalog, Placement, SharedLink
+from cassini_core.node_budget import DEFAULT_NODE_LIMIT
+from cassini_core.ranking.aggregate import aggregate_named
+from cassini_core.ranking.ranked_candidate import CandidateMaker
 from cassini_core.units import ms_from_ticks, ticks_from_ms
 
 
@@ -35,23 +39,42 @@ def looked_at(
     """The placements of a problem and the answers of their links."""
     catalog = LinkCatalog(problem)
     placements = catalog.placements()
-    budget = Budget(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
-    solved = solve_problems(catalog.problems, budget, threads=2, deadline=Deadline(None), progress=lambda done: None)
-    period = {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
-    return placements, Round(
-        catalog,
-        FlatLinks(catalog.shared, period),
-        solved,
-        period,
-        budget,
-        KernelLinks(catalog.problems, budget, Deadline(None)),
-    )
+    limits = SearchLimits(node_limit, DEFAULT_RESOLUTION_MS, slack_tolerance)
+    links = PreparedLinks(catalog.problems, limits, Deadline(None))
+    solved = BatchSolver(links, threads=2, deadline=Deadline(None), progress=lambda done: None).solve()
+    return placements, Round(catalog.incidence, solved, links)
 
 
-def answered(problem: Problem, loops: str = "merge") -> PlacementAnswer:
+class Answer(NamedTuple):
+    """A :class:`PlacementAnswer`, what belongs to jobs by their ids."""
+
+    placement: Placement
+    status: str
+    bounds: Float64Array
+    scores: Float64Array | None
+    shift: dict[str, int]
+    slack: dict[str, int]
+    free_jobs: tuple[str, ...]
+    hold: int | None
+    warnings: tuple[str, ...]
+
+
+def named(found: PlacementAnswer, context: Round) -> Answer:
+    names = context.flat.name[found.jobs]
+    shift, slack = (dict(zip(names, ticks.tolist(), strict=True)) for ticks in (found.shift, found.slack))
+    free = tuple(names[found.free].tolist())
+    warnings = (*found.placement.warnings, *found.warnings)
+    return Answer(found.placement, found.status, found.bounds, found.scores, shift, slack, free, found.hold, warnings)
+
+
+def answer_of(placement: Placement, context: Round, loops: Loops) -> Answer:
+    return named(answer_placement(placement, context, loops), context)
+
+
+def answered(problem: Problem, loops: Loops = "merge") -> Answer:
     """The answer for the first candidate."""
     placements, context = looked_at(problem)
-    return answer_placement(placements[0], context, STRATEGIES[loops])
+    return answer_of(placements[0], context, loops)
 
 
 def one_candidate(jobs: list[Job], links: list[Link], routes: dict[str, object]) -> Problem:
@@ -73,34 +96,33 @@ def waves_on(problem: Problem, link: SharedLink) -> list[_reference.Wave]:
 
 
 @given(strategies.tree_problems(max_jobs=7), st.sampled_from(["merge", "discard"]))
-def test_theorem_1_each_link_scores_its_own_optimum_at_the_final_shifts(problem: Problem, loops: str) -> None:
+def test_theorem_1_each_link_scores_its_own_optimum_at_the_final_shifts(problem: Problem, loops: Loops) -> None:
     placements, context = looked_at(problem)
-    answer = answer_placement(placements[0], context, STRATEGIES[loops])
+    answer = answer_of(placements[0], context, loops)
     assert answer.status == ("tree" if placements[0].shared else "alone")
     for link, score in zip(placements[0].shared, [] if answer.scores is None else answer.scores.tolist(), strict=True):
         waves = waves_on(problem, link)
         capacity = round(link.capacity_gbps * 1e6)
         free = _reference.free_waves(waves, ticks_from_ms(DEFAULT_RESOLUTION_MS))
-        own = context.solved[link.problem.index].answer
-        assert own is not None
-        assert own.optimal
+        assert context.solved.optimal[link.problem]
         at_final = _reference.mean_excess(waves, capacity, [answer.shift[job] for job in link.jobs], free)
         assert score == pytest.approx(float(1 - at_final / capacity), abs=1e-9)
-        assert score == pytest.approx(own.score_lower, abs=1e-9)
+        assert score == pytest.approx(context.solved.score_lower[link.problem], abs=1e-9)
         best = _reference.optimum(waves, capacity, free)
         assert score == pytest.approx(float(1 - best.mean_excess / capacity), abs=1e-9)
 
 
 @given(strategies.tree_problems(max_jobs=7), st.sampled_from(["merge", "discard"]))
-def test_theorem_1_pairs_keep_their_relative_shift_modulo_gcd(problem: Problem, loops: str) -> None:
+def test_theorem_1_pairs_keep_their_relative_shift_modulo_gcd(problem: Problem, loops: Loops) -> None:
     placements, context = looked_at(problem)
-    shift = answer_placement(placements[0], context, STRATEGIES[loops]).shift
+    shift = answer_of(placements[0], context, loops).shift
     for link in placements[0].shared:
-        own = context.solved[link.problem.index].answer
-        assert own is not None
-        place = {job: index for index, job in enumerate(link.jobs) if loops == "discard" or not own.free[index]}
-        for n, m in itertools.combinations(place, 2):
-            wanted = int(own.shift[place[n]]) - int(own.shift[place[m]])
+        assert context.solved.answered[link.problem]
+        own = slice(*context.solved.job_offset[link.problem : link.problem + 2].tolist())
+        own_shift, free = context.solved.shift[own].tolist(), context.solved.free[own].tolist()
+        position = {job: index for index, job in enumerate(link.jobs) if loops == "discard" or not free[index]}
+        for n, m in itertools.combinations(position, 2):
+            wanted = own_shift[position[n]] - own_shift[position[m]]
             common = math.gcd(context.period[n], context.period[m])
             assert (shift[n] - shift[m] - wanted) % common == 0, (link.id, n, m)
 
@@ -108,7 +130,7 @@ def test_theorem_1_pairs_keep_their_relative_shift_modulo_gcd(problem: Problem, 
 @given(strategies.tree_problems(max_jobs=6))
 def test_shifts_lie_in_their_iteration_and_only_jobs_that_share_get_one(problem: Problem) -> None:
     placements, context = looked_at(problem)
-    answer = answer_placement(placements[0], context, STRATEGIES["merge"])
+    answer = answer_of(placements[0], context, "merge")
     assert list(answer.shift) == list(answer.slack) == placements[0].sharing_jobs()
     assert all(0 <= ticks < context.period[job] for job, ticks in answer.shift.items())
 
@@ -141,7 +163,7 @@ def test_hold_is_the_least_of_all_links_and_slack_that_of_the_job() -> None:
     jobs = [up("a", 100, 0, 20, 50), up("b", 100, 0, 20, 50), up("c", 100, 0, 60, 50)]
     problem = one_candidate(jobs, [Link("x", 50), Link("y", 50)], {"a": ["x"], "b": ["x", "y"], "c": ["y"]})
     placements, context = looked_at(problem, slack_tolerance=0.0)
-    answer = answer_placement(placements[0], context, STRATEGIES["merge"])
+    answer = answer_of(placements[0], context, "merge")
     assert {job: ms_from_ticks(ticks) for job, ticks in answer.slack.items()} == {"a": 30.0, "b": 10.0, "c": 10.0}
     assert answer.hold is not None
     assert ms_from_ticks(answer.hold) == 5.0
@@ -207,7 +229,10 @@ def test_links_with_equal_demand_per_capacity_merge_and_keep_their_number() -> N
     links = [Link("up", 50), Link("down", 50), Link("double", 100), Link("half", 25), Link("other", 60)]
     routes = {job: {"up": 1.0, "down": 1.0, "double": 2.0, "half": 0.5, "other": 1.0} for job in ("a", "b")}
     placements, _ = looked_at(one_candidate(jobs, links, routes))
-    assert [group.ids for group in merge_links(placements[0].shared)] == [("double", "down", "half", "up"), ("other",)]
+    assert [[link.id for link in group] for group in merge_links(placements[0].shared)] == [
+        ["double", "down", "half", "up"],
+        ["other"],
+    ]
 
 
 def test_the_same_problem_of_other_jobs_does_not_merge() -> None:
@@ -316,27 +341,15 @@ def test_a_loop_whose_links_disagree_is_discarded_with_its_bounds() -> None:
 
 def test_a_loop_is_not_called_consistent_while_a_bound_is_open() -> None:
     placements, context = looked_at(CONSISTENT)
-    assert answer_placement(placements[0], context, STRATEGIES["merge"]).status == "consistent"
-    first = context.solved[0]
-    assert first.answer is not None
-    known = {
-        name: getattr(first.answer, name) for name in ("shift", "score_lower", "score_upper", "free", "stopped_by")
-    }
-    cut_short: Any = SimpleNamespace(**known, optimal=False)
-    unproven = SolvedLink(cut_short, first.upper_bound + 1e-6)
+    assert answer_of(placements[0], context, "merge").status == "consistent"
+    context.solved.result["optimal"][0] = 0
+    context.solved.result["upper_bound"][0] += 1e-6
     catalog = LinkCatalog(CONSISTENT)
-    answers = [unproven, *context.solved[1:]]
-    open_bound = Round(
-        catalog,
-        FlatLinks(catalog.shared, context.period),
-        answers,
-        context.period,
-        context.budget,
-        KernelLinks(catalog.problems, context.budget, Deadline(None)),
-    )
-    answer = answer_placement(placements[0], open_bound, STRATEGIES["merge"])
+    open_bound = Round(catalog.incidence, context.solved, context.links)
+    answer = answer_placement(placements[0], open_bound, "merge")
     assert answer.status == "discarded"
-    assert any("bound" in line for line in answer.warnings)
+    candidate = CandidateMaker(open_bound, catalog.shared, aggregate_named("mean")).entry(0, answer).candidate
+    assert any("bound" in line for line in candidate.warnings)
 
 
 # Free jobs
@@ -403,6 +416,6 @@ def test_equal_content_is_one_problem_whatever_its_names_units_and_order(
     )
     placements, context = looked_at(problem)
     assert len(context.solved) <= 1
-    first, second = (answer_placement(one, context, STRATEGIES["merge"]) for one in placements)
+    first, second = (answer_of(one, context, "merge") for one in placements)
     assert np.array_equal(first.scores, second.scores)  # type: ignore[arg-type]
     assert sorted(first.slack.values()) == sorted(second.slack.values())

@@ -88,13 +88,13 @@ def test_the_package_says_where_its_parts_lie(ask: str) -> None:
 
 
 def test_several_places_come_in_the_order_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert native.print_places(["--library", "--include-dir"])
+    assert native.print_paths(["--library", "--include-dir"])
     assert capsys.readouterr().out.splitlines() == [str(native.library()), str(native.include_dir())]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--version"], ["--library", "--json"]])
 def test_other_arguments_are_left_to_the_command_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert not native.print_places(arguments)
+    assert not native.print_paths(arguments)
     assert capsys.readouterr().out == ""
 
 

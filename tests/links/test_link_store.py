@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import hosts
 from cassini_core.deadline import Deadline
 from cassini_core.kernel.prepared_link import PreparedLink
-from cassini_core.kernel.search_limits import Budget
-from cassini_core.links.batch_solver import solve_problems
-from cassini_core.links.node_limits import AUTO, LINK_NODES, link_limit
+from cassini_core.kernel.prepared_links import PreparedLinks
+from cassini_core.kernel.search_limits import SearchLimits
+from cassini_core.links.batch_solver import BatchSolver
 from cassini_core.links.shared_links import LinkCatalog
 from cassini_core.links.solution_cache import KeptAnswers, LinkStore
+from cassini_core.node_budget import AUTO, LINK_NODES, link_limit
 from placements import problem_of, up
 from strategies import LinkCase, link_cases
 
@@ -46,10 +47,10 @@ LIMITS = st.one_of(st.none(), st.sampled_from([9, 10, 11, 20, 21, 30, 55]))
 def test_what_is_found_is_what_a_search_would_find(asked: list[tuple[bytes, int | None]], most: int) -> None:
     kept: KeptAnswers[Found] = KeptAnswers(most)
     for question, limit in asked:
-        known = kept.find([question], [limit])[0]
+        known = kept.find([question], limit)[0]
         assert known in (None, searched(question, limit))
         kept.keep([question], limit, [searched(question, limit)])
-        assert kept.find([question], [limit]) == [searched(question, limit)]
+        assert kept.find([question], limit) == [searched(question, limit)]
         assert kept.info().size <= most
 
 
@@ -58,7 +59,7 @@ def test_what_was_not_asked_for_longest_goes_first(asked: list[bytes], most: int
     kept: KeptAnswers[Found] = KeptAnswers(most)
     model: OrderedDict[bytes, None] = OrderedDict()
     for question in asked:
-        known = kept.find([question], [None]) != [None]
+        known = kept.find([question], None) != [None]
         assert known == (question in model)
         if not known:
             kept.keep([question], None, [searched(question, None)])
@@ -95,13 +96,13 @@ def test_a_lock_that_somebody_held_is_free_in_a_forked_child() -> None:
     assert held.wait(hosts.HANG_S)
     try:
         assert (
-            hosts.forked(lambda: str(kept.find([b"\2"], [None])[0]).encode(), 10.0)
+            hosts.forked(lambda: str(kept.find([b"\2"], None)[0]).encode(), 10.0)
             == b"%s" % str(searched(b"\2", None)).encode()
         )
     finally:
         done.set()
         thread.join()
-    assert kept.find([b"\2"], [None]) == [searched(b"\2", None)]
+    assert kept.find([b"\2"], None) == [searched(b"\2", None)]
 
 
 @given(link_cases(max_jobs=4), st.integers(1, 400), st.booleans())
@@ -124,15 +125,14 @@ def test_with_slack_or_without_is_another_question() -> None:
     jobs = [up("a", 100, 0, 25, 50), up("b", 50, 7, 12.5, 50), up("c", 100, 14, 25, 50)]
     problems = LinkCatalog(problem_of(jobs, {"x": 50}, c={job.id: ["x"] for job in jobs})).problems
     store = LinkStore(9)
-    solve = partial(
-        solve_problems, problems, Budget(300, 0.5, 0.01), threads=1, deadline=Deadline(None), progress=lambda done: None
-    )
+    links = PreparedLinks(problems, SearchLimits(300), Deadline(None))
+    solver = partial(BatchSolver, links, threads=1, deadline=Deadline(None), progress=lambda done: None)
     for _ in range(2):
         shifts = []
         for with_slack in (False, True):
-            found, plain = solve(with_slack=with_slack, store=store)[0].answer, solve(with_slack=with_slack)[0].answer
-            assert found is not None
-            assert plain is not None
+            found = solver(with_slack=with_slack, store=store).solve()
+            plain = solver(with_slack=with_slack).solve()
+            assert found.result.tobytes() == plain.result.tobytes()
             assert found.shift.tolist() == plain.shift.tolist()
             shifts.append(found.shift.tolist())
         assert shifts[0] != shifts[1]

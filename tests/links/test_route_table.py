@@ -5,13 +5,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, Problem
-from cassini_core.links.route_deltas import Members, RouteTable
-from cassini_core.links.shared_links import LinkCatalog, Placement
+from cassini_core.links.route_deltas import RouteTable
+from cassini_core.links.shared_links import LinkCatalog
+from cassini_core.units import ticks_from_ms
 from placements import rounds
+
+Members = tuple[tuple[str, float], ...]
+"""What a link carries: job ids and multipliers, sorted by id."""
 
 
 def loads_of(candidate: Candidate) -> dict[str, Members]:
@@ -23,8 +28,14 @@ def loads_of(candidate: Candidate) -> dict[str, Members]:
     return {link: tuple(sorted(members.items())) for link, members in carried.items()}
 
 
+def load(table: RouteTable, number: int) -> tuple[str, Members]:
+    """A load by name."""
+    link, *members = table.loads[number]
+    return table.links[link], tuple(table.members[member] for member in members)
+
+
 def common_loads(table: RouteTable) -> dict[str, Members]:
-    return dict(table.load(number) for number in range(table.n_common))
+    return dict(load(table, number) for number in range(table.n_base))
 
 
 @given(rounds(max_candidates=6))
@@ -33,16 +44,16 @@ def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem
     seen = set()
     for place, candidate in enumerate(problem.candidates):
         dropped, added = table.differences[place]
-        assert set(dropped) <= set(range(table.n_common))
-        assert set(added).isdisjoint(range(table.n_common))
-        kept = [k for k in range(table.n_common) if k not in dropped]
-        loads = [table.load(k) for k in (*kept, *added)]
+        assert set(dropped) <= set(range(table.n_base))
+        assert set(added).isdisjoint(range(table.n_base))
+        kept = [k for k in range(table.n_base) if k not in dropped]
+        loads = [load(table, k) for k in (*kept, *added)]
         assert dict(loads) == loads_of(candidate)
         assert len(dict(loads)) == len(loads)
         assert table.placed[place] == tuple(sorted(candidate.routes))
         seen |= loads_of(candidate).items()
     assert len(set(table.loads)) == len(table.loads)
-    assert seen <= {tuple(table.load(k)) for k in range(len(table.loads))} <= seen | common_loads(table).items()
+    assert seen <= {load(table, k) for k in range(len(table.loads))} <= seen | common_loads(table).items()
 
 
 @given(rounds(max_candidates=6), st.randoms(use_true_random=False))
@@ -63,23 +74,39 @@ def test_the_most_frequent_route_is_common() -> None:
     routes: list[dict[str, list[str]]] = [{"a": ["x"]}, {"a": ["y"]}, {"a": ["y"], "b": ["x"]}, {"b": []}]
     table = RouteTable([Candidate(f"c{k}", route) for k, route in enumerate(routes)])
     assert common_loads(table) == {"y": (("a", 1.0),)}
-    own = [[table.load(k) for k in difference.added] for difference in table.differences]
+    own = [[load(table, k) for k in difference.added] for difference in table.differences]
     assert own == [[("x", (("a", 1.0),))], [], [("x", (("b", 1.0),))], []]
     assert [difference.dropped for difference in table.differences] == [[0], [], [], [0]]
 
 
 @given(rounds(max_candidates=6))
 def test_candidates_read_together_are_as_each_by_itself(problem: Problem) -> None:
-    def content(placement: Placement) -> object:
-        shared = [(link.id, link.jobs, link.problem.capacity, link.problem.demands) for link in placement.shared]
-        return placement.id, placement.placed, shared, placement.warnings
+    def contents(catalog: LinkCatalog) -> list[object]:
+        problems = catalog.problems.contents()
+        return [
+            (one.id, one.placed, [(link.id, link.jobs, problems[link.problem]) for link in one.shared], one.warnings)
+            for one in catalog.placements()
+        ]
 
-    together = LinkCatalog(problem).placements()
-    for placement, candidate in zip(together, problem.candidates, strict=True):
-        (alone,) = LinkCatalog(problem, RouteTable([candidate])).placements()
-        assert content(placement) == content(alone)
+    for content, candidate in zip(contents(LinkCatalog(problem)), problem.candidates, strict=True):
+        assert contents(LinkCatalog(problem, RouteTable([candidate]))) == [content]
+
+
+@given(rounds(max_candidates=6))
+def test_the_arrays_of_the_shared_links_are_what_the_links_say(problem: Problem) -> None:
+    catalog = LinkCatalog(problem)
+    arrays, period = catalog.incidence, {job.id: ticks_from_ms(job.iteration_ms) for job in problem.jobs}
+    assert arrays.jobs == sorted({job for link in catalog.shared for job in link.jobs})
+    assert arrays.period.tolist() == [period[job] for job in arrays.jobs]
+    assert arrays.problem.tolist() == [link.problem for link in catalog.shared]
+    assert arrays.capacity_gbps.tolist() == [link.capacity_gbps for link in catalog.shared]
+    for link in catalog.shared:
+        rows = arrays.rows(np.array([link.index]))
+        assert tuple(arrays.name[arrays.job[rows.at]]) == link.jobs
+        asked = catalog.problems.part(arrays.problem[[link.index]])
+        assert asked.period.tolist() == [period[job] for job in link.jobs]
 
 
 def test_no_candidates_at_all() -> None:
     table = RouteTable([])
-    assert (table.loads, table.differences, table.n_common) == ([], [], 0)
+    assert (table.loads, table.differences, table.n_base) == ([], [], 0)

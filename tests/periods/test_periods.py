@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
@@ -14,13 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cassini_core import _reference as ref
+from cassini_core.deadline import Deadline
 from cassini_core.errors import InputError
+from cassini_core.kernel.demand import Demand
 from cassini_core.links.one_link import solve_link
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import harmonize_jobs as periods
 from cassini_core.periods import pace_choices as assignments
-from cassini_core.periods.cluster_pacing import pace_links, pace_problem
+from cassini_core.periods.cluster_pacing import pace_problem, paced_problem
 from cassini_core.periods.harmonize_jobs import harmonize, lengthen
 from cassini_core.units import ticks_from_ms
 from strategies import jobs as any_job
@@ -325,7 +327,7 @@ def test_many_jobs_are_scored_a_bounded_number_of_times() -> None:
 @given(st.integers(2, 40).flatmap(any_job))
 def test_default_capacity_is_the_peak(job: Job) -> None:
     (wave,) = ref.waves_from_jobs([job])
-    assert ticks_from_ms(periods._peak_gbps(job)) == max(level for _, level in ref.demand_steps(*wave))
+    assert Demand.of(job).peak() == max(level for _, level in ref.demand_steps(*wave))
 
 
 def test_default_capacity_lets_each_job_fit_alone() -> None:
@@ -359,8 +361,8 @@ def test_the_longest_iteration_time_is_not_passed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, "unique ids, got 'a' twice"),
-        ({"jobs": ["a"]}, r"jobs\[0\]: expected a Job, got str"),
+        ({"jobs": [half_up("a", 10), half_up("a", 11)]}, r"jobs\[1\].id: expected an id of its own, got 'a' again"),
+        ({"jobs": ["a"]}, r"jobs\[0\]: expected a Job, got"),
         ({"tolerance": -0.01}, "tolerance: expected a finite number of at least 0, got -0.01"),
         ({"tolerance": math.nan}, "tolerance"),
         ({"tolerance": math.inf}, "tolerance"),
@@ -385,12 +387,32 @@ def link_agreement(jobs: Sequence[Job], capacity_gbps: float, multipliers: objec
     return agreement(jobs)
 
 
+def paces_of(
+    jobs: Sequence[Job],
+    links: Sequence[tuple[float, Mapping[str, float]]],
+    tolerance: float,
+    score: pacing.LinkScore | None = None,
+) -> dict[str, int]:
+    """Paces of jobs on links that are given by capacity and multipliers; by default as the kernel scores them."""
+    routes: dict[str, dict[str, float]] = {job.id: {} for job in jobs}
+    for k, (_, multipliers) in enumerate(links):
+        for job_id, multiplier in multipliers.items():
+            routes[job_id][f"l{k}"] = multiplier
+    capacities = tuple(Link(f"l{k}", gbps) for k, (gbps, _) in enumerate(links))
+    problem = Problem(tuple(jobs), capacities, (Candidate("c", routes),))
+    if score is not None:
+        return ticks(pace_problem(problem, tolerance, score).jobs)
+    paced = paced_problem(problem, tolerance, 0.5, Deadline(None))
+    assert paced is not None
+    return ticks(paced.jobs)
+
+
 @given(noisy_jobs(), tolerances)
 def test_one_link_is_harmonised_like_that_link(jobs: list[Job], tolerance: float) -> None:
     links = [(50.0, {job.id: 1.0 for job in jobs})] * 3
     expected = ticks(harmonize(jobs, tolerance, score=agreement).jobs)
-    with mock.patch.multiple(pacing, MAX_TURNS=10**30, MAX_WORK=10**40):
-        assert pace_links(jobs, links, tolerance, link_agreement, max_bases=1) == expected
+    with mock.patch.multiple(pacing, MAX_TURNS=10**30, MAX_WORK=10**40, MAX_BASES=1):
+        assert paces_of(jobs, links, tolerance, link_agreement) == expected
 
 
 @given(loop_problems(max_candidates=3), st.integers(0, 150), st.randoms(use_true_random=False))
@@ -427,7 +449,8 @@ def test_only_jobs_that_meet_somewhere_get_a_common_pace() -> None:
     problem = placed(
         {"a": ["x"], "b": ["y"], "c": ["z"], "d": []}, {"a": ["x"], "b": ["x"], "c": ["z"], "d": []}, jobs=jobs
     )
-    paced = pace_problem(problem, 0.01)
+    paced = paced_problem(problem, 0.01, 0.5, Deadline(None))
+    assert paced is not None
     assert [job.iteration_ms for job in paced.jobs] == [100, 100, 99.9, 99.8]
     assert paced == Problem(paced.jobs, problem.links, problem.candidates)
     assert [job.iteration_ms for job in problem.jobs] == [99.5, 100, 99.9, 99.8]
@@ -439,17 +462,18 @@ def test_every_family_of_iteration_times_gets_its_pace() -> None:
     pairs = [("a1", "a2"), ("b1", "b2"), ("v1", "v2"), ("a1", "b1"), ("b2", "v1")]
     links = [(50.0, {one: 1.0, other: 1.0}) for one, other in pairs]
     a, b, v = 222_910_700, 78_201_900, 255_000_000
-    assert pace_links(jobs, links, 0.003) == {"a1": a, "a2": a, "b1": b, "b2": b, "v1": v, "v2": v}
+    assert paces_of(jobs, links, 0.003) == {"a1": a, "a2": a, "b1": b, "b2": b, "v1": v, "v2": v}
     # No single base reaches both pairs.
-    once = pace_links(jobs, links, 0.003, max_bases=1)
+    with mock.patch.object(pacing, "MAX_BASES", 1):
+        once = paces_of(jobs, links, 0.003)
     assert (once["a1"] == once["a2"]) != (once["b1"] == once["b2"])
 
 
 def test_a_multiplier_counts() -> None:
     jobs = [half_up("a", 99.5, gbps=20), half_up("b", 100, gbps=20)]
-    assert pace_links(jobs, [(50.0, {"a": 1.0, "b": 1.0})], 0.01)["a"] == 99_500_000  # fits whatever the phase
-    assert pace_links(jobs, [(50.0, {"a": 2.0, "b": 1.0})], 0.01)["a"] == 100_000_000
-    assert pace_links(jobs, [(50.0, {"a": 2.0, "b": 1e-9})], 0.01)["a"] == 99_500_000  # b has no demand there
+    assert paces_of(jobs, [(50.0, {"a": 1.0, "b": 1.0})], 0.01)["a"] == 99_500_000  # fits whatever the phase
+    assert paces_of(jobs, [(50.0, {"a": 2.0, "b": 1.0})], 0.01)["a"] == 100_000_000
+    assert paces_of(jobs, [(50.0, {"a": 2.0, "b": 1e-9})], 0.01)["a"] == 99_500_000  # b has no demand there
 
 
 def test_hundreds_of_jobs_take_bounded_work() -> None:
@@ -468,6 +492,6 @@ def test_hundreds_of_jobs_take_bounded_work() -> None:
         assert pacing._turns(list(ticks(of).values())) <= pacing.MAX_TURNS
         return agreement(of)
 
-    paces = pace_links(jobs, links, 0.01, link_score)
+    paces = paces_of(jobs, links, 0.01, link_score)
     assert asked <= pacing.MAX_WORK / 2 + 2 * pacing.MAX_LINKS
     assert len(set(paces.values())) < len(set(ticks(jobs).values())) - 50

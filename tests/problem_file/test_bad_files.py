@@ -6,7 +6,6 @@ import json
 import os
 import random
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from bad_input import VALID, outcome, refusal, refusal_of, with_key, with_text
 from cassini_core.errors import InputError
 from cassini_core.problem_file import load_problem, problem_from_json, reader
+from work import works_less_than
 
 DATA = Path(__file__).parents[1] / "data"
 MIB = 2**20
@@ -113,9 +113,8 @@ MORE_GARBAGE = {
 def test_fifty_megabytes_of_garbage(tmp_path, case):
     content = (GARBAGE | MORE_GARBAGE)[case]()
     assert len(content) >= 50 * MIB - 8
-    started = time.process_time()
-    refusal(tmp_path, content)
-    assert time.process_time() - started < 20
+    with works_less_than(20.0):
+        refusal(tmp_path, content)
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path):

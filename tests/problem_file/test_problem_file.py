@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from cassini_core.problem_file import (
     reader,
 )
 from cassini_core.results import LinkScore, LinkSolution, RankedCandidate, Ranking
+from work import works_less_than
 
 DATA = Path(__file__).parents[1] / "data"
 LINKS = json.loads((DATA / "links.json").read_bytes())["instances"]
@@ -351,9 +351,8 @@ def test_ten_megabytes_load_in_a_second_or_two(tmp_path):
     path = tmp_path / "large.json"
     large_problem(path, 500, 95)
     assert path.stat().st_size > 10e6
-    started = time.process_time()
-    problem = load_problem(path)
-    assert time.process_time() - started < 5
+    with works_less_than(5.0):
+        problem = load_problem(path)
     assert len(problem.candidates) == 95
     assert problem_from_json(problem_to_json(problem)) == problem
 

@@ -194,7 +194,7 @@ def test_of_equal_scores_more_slack_comes_first_though_more_links_are_shared() -
 
 
 def test_placements_of_the_same_jobs_compare_by_their_slowest_links() -> None:
-    # As in the README: sharing nine easy links more lifts a mean, and no job.
+    # As in docs/ranking.md: sharing nine easy links more lifts a mean, and no job.
     jobs = [up("a", 100, 0, 50, 60), up("b", 100, 0, 100, 10), up("c", 100, 0, 50, 55)]
     capacities = {"bad": 50.0, "fair": 50.0} | {f"easy{k}": 500.0 for k in range(9)}
     easy = [f"easy{k}" for k in range(9)]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import hosts
 import placements
 from cassini_core import Candidate, InputError, Link, Problem, Ranker, rank
-from cassini_core.kernel.link_arrays import LinkChunk
+from cassini_core.kernel.link_arrays import LinkArrays
 from cassini_core.kernel.prepared_link import PreparedLink
 from cassini_core.problem_file import ranking_to_json
 from placements import PAIR, mixed_scores, problem_of, up
@@ -213,7 +213,7 @@ class Counting(ThreadPoolExecutor):
 
     links = 0
 
-    def submit(self, work: Any, chunk: LinkChunk, *others: Any) -> Any:  # type: ignore[override]
+    def submit(self, work: Any, chunk: LinkArrays, *others: Any) -> Any:  # type: ignore[override]
         self.links += len(chunk)
         return super().submit(work, chunk, *others)
 

@@ -277,29 +277,27 @@ def test_aggregates_grow_with_every_link(
     scores: list[float], gains: list[float], aggregate: str, data: st.DataObject
 ) -> None:
     """Why the aggregate of the bounds is a bound."""
-    from cassini_core.links.incidence import Crossings
     from cassini_core.ranking.aggregate import aggregate_named
 
     placed = ["a", "b", "c", "d"]
     jobs = [data.draw(st.lists(st.sampled_from(placed), min_size=2, unique=True)) for _ in scores]
     higher = [min(1.0, score + gain) for score, gain in zip(scores, gains, strict=False)]
-    function, crossings = aggregate_named(aggregate), Crossings.of(jobs, placed)
-    assert function(np.array(scores), lambda: crossings) <= function(np.array(higher), lambda: crossings) + 1e-12
+    function, crossings = aggregate_named(aggregate), placements.crossings_of(jobs, len(placed))
+    assert function(np.array(scores), crossings) <= function(np.array(higher), crossings) + 1e-12
 
 
 @given(st.lists(st.floats(-3, 1), min_size=1, max_size=8), st.data())
 def test_aggregates_are_what_they_say(scores: list[float], data: st.DataObject) -> None:
-    from cassini_core.links.incidence import Crossings
     from cassini_core.ranking.aggregate import aggregate_named
 
     placed = ["a", "b", "c", "d", "e"]
     jobs = [data.draw(st.lists(st.sampled_from(placed), min_size=2, unique=True)) for _ in scores]
-    crossings, array = Crossings.of(jobs, placed), np.array(scores)
+    crossings, array = placements.crossings_of(jobs, len(placed)), np.array(scores)
     worst = [min([1.0, *(score for score, on in zip(scores, jobs, strict=True) if job in on)]) for job in placed]
-    assert aggregate_named("per_job")(array, lambda: crossings) == math.fsum(worst) / len(placed)
-    assert aggregate_named("mean")(array, lambda: crossings) == math.fsum(scores) / len(scores)
-    assert aggregate_named("min")(array, lambda: crossings) == min(scores)
-    assert aggregate_named("p100")(array, lambda: crossings) == max(scores)
+    assert aggregate_named("per_job")(array, crossings) == math.fsum(worst) / len(placed)
+    assert aggregate_named("mean")(array, crossings) == math.fsum(scores) / len(scores)
+    assert aggregate_named("min")(array, crossings) == min(scores)
+    assert aggregate_named("p100")(array, crossings) == max(scores)
 
 
 def test_another_aggregate_can_put_another_candidate_first() -> None:

@@ -12,12 +12,12 @@ from test_ranking_lazy import round_of
 
 import placements
 from cassini_core import Candidate, InputError, Job, Link, Phase, Problem, RankedCandidate, rank
-from cassini_core.joint import base_placement as near_anchor
-from cassini_core.joint.base_placement import LARGE_LINKS
-from cassini_core.joint.block_solver import BlockSolver
-from cassini_core.links.node_limits import AUTO, block_limit, link_limit
+from cassini_core.joint import base_placement
+from cassini_core.joint.base_placement import LARGE_LINKS, BasePlacement
+from cassini_core.joint.round import Round
+from cassini_core.node_budget import AUTO, block_limit, link_limit
 from cassini_core.problem_file import ranking_to_json
-from cassini_core.ranking import candidate_search as candidate_answers
+from cassini_core.ranking import candidate_search
 
 RACKS = 24
 LIMITS = {"node_limit": 300, "block_node_limit": 500}
@@ -115,13 +115,13 @@ def test_to_be_searched_once_more_costs_neither_score_nor_proof(
     monkeypatch: pytest.MonkeyPatch, seed: int, aggregate: str
 ) -> None:
     """Whichever aggregate counts: candidates that were not looked at were promised that they cannot win."""
-    monkeypatch.setattr(near_anchor, "LARGE_LINKS", 1)
+    monkeypatch.setattr(base_placement, "LARGE_LINKS", 1)
     problem = round_of(seed, 6)
     for nodes in (5, 100):
         asked: dict[str, Any] = {"aggregate": aggregate, "exhaustive": True, "block_node_limit": nodes}
         more = {one.id: one for one in rank(problem, **asked).candidates}
         with monkeypatch.context() as once:
-            once.setattr(candidate_answers, "IMPROVED", 0)
+            once.setattr(candidate_search, "IMPROVED", 0)
             less = rank(problem, **asked).candidates
         for one in less:
             score = more[one.id].score
@@ -136,7 +136,7 @@ def test_to_be_searched_once_more_costs_neither_score_nor_proof(
 def test_no_search_is_made_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch, large_links: int) -> None:
     """It could not be interrupted: Ctrl-C is delivered to the main thread, between calls."""
     searched: list[threading.Thread] = []
-    solve, beside = BlockSolver.solve, near_anchor.NearAnchor.answer
+    solve, beside = Round.solve_block, BasePlacement.answer
 
     def noted(search: Any) -> Any:
         def call(*args: Any, **options: Any) -> Any:
@@ -145,9 +145,9 @@ def test_no_search_is_made_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch
 
         return call
 
-    monkeypatch.setattr(BlockSolver, "solve", noted(solve))
-    monkeypatch.setattr(near_anchor.NearAnchor, "answer", noted(beside))
-    monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+    monkeypatch.setattr(Round, "solve_block", noted(solve))
+    monkeypatch.setattr(BasePlacement, "answer", noted(beside))
+    monkeypatch.setattr(base_placement, "LARGE_LINKS", large_links)
     rank(round_of(3, 6), threads=1)
     assert searched
     assert threading.current_thread() not in searched
@@ -157,7 +157,7 @@ def test_no_search_is_made_by_the_calling_thread(monkeypatch: pytest.MonkeyPatch
 def test_the_largest_limits_are_no_limits(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     problem = round_of(3, 3)
     for large_links in (1, LARGE_LINKS):
-        monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+        monkeypatch.setattr(base_placement, "LARGE_LINKS", large_links)
         assert ranking_to_json(rank(problem, **options)) == ranking_to_json(rank(problem, block_node_limit=10**6))
 
 
@@ -166,7 +166,7 @@ def test_the_largest_limits_are_no_limits(monkeypatch: pytest.MonkeyPatch, optio
 def test_a_link_of_too_many_jobs_is_named(
     monkeypatch: pytest.MonkeyPatch, period_tolerance: float, large_links: int
 ) -> None:
-    monkeypatch.setattr(near_anchor, "LARGE_LINKS", large_links)
+    monkeypatch.setattr(base_placement, "LARGE_LINKS", large_links)
     jobs = [Job(f"j{k}", 100.0 + k / 1e6, [Phase(0, 10, 1)]) for k in range(1025)]
     routes = {job.id: ["x", "y"] for job in jobs}
     problem = Problem(jobs, [Link("x", 50), Link("y", 50)], [Candidate(name, routes) for name in "ab"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking.rank_problem import rank
 from interrupts import interrupted
 from placements import PAIR, mixed_scores, problem_of, up
+from work import works_less_than
 
 
 @given(placements.rounds(), st.sampled_from(["mean", "min", "p10", "per_job"]))
@@ -109,9 +109,8 @@ def _hard() -> Problem:
 
 
 def test_a_deadline_is_kept_and_said() -> None:
-    start = time.monotonic()
-    ranking = rank(_hard(), node_limit=None, deadline_s=0.3, period_tolerance=0.0)
-    assert time.monotonic() - start < 3.0
+    with works_less_than(3.0):
+        ranking = rank(_hard(), node_limit=None, deadline_s=0.3, period_tolerance=0.0)
     one = ranking.candidates[0]
     assert one.status == "tree"
     assert one.score is not None
@@ -148,7 +147,7 @@ def test_an_error_in_progress_ends_the_ranking() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
+def test_ctrl_c_ends_a_long_search_at_once() -> None:
     script = """
         import sys
         from test_ranking_time import _hard
@@ -160,9 +159,9 @@ def test_ctrl_c_ends_a_long_search_within_a_second() -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """
-    rest, took = interrupted(script)
+    rest, work_s = interrupted(script)
     assert rest == "interrupted\n"
-    assert took < 2.0  # a second, and the end of the process
+    assert work_s < 3.0  # the imports, half a second of search, and the end of the process
 
 
 @pytest.mark.parametrize("seed", [5, 26, 29])
@@ -195,9 +194,8 @@ def test_round_periods_on_a_long_circle_keep_what_they_have(n_jobs: int, periods
         for k in range(n_jobs)
     )
     problem = Problem(jobs, (Link("l", 8.0 * n_jobs),), (Candidate("c", {job.id: ["l"] for job in jobs}),))
-    start = time.perf_counter()
-    paced, natural = rank(problem, node_limit=2000).best, rank(problem, period_tolerance=0, node_limit=2000).best
-    assert time.perf_counter() - start < 30
+    with works_less_than(30.0):
+        paced, natural = rank(problem, node_limit=2000).best, rank(problem, period_tolerance=0, node_limit=2000).best
     assert paced is not None
     assert natural is not None
     assert paced.score is not None
@@ -246,8 +244,7 @@ def test_a_deadline_leaves_the_links_their_part() -> None:
     rng = random.Random(6)
     jobs = tuple(Job(f"j{k:03}", rng.choice((120, 180, 240)), [Phase(rng.randrange(50), 20, 5)]) for k in range(60))
     problem = Problem(jobs, (Link("l", 60),), (Candidate("c", {job.id: ["l"] for job in jobs}),))
-    start = time.perf_counter()
-    best = rank(problem, deadline_s=1.0).best
-    assert time.perf_counter() - start < 3
+    with works_less_than(3.0):
+        best = rank(problem, deadline_s=1.0).best
     assert best is not None
     assert best.score is not None

@@ -176,7 +176,7 @@ QUANTITIES = {
     "iteration_ms": lambda value: Job("a", value),
     "capacity_gbps": lambda value: Link("l", value),
     "routes['a']['l']": lambda value: Problem([JOB], [LINK], [Candidate("c", {"a": {"l": value}})]),
-    "the capacity": lambda value: checked_capacity_gbps(value, "the capacity"),
+    "the capacity": lambda value: checked_capacity_gbps(value, "", "the capacity"),
 }
 
 

@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 
 __all__ = ["CALLS", "Cost", "measured"]
 
-LOOKS_S = 0.45
-"""Of :func:`slowness`, on an idle core of an AMD EPYC (family 25). Neighbours that share caches can double it."""
-
 GUARD_S = 120
 """Processor time after which a process that runs away is ended."""
 
@@ -30,7 +27,7 @@ class Cost(NamedTuple):
     """Of one process: time of the call, s, peak memory, MiB, and what came of it.
 
     Time is that of the processor or of the clock, whichever is less: two threads take twice the one, and on a busy
-    machine the other says nothing. It is divided by how much slower the machine is than an idle one.
+    machine the other says nothing.
     """
 
     seconds: float
@@ -108,15 +105,6 @@ CALLS: dict[str, Callable[[str], str]] = {
 """By name; those after ``cassini-core rank --json`` take link files."""
 
 
-def slowness() -> float:
-    """How much longer a million new keys of a dictionary take than on an idle machine; at least 1, at most 3."""
-    begun = time.process_time()
-    keys: dict[tuple[int, int], int] = {}
-    for k in range(10**6):
-        keys[k, k * 7 % 1_000_003] = k
-    return min(3.0, max(1.0, (time.process_time() - begun) / LOOKS_S))
-
-
 def main() -> None:
     """One call; prints its cost."""
     from cassini_core import CassiniError
@@ -128,7 +116,7 @@ def main() -> None:
         outcome = f"{type(error).__name__}: {error}"[:300]
     mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = min(time.process_time() - begun, time.perf_counter() - clock)
-    print(json.dumps([seconds / slowness(), mib, outcome]))
+    print(json.dumps([seconds, mib, outcome]))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
+from cassini_core.arrays import int64, offsets
+from cassini_core.links.incidence import Crossings
 from strategies import capacities, job_lists
 
 
@@ -24,6 +26,13 @@ def problem_of(jobs: list[Job], capacities: dict[str, float], **routes: Any) -> 
     """A problem whose candidates are given by keyword: ``c={"a": ["x"], "b": ["x"]}``."""
     links = tuple(Link(link, gbps) for link, gbps in capacities.items())
     return Problem(tuple(jobs), links, tuple(Candidate(name, route) for name, route in routes.items()))
+
+
+def crossings_of(jobs: Sequence[Sequence[str]], n_placed: int) -> Crossings:
+    """Which jobs cross the shared links of a candidate, from their ids on each link."""
+    number = {job: k for k, job in enumerate(sorted({job for on_link in jobs for job in on_link}))}
+    ends = offsets(map(len, jobs))
+    return Crossings(ends[:-1], int64(number[job] for on_link in jobs for job in on_link), len(number), n_placed)
 
 
 PAIR = [up("a", 100, 0, 50, 50), up("b", 100, 0, 50, 50), up("c", 100, 0, 50, 50)]

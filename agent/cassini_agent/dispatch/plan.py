@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import cassini_core as cc
 from cassini_core.joint.affinity import affinity_graph, components
+from cassini_core.periods.harmonize_jobs import lengthen
+from cassini_core.units import ticks_from_ms
 
 from ..schedule import MS_NS, Schedule
 
@@ -127,7 +129,8 @@ def with_margins(problem: cc.Problem, margins: Mapping[str, float]) -> cc.Proble
     for job_id, margin in margins.items():
         if not 0 <= margin <= LARGEST_MARGIN:
             raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {margin!r}")
-    jobs = [cc.Job(job.id, job.iteration_ms * (1 + margins.get(job.id, 0.0)), job.phases) for job in problem.jobs]
+    # The wait comes at the end of an iteration: a burst that lasts beyond the end is split there.
+    jobs = [lengthen(job, ticks_from_ms(job.iteration_ms * (1 + margins.get(job.id, 0.0)))) for job in problem.jobs]
     return cc.Problem(jobs, problem.links, problem.candidates)
 
 

@@ -63,8 +63,8 @@ struct Batch {
   int32_t* status;
   cassini_error* error;  // of the first link that is refused
 
-  // solve_one(i, options, output, result) for each link, one after the other; job_offset: [n_links + 1]. ECANCELED where
-  // the flag was seen: then all links from there on have that status.
+  // solve_one(i, options, output, result) for each link, one after the other; job_offset: [n_links + 1]. ECANCELED
+  // where the flag was seen: then all links from there on have that status.
   template <class SolveOne>
   int32_t solve_each(int64_t n_links, const int64_t* job_offset, SolveOne&& solve_one) {
     check(result);

@@ -8,8 +8,8 @@
 
 namespace cassini {
 
-// `items` consists of runs that ascend; run r begins at begin[r], the first at 0. Afterwards all items ascend; equal ones
-// keep their order. `before(x, y)`: x comes before y. `begin` and `scratch` are used up.
+// `items` consists of runs that ascend; run r begins at begin[r], the first at 0. Afterwards all items ascend; equal
+// ones keep their order. `before(x, y)`: x comes before y. `begin` and `scratch` are used up.
 template <class Item, class Before>
 void merge_runs(Item* items, std::size_t count, std::vector<std::size_t>& begin, std::vector<Item>& scratch,
                 const Before& before) {

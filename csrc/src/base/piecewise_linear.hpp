@@ -61,7 +61,7 @@ class TermSum {
  public:
   std::vector<Term> terms;
 
-  // Looks at every kink of the sum on a circle of `turn` ticks, which is a whole number of turns of each term. Where
+  // Looks at every kink of the sum on a circle of `modulus` ticks, a multiple of the modulus of each term. Where
   // there are more than kMostKinks, the terms with the largest influence are looked at, the others read at their kinks.
   // Finds the minimum, the first on ties, and with `all` every local minimum, ascending by shift.
   Minimum minimum(int64_t modulus, bool all, int64_t* work);

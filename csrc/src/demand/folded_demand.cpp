@@ -196,7 +196,7 @@ void add_certain(const Demand& a, const Demand& b, int64_t shift, double drop, s
   for (std::size_t i = 0; i <= n; ++i) offset[i] = static_cast<uint32_t>(i);
 }
 
-// add() for all demands; the turn and the weight of the sum are there already.
+// add() for all demands; the modulus and the weight of the sum are there already.
 void add_any(const Demand& a, const Demand& b, int64_t shift, double drop, const Limits& limits, Demand& out,
              int64_t* work, Levels levels, double bin) {
   const int64_t modulus = out.modulus;

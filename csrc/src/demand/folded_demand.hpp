@@ -17,7 +17,7 @@ struct Atom {
 
 using AtomList = SmallVector<Atom, 24>;
 
-// At residues [begin[i], begin[i+1]) of a circle of `turn` ticks the demand is distributed as atoms
+// At residues [begin[i], begin[i+1]) of a circle of `modulus` ticks the demand is distributed as atoms
 // [offset[i], offset[i+1]), in ascending order of value, of total weight `weight`. Atoms that can never reach the
 // capacity may be missing, or stand at a value far below zero.
 struct Demand {
@@ -38,8 +38,8 @@ enum class Levels {
   outer,  // spread over the ends of a bin: an upper bound
 };
 
-// Job on its folded circle. `probability`: weights sum to 1 instead of the number of samples T/turn; for use where the
-// product of sample counts would leave the range in which doubles count exactly. LimitExceeded beyond max_atoms.
+// Job on its folded circle. `probability`: weights sum to 1 instead of the number of samples T/modulus; for use where
+// the product of sample counts would leave the range in which doubles count exactly. LimitExceeded beyond max_atoms.
 Demand fold(const JobPattern& pattern, int64_t modulus, bool probability);
 
 // The job at a uniformly random phase, independent of all else (a free job).

@@ -13,7 +13,7 @@ class IntervalCursor {
  public:
   IntervalCursor() = default;
 
-  // Delayed by `delay`, from time 0 on, until `turn` at least.
+  // Delayed by `delay`, from time 0 on, until `modulus` at least.
   IntervalCursor(const Demand& demand, int64_t delay, int64_t modulus)
       : begin_(demand.begin.data()),
         offset_(demand.offset.data()),

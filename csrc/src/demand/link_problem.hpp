@@ -49,7 +49,7 @@ struct Link {
 
 Link make_link(std::vector<JobPattern> jobs, std::vector<uint8_t> is_free, double capacity, const Limits& limits);
 
-// Of shifts of all jobs, those of the movable ones, in canonical order and modulo their turns.
+// Of shifts of all jobs, those of the movable ones, in canonical order and modulo their moduli R_j.
 std::vector<int64_t> movable_shifts(const Link& link, std::span<const int64_t> shift);
 
 }  // namespace cassini

@@ -55,7 +55,7 @@ void Marginal::build(const Demand& demand, const JobPattern& job, double capacit
     sum[0] = 0.0;
     for (std::size_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + rate[i] * static_cast<double>(at_[i + 1] - at_[i]);
   }
-  // Mean over the demand's turn and over the job's period of folded sums.
+  // Mean over the demand's circle and over the job's period of folded sums.
   scale_ = (static_cast<double>(modulus_) / static_cast<double>(demand.modulus)) /
            (static_cast<double>(job.period) * demand.weight);
 }
@@ -97,7 +97,7 @@ void Marginal::read_one_level(const Demand& demand, double level, double capacit
   rate_.resize(kept);
 }
 
-// Cuts the demand's circle into turns of turn_ ticks and lays them on top of each other.
+// Cuts the demand's circle into turns of modulus_ ticks and lays them on top of each other.
 void Marginal::fold_events(const Demand& demand, double capacity) {
   const std::size_t n_levels = job_->levels.size();
   event_.clear();

@@ -115,7 +115,7 @@ class Marginal {
     std::size_t level;
   };
   SmallVector<Arc, 8> arc_;
-  SmallVector<int64_t, 32> at_;   // breakpoints on [0, modulus], first 0, last turn
+  SmallVector<int64_t, 32> at_;   // breakpoints on [0, modulus], first 0, last modulus
   SmallVector<double, 48> rate_;  // [level][interval] folded g_h
   SmallVector<double, 48> sum_;   // [level][breakpoint] integral of rate from 0
   SmallVector<double, 32> jump_;  // scratch of fold_events

@@ -106,10 +106,7 @@ class DeltaBuilder {
   void push(std::size_t source) {
     std::sort(parts_.begin(), parts_.end(), before);
     JointLink at = parts_[0];
-    for (std::size_t k = 1; k < parts_.size(); ++k) {
-      at.weight += parts_[k].weight;
-      at.lower_bound = std::max(at.lower_bound, parts_[k].lower_bound);
-    }
+    for (std::size_t k = 1; k < parts_.size(); ++k) join(at, parts_[k]);
     set_constant_excess(at);
     const Snapshot& snapshot = baseline_.snapshot;
     out_.from.link.push_back(source);

@@ -6,12 +6,13 @@
 
 #include "base/periods.hpp"
 #include "demand/marginal.hpp"
+#include "link/branching.hpp"
+#include "link/edge_meetings.hpp"
 
 namespace cassini {
 namespace {
 
 constexpr double kMostMeetings = 16384.0;  // of one job, lifts included
-constexpr std::size_t kMostEdgePairs = 1 << 20;
 
 // A link of the part, with the part's own numbers for its jobs.
 struct PartLink {
@@ -44,12 +45,6 @@ struct Candidates {
   }
 };
 
-struct Pick {
-  double bound;
-  std::size_t job;
-  int64_t shift;
-};
-
 // One partial placement; kept per depth so that memory is reused.
 struct Node {
   std::vector<Demand> own;            // [links] where this node's job stands
@@ -77,7 +72,7 @@ class PartSearch {
     open_ = std::numeric_limits<double>::infinity();
     if (n_ < 2 || done() || !find_meetings()) return proof_;
     const double given = floor_;
-    find_twins();
+    twins_ = Twins(n_, [&](std::size_t i, std::size_t k) { return are_equal(i, k); });
     branch_from_root();
     const double lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
     proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, problem_.weight));
@@ -112,14 +107,9 @@ class PartSearch {
           if (a == b) continue;
           const JobPattern& k = at.link->pattern(a);
           const JobPattern& i = at.link->pattern(b);
-          if (k.edges.size() * i.edges.size() > kMostEdgePairs || !budget_.left()) return false;
+          if (!budget_.left()) return false;
           std::vector<int64_t>& out = offset_[at.job[a] * n_ + at.job[b]];
-          const int64_t step = std::gcd(k.period, i.period);
-          for (const Edge& x : k.edges) {
-            for (const Edge& y : i.edges) {
-              if (x.rising != y.rising) out.push_back(wrap(y.at - x.at, step));
-            }
-          }
+          if (!append_meetings(k, i, std::gcd(k.period, i.period), out)) return false;
           budget_.work += static_cast<int64_t>(k.edges.size() * i.edges.size());
         }
       }
@@ -138,23 +128,13 @@ class PartSearch {
   }
 
   int64_t modulus(std::size_t k) const { return problem_.modulus[jobs_[k]]; }
-  // Divides turn(k) where the two meet at all.
+  // Divides modulus(k) where the two meet at all.
   int64_t step(std::size_t k, std::size_t i) const {
     return std::gcd(std::gcd(problem_.period[jobs_[k]], problem_.period[jobs_[i]]), modulus(k));
   }
 
   // Jobs with equal demand on the same links can change places.
-  void find_twins() {
-    kind_.resize(n_);
-    for (std::size_t k = 0; k < n_; ++k) {
-      kind_[k] = k;
-      for (std::size_t i = 0; i < k && kind_[k] == k; ++i) {
-        if (kind_[i] == i && twins(i, k)) kind_[k] = i;
-      }
-    }
-  }
-
-  bool twins(std::size_t i, std::size_t k) const {
+  bool are_equal(std::size_t i, std::size_t k) const {
     if (places_[i].size() != places_[k].size()) return false;
     for (std::size_t p = 0; p < places_[i].size(); ++p) {
       const Place& a = places_[i][p];
@@ -186,7 +166,7 @@ class PartSearch {
       cut_ = true;
       return open_at(floor_);
     }
-    // The first stands at 0: a turn of all jobs changes nothing.
+    // The first stands at 0: rotating all jobs alike changes nothing.
     stand(root, root, 0, 0);
     evaluate(root);
     floor_ = std::max(floor_, std::min(root.bound, proof_.objective));
@@ -372,31 +352,20 @@ class PartSearch {
     budget_.work += static_cast<int64_t>(n);
   }
 
-  // Of twins that are not placed only the first is branched on.
-  bool has_unplaced_twin(std::size_t k) const {
-    for (std::size_t i = 0; i < k; ++i) {
-      if (kind_[i] == kind_[k] && !placed_[i]) return true;
-    }
-    return false;
-  }
-
   void collect(Node& node) {
     node.picks.clear();
     const bool mixed = node.mixed > -std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || has_unplaced_twin(k)) continue;
+      if (placed_[k] || twins_.waits_for_another(k, placed_)) continue;
       const Candidates& all = node.candidates[k];
       for (std::size_t c = 0; c < all.size(); ++c) {
         if (!all.live[c]) continue;
         double bound = std::max(node.bound, node.sum - all.least + all.total[c]);
         if (mixed) bound = std::max(bound, node.mixed - all.least_mixed + all.mixed[c]);
-        if (bound < proof_.objective - noise_) node.picks.push_back({bound, k, all.shift[c]});
+        if (bound < proof_.objective - noise_) node.picks.push_back({bound, 0.0, k, all.shift[c]});
       }
     }
-    std::sort(node.picks.begin(), node.picks.end(), [](const Pick& x, const Pick& y) {
-      if (x.bound != y.bound) return x.bound < y.bound;
-      return x.job != y.job ? x.job < y.job : x.shift < y.shift;
-    });
+    sort_by_bound(node.picks);
   }
 
   void expand(std::size_t depth) {
@@ -432,7 +401,7 @@ class PartSearch {
 
   void kill(Node& node, std::size_t job, int64_t shift) {
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || kind_[k] != kind_[job]) continue;
+      if (placed_[k] || !twins_.alike(job, k)) continue;
       Candidates& all = node.candidates[k];
       const auto at = std::lower_bound(all.shift.begin(), all.shift.end(), shift);
       if (at != all.shift.end() && *at == shift) all.live[static_cast<std::size_t>(at - all.shift.begin())] = 0;
@@ -451,8 +420,8 @@ class PartSearch {
   std::vector<PartLink> links_;
   std::vector<std::vector<Place>> places_;    // [jobs]
   std::vector<std::vector<int64_t>> offset_;  // [k * n + i]
-  std::vector<std::size_t> kind_;             // [jobs] the first of its twins
-  std::vector<Node> nodes_;                   // by depth
+  Twins twins_;
+  std::vector<Node> nodes_;  // by depth
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;
   std::vector<int64_t> fresh_;

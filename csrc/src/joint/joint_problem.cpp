@@ -158,14 +158,18 @@ JointProblem make_joint_problem(std::vector<int64_t> period, std::vector<JointLi
     if (problem.links.empty() || compare(problem.links.back(), links[i]) != 0) {
       problem.links.push_back(std::move(links[i]));
     } else {
-      problem.links.back().weight += links[i].weight;
-      problem.links.back().lower_bound = std::max(problem.links.back().lower_bound, links[i].lower_bound);
+      join(problem.links.back(), links[i]);
     }
     origin[i] = problem.links.size() - 1;
   }
   for (JointLink& at : problem.links) set_constant_excess(at);
   fill(problem);
   return problem;
+}
+
+void join(JointLink& at, const JointLink& equal) {
+  at.weight += equal.weight;
+  at.lower_bound = std::max(at.lower_bound, equal.lower_bound);
 }
 
 void set_constant_excess(JointLink& at) {

@@ -95,10 +95,13 @@ int compare(const JointLink& a, const JointLink& b);
 // Canonical order of links that compare as equal, too.
 bool before(const JointLink& a, const JointLink& b);
 
+// Joins a link with one that asks the same of the same jobs.
+void join(JointLink& at, const JointLink& equal);
+
 // A link on which no shift matters has what it has.
 void set_constant_excess(JointLink& at);
 
-// All that follows from the period and the links, which are sorted, joined and settled. What is known of the turns
+// All that follows from the period and the links, which are sorted, joined and settled. What is known of the moduli
 // [jobs] may be given: those at 0 are not known. Else all are looked up.
 void fill(JointProblem& problem, std::vector<int64_t> modulus = {});
 

@@ -17,9 +17,9 @@ namespace {
 constexpr int64_t kRoundsPerJob = 40;      // of escaping in vain
 constexpr int64_t kRoundsBeforeProof = 4;  // per job, where exhaustive search follows
 
-class BlockSolve {
+class JointSolver {
  public:
-  BlockSolve(const JointProblem& problem, const JointStart& start, Budget& budget)
+  JointSolver(const JointProblem& problem, const JointStart& start, Budget& budget)
       : problem_(problem),
         budget_(budget),
         floor_(problem.floor()),
@@ -240,7 +240,7 @@ class BlockSolve {
 
 JointAnswer solve_joint(const JointProblem& problem, const JointStart& start, Budget& budget) {
   try {
-    return BlockSolve(problem, start, budget).run(start);
+    return JointSolver(problem, start, budget).run(start);
   } catch (const LimitExceeded&) {  // already where it stands
     return {{start.shift.begin(), start.shift.end()}, problem.floor(), true};
   }

@@ -70,7 +70,6 @@ class AngleSearch {
   void run() { place(0, 0.0); }
 
   double best() const { return best_; }
-  bool complete() const { return complete_; }
   const std::vector<int64_t>& rotation() const { return best_rotation_; }
 
  private:
@@ -145,7 +144,6 @@ Angles solve_angles(const std::vector<JobPattern>& jobs, double capacity, int64_
   search.run();
 
   Angles out;
-  out.complete = search.complete();
   out.excess = search.best() / static_cast<double>(angles);
   out.shift.resize(jobs.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {

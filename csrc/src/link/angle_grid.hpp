@@ -13,7 +13,6 @@ namespace cassini {
 struct Angles {
   std::vector<int64_t> shift;  // [jobs] ticks, the rotation times perimeter over |A|, modulo the period (Eq. 5)
   double excess = 0.0;         // mean over the angles, as the method itself sees it
-  bool complete = true;
 };
 
 // Minimises sum_a max(0, sum_j b_j(a - d_j) - C) over rotations d_j = 0 .. ceil(|A| / r_j) - 1 angles, where angle a

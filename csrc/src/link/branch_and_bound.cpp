@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "demand/marginal.hpp"
+#include "link/branching.hpp"
 #include "link/edge_meetings.hpp"
 #include "link/lagrangian_bound.hpp"
 #include "link/local_search.hpp"
@@ -18,13 +19,6 @@ constexpr std::size_t kBranching = 48;   // more movable jobs get local search o
 constexpr int64_t kCoupling = 1000;      // nodes after which the coupling bound is asked; it seldom cuts small trees
 constexpr int64_t kCouplingFew = 20000;  // with up to five jobs
 constexpr double kPrune = 1e-11;         // of the capacity: a branch must promise more than this
-
-struct Pick {
-  double bound;
-  double excess;  // of the jobs placed and this one
-  std::size_t job;
-  int64_t shift;
-};
 
 // One partial placement; kept per depth so that memory is reused.
 struct Node {
@@ -78,7 +72,6 @@ class Search {
       if (!cut_) branch_from_root();
       proven = exhaustive_ && !cut_;
     }
-    if (cut_ && !coupled_) couple();
     if (proven) return best_.excess;
     // What was left unexplored promises no less than open_, if every meeting was among it.
     return cut_ && exhaustive_ ? std::max(floor_, open_) : floor_;
@@ -107,7 +100,6 @@ class Search {
   void prepare() {
     open_ = std::numeric_limits<double>::infinity();
     meet_.resize(n_ * n_);
-    twin_.assign(n_, n_);
     for (std::size_t k = 1; k < n_; ++k) {  // job 0 is never moved
       for (std::size_t i = 0; i < n_; ++i) {
         if (i == k) continue;
@@ -120,16 +112,15 @@ class Search {
         exhaustive_ = exhaustive_ && meet_[k * n_ + i].usable;
         budget_.work += static_cast<int64_t>(link_.pattern(k).edges.size() * link_.pattern(i).edges.size());
       }
-      // Jobs are in content order, so equal ones are neighbours.
-      if (link_.pattern(k) == link_.pattern(k - 1)) twin_[k] = k - 1;
     }
+    twins_ = Twins(n_, [&](std::size_t i, std::size_t k) { return link_.pattern(i) == link_.pattern(k); });
     nodes_.resize(n_);
     placed_.assign(n_, 0);
     shift_.assign(n_, 0);
   }
 
   void branch_from_root() {
-    // The first job in canonical order, the largest, stands at 0: a turn of all jobs changes nothing.
+    // The first job in canonical order, the largest, stands at 0: rotating all jobs alike changes nothing.
     Node& root = nodes_[0];
     placed_[0] = 1;
     add(link_.base, link_.folded[0], 0, link_.capacity - link_.peak_left(placed_), link_.limits, root.demand,
@@ -250,12 +241,9 @@ class Search {
     return true;
   }
 
-  // Of jobs that are equal and not placed only the first is branched on.
-  bool has_unplaced_twin(std::size_t k) const { return twin_[k] < n_ && !placed_[twin_[k]]; }
-
   void kill(Node& node, std::size_t job, int64_t shift) {
-    for (std::size_t k = job; k < n_ && (k == job || twin_[k] == k - 1); ++k) {
-      if (placed_[k]) continue;
+    for (std::size_t k = job; k < n_; ++k) {
+      if (placed_[k] || !twins_.alike(job, k)) continue;
       Candidates& all = node.candidates[k];
       Candidate* const at = std::lower_bound(all.begin(), all.end(), shift,
                                              [](const Candidate& one, int64_t than) { return one.shift < than; });
@@ -266,7 +254,7 @@ class Search {
   void collect(Node& node) {
     node.picks.clear();
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || has_unplaced_twin(k)) continue;
+      if (placed_[k] || twins_.waits_for_another(k, placed_)) continue;
       const double others = node.excess + rest(node, k);
       for (const Candidate& one : node.candidates[k]) {
         const double bound = others + one.marginal;
@@ -275,10 +263,7 @@ class Search {
         }
       }
     }
-    std::sort(node.picks.begin(), node.picks.end(), [](const Pick& x, const Pick& y) {
-      if (x.bound != y.bound) return x.bound < y.bound;
-      return x.job != y.job ? x.job < y.job : x.shift < y.shift;
-    });
+    sort_by_bound(node.picks);
   }
 
   void expand(std::size_t depth) {
@@ -316,7 +301,7 @@ class Search {
     const double useless = best_.excess - noise_ - pick.excess;
     query_.clear();
     // Of those known before, the picks that follow; an equal job has the same, this one included.
-    const std::size_t alike = twin_[last] == pick.job ? pick.job : last;
+    const std::size_t alike = twins_.alike(pick.job, last) ? pick.job : last;
     for (std::size_t q = alike == last ? p + 1 : p; q < node.picks.size(); ++q) {
       const Pick& known = node.picks[q];
       if (known.job == alike && known.excess - node.excess < useless) query_.push_back(known.shift);
@@ -379,9 +364,9 @@ class Search {
   bool coupled_ = false;    // the coupling bound is part of floor_
   bool cut_ = false;        // the budget ended the search
   PairGains gains_;
-  std::vector<Meetings> meet_;     // [k * n + i]
-  std::vector<std::size_t> twin_;  // the equal job just before, or n
-  std::vector<Node> nodes_;        // by depth
+  std::vector<Meetings> meet_;  // [k * n + i]
+  Twins twins_;
+  std::vector<Node> nodes_;  // by depth
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;
   Demand demand_;

@@ -45,7 +45,7 @@ CanonicalShifts::CanonicalShifts(const Link& link) {
 }
 
 void CanonicalShifts::apply(std::span<int64_t> shift) const {
-  int64_t by = 0;  // all jobs are turned earlier by this; below the common turn of those already looked at
+  int64_t by = 0;  // all jobs are rotated earlier by this; below the common modulus of those already looked at
   for (std::size_t m = 0; m < shift.size(); ++m) {
     const Member& at = member_[m];
     int64_t to = wrap(wrap(shift[m], at.modulus) - wrap(by, at.modulus), at.modulus);

@@ -9,8 +9,8 @@
 
 namespace cassini {
 
-// Two shifts of a link's movable jobs stand alike if a common turn of all jobs takes one to the other, each job modulo
-// its own turn. Of all that stand alike one form is chosen, so that what is computed from it is the same to the last
+// Two shifts of a link's movable jobs stand alike if rotating all jobs alike takes one to the other, each job modulo
+// its own modulus. Of all that stand alike one form is chosen, so that what is computed from it is the same to the last
 // bit.
 class CanonicalShifts {
  public:
@@ -18,15 +18,15 @@ class CanonicalShifts {
   explicit CanonicalShifts(const Link& link);
 
   // Brings shifts [movable], any integers, to their form: the first job at 0, each of the others in turn as early as a
-  // common turn allows that leaves those before it where they are. Where the turns have too large a common multiple,
-  // the form may differ between shifts that stand alike.
+  // common rotation allows that leaves those before it where they are. Where the moduli have too large a common
+  // multiple, the form may differ between shifts that stand alike.
   void apply(std::span<int64_t> shift) const;
 
  private:
   struct Member {
     int64_t modulus;  // of the job
     int64_t common;   // after so much those before it stand as before
-    int64_t step;     // gcd of the two; the turn itself if those before leave no choice
+    int64_t step;     // gcd of the two; the modulus itself if those before leave no choice
     int64_t inverse;  // of common / step modulo modulus / step
   };
   std::vector<Member> member_;

@@ -9,7 +9,6 @@ namespace cassini {
 namespace {
 
 constexpr std::size_t kMaxMeetings = 1 << 16;  // of one pair of jobs, lifts included
-constexpr std::size_t kMaxEdgePairs = 1 << 20;
 
 }  // namespace
 
@@ -17,15 +16,8 @@ Meetings meetings(const JobPattern& k, const JobPattern& i, int64_t modulus) {
   Meetings out;
   out.step = std::gcd(k.period, i.period);
   out.modulus = modulus;
-  if (k.edges.size() * i.edges.size() > kMaxEdgePairs) {
-    out.usable = false;
-    return out;
-  }
-  for (const Edge& a : k.edges) {
-    for (const Edge& b : i.edges) {
-      if (a.rising != b.rising) out.offset.push_back(wrap(b.at - a.at, out.step));
-    }
-  }
+  out.usable = append_meetings(k, i, out.step, out.offset);
+  if (!out.usable) return out;
   std::sort(out.offset.begin(), out.offset.end());
   out.offset.erase_from(std::unique(out.offset.begin(), out.offset.end()));
   out.usable =
@@ -37,7 +29,7 @@ Meetings meetings(const JobPattern& k, const JobPattern& i, int64_t modulus) {
 void Meetings::at(int64_t shift, Shifts& out) const {
   out.clear();
   if (!usable || offset.empty()) return;
-  // Ascending offsets, the first of them at or after -shift: one turn of step, and its lifts, ascend without sorting.
+  // Ascending offsets, the first of them at or after -shift: one round of step, and its lifts, ascend without sorting.
   const int64_t from = wrap(shift, step);
   const auto first = static_cast<std::size_t>(
       std::lower_bound(offset.begin(), offset.end(), from == 0 ? 0 : step - from) - offset.begin());

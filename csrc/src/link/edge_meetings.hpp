@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/periods.hpp"
 #include "base/small_vector.hpp"
 #include "demand/job_pattern.hpp"
 
@@ -21,6 +22,20 @@ struct Meetings {
   // All shifts of k in [0, modulus) at which it meets i standing at `shift`.
   void at(int64_t shift, Shifts& out) const;
 };
+
+// Appends the shifts, modulo `step`, at which an edge of k meets an opposite edge of i at shift 0. False, and nothing
+// appended, where there are too many pairs of edges to look at.
+template <class Offsets>
+bool append_meetings(const JobPattern& k, const JobPattern& i, int64_t step, Offsets& out) {
+  constexpr std::size_t kMostEdgePairs = 1 << 20;
+  if (k.edges.size() * i.edges.size() > kMostEdgePairs) return false;
+  for (const Edge& a : k.edges) {
+    for (const Edge& b : i.edges) {
+      if (a.rising != b.rising) out.push_back(wrap(b.at - a.at, step));
+    }
+  }
+  return true;
+}
 
 Meetings meetings(const JobPattern& k, const JobPattern& i, int64_t modulus);
 

@@ -78,7 +78,8 @@ struct PublicCall {
 
 class PublicCalls {
  public:
-  // `cancel` of every call that can be canceled; may be null. Not 0 now: expected is what comes without it all the same.
+  // `cancel` of every call that can be canceled; may be null. Not 0 now: expected is what comes without it all the
+  // same.
   explicit PublicCalls(const int32_t* cancel = nullptr);
 
   const std::vector<PublicCall>& all() const { return all_; }

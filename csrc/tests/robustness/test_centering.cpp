@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "base/budget.hpp"
@@ -120,7 +120,7 @@ TEST(centring_never_costs_excess_nor_slack) {
 }
 
 TEST(slack_and_hold_end_soon_where_rounding_or_a_zero_tolerance_could_make_them_crawl) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   // Three jobs that touch: at tolerance 0 the hold's search starts from a difference of exactly 0.
   const std::vector<Phase> third{{0, 60000000, 5}};
   const Link touching = make_link(std::vector<JobPattern>(3, make_pattern(250000000, third, 1)), {0, 0, 0}, 5.0, {});
@@ -140,5 +140,5 @@ TEST(slack_and_hold_end_soon_where_rounding_or_a_zero_tolerance_could_make_them_
   Found found = search(noisy, budget);
   centre(noisy, found.shift, 0.0, budget);
   slack_and_hold(noisy, found.shift, 0.0, budget);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+  CHECK(std::clock() - begin < 2 * CLOCKS_PER_SEC);
 }

@@ -100,16 +100,14 @@ def _verdict(
 
 def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCandidate], problem: Problem) -> str:
     """What sets the best apart from all that tie with it, if anything can be named."""
-    lead = f", and {_quoted(best.id)} comes first because it"
+    from ..ranking.ranked_candidate import TIE_BREAKS, tie_break
+
     periods = {job.id: job.iteration_ms for job in problem.jobs} | dict(ranking.paces_ms)
-    slack = _least_slack(best, periods)
-    if all(slack > _least_slack(c, periods) + 1e-6 for c in tied):
-        return f"{lead} leaves the most slack for the iteration time"
-    if all(len(best.links) < len(c.links) for c in tied):
-        return f"{lead} shares the fewest links"
-    order = [c.id for c in problem.candidates]
-    if best.id in order and all(order.index(best.id) < order.index(c.id) for c in tied if c.id in order):
-        return f", and {_quoted(best.id)} comes first in the input"
+    number = {candidate.id: n for n, candidate in enumerate(problem.candidates)}
+    own, *others = (tie_break(_least_slack(c, periods), len(c.links), number.get(c.id, 0)) for c in (best, *tied))
+    for reason, value, theirs in zip(TIE_BREAKS, own, zip(*others, strict=True), strict=True):
+        if all(value < other - 1e-6 for other in theirs):
+            return f", and {_quoted(best.id)} {reason}"
     return ""
 
 

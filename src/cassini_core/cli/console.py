@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROGRAM",
     "Waiting",
-    "check_output_place",
+    "check_output_path",
     "emit_bytes",
     "emit_renderables",
     "one_line",
@@ -167,7 +167,7 @@ class Waiting:
         return self._what if total is None else f"{self._what} {done}/{total}"
 
 
-def check_output_place(path: str, inputs: tuple[str, ...] = ()) -> None:
+def check_output_path(path: str, inputs: tuple[str, ...] = ()) -> None:
     """Refuse an output path that cannot work, before any time is spent.
 
     Raises

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from ..kernel.prepared_link import DEFAULT_NODE_LIMIT, DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..choices import Method
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
+from ..node_budget import DEFAULT_NODE_LIMIT
 from .console import Waiting, emit_bytes, emit_renderables
-from .inputs import load_input
+from .inputs import read_input
 from .options import AngleCount, DeadlineS, JsonFlag, NodeLimit, ResolutionMs, SlackTolerance
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ def link(
     /,
     *,
     json: JsonFlag = False,
-    method: Literal["exact", "angles"] = "exact",
+    method: Method = "exact",
     angles: AngleCount = 72,
     deadline_s: DeadlineS = None,
     node_limit: NodeLimit = DEFAULT_NODE_LIMIT,
@@ -45,9 +47,9 @@ def link(
         Number of angles on the unified circle, for --method angles; 72 is the paper's 5 degrees.
     """
     from ..links.one_link import solve_link
-    from ..problem_file import link_solution_to_json, load_link
+    from ..problem_file import link_from_json
 
-    jobs, capacity_gbps = load_input(load_link, file)
+    jobs, capacity_gbps = link_from_json(*read_input(file))
     with Waiting("searching shifts"):
         solution = solve_link(
             jobs,
@@ -60,7 +62,7 @@ def link(
             deadline_s=deadline_s,
         )
     if json:
-        emit_bytes(link_solution_to_json(solution))
+        emit_bytes(solution.to_json())
     else:
         emit_renderables(*_report(solution, jobs, capacity_gbps, method, slack_tolerance))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -12,7 +12,7 @@ from ..errors import InputError
 from .console import (
     PROGRAM,
     Waiting,
-    check_output_place,
+    check_output_path,
     emit_bytes,
     emit_renderables,
     one_line,
@@ -65,17 +65,10 @@ def kineto(
     traces = (trace, *more_traces)
     if STREAM in traces:
         raise InputError("TRACE: expected a file, got '-'; a trace is not read from standard input")
-    if output != STREAM:
-        check_output_place(output, traces)
-    job_id = id if id is not None else _stem(trace if output == STREAM else output)
+    job_id = _job_id(id, output, traces)
     with Waiting("reading traces"):
         profiled = profile_kineto(traces, job_id=job_id, gbps=gbps)
-    data = job_to_json(profiled.job, _about(profiled))
-    if output == STREAM:
-        emit_bytes(data)
-        return
-    write_file(output, data)
-    emit_renderables(*_report(profiled, output))
+    _deliver(output, job_to_json(profiled.job, _about(profiled)), _report(profiled), profiled.warnings)
 
 
 @profile.command(usage="Usage: cassini-core profile counters RECORDING -o JOB.json [OPTIONS]")
@@ -111,17 +104,30 @@ def counters(
 
     if recording == STREAM:
         raise InputError("RECORDING: expected a file, got '-'; a recording is not read from standard input")
-    if output != STREAM:
-        check_output_place(output, (recording,))
-    job_id = id if id is not None else _stem(recording if output == STREAM else output)
+    job_id = _job_id(id, output, (recording,))
     with Waiting("reading counters"):
         profiled = profile_counters(recording, job_id=job_id, devices=device or (), direction=direction)
     data = job_to_json(profiled.job, _about_counters(profiled, recording))
+    _deliver(output, data, _counter_report(profiled), profiled.warnings)
+
+
+def _job_id(given: str | None, output: str, inputs: tuple[str, ...]) -> str:
+    """The id of the job; refuses an output that cannot be written, before any time is spent."""
+    if output != STREAM:
+        check_output_path(output, inputs)
+    return given if given is not None else _stem(inputs[0] if output == STREAM else output)
+
+
+def _deliver(output: str, data: bytes, report: Iterator[RenderableType], warnings: Sequence[str]) -> None:
+    """Writes the job file; to standard output nothing but that, else a report for people too."""
     if output == STREAM:
         emit_bytes(data)
         return
+    from rich.text import Text
+
     write_file(output, data)
-    emit_renderables(*_counter_report(profiled, output))
+    lines = [*(f"Warning: {one_line(warning)}" for warning in warnings), f"Wrote {one_line(output)}."]
+    emit_renderables(*report, *map(Text, lines))
 
 
 def _about(profiled: KinetoProfile) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def _about_counters(profiled: CounterProfile, recording: str) -> dict[str, Any]:
     }
 
 
-def _counter_report(profiled: CounterProfile, output: str) -> Iterator[RenderableType]:
+def _counter_report(profiled: CounterProfile) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from .tables import ms_text, phase_table
@@ -168,12 +174,9 @@ def _counter_report(profiled: CounterProfile, output: str) -> Iterator[Renderabl
         f"{one_line(', '.join(profiled.devices))}."
     )
     yield Text(f"The typical iteration explains {profiled.regularity:.0%} of the traffic.")
-    for warning in profiled.warnings:
-        yield Text(f"Warning: {one_line(warning)}")
-    yield Text(f"Wrote {one_line(output)}.")
 
 
-def _report(profiled: KinetoProfile, output: str) -> Iterator[RenderableType]:
+def _report(profiled: KinetoProfile) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from .tables import collective_table, ms_text, phase_table
@@ -188,9 +191,6 @@ def _report(profiled: KinetoProfile, output: str) -> Iterator[RenderableType]:
     )
     for number, why in profiled.steps_ignored.items():
         yield Text(f"Step {number} left out: {one_line(why)}")
-    for warning in profiled.warnings:
-        yield Text(f"Warning: {one_line(warning)}")
-    yield Text(f"Wrote {one_line(output)}.")
 
 
 def _stem(path: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ..choices import Loops
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from ..links.node_limits import AUTO
+from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
-from .inputs import load_input
+from .inputs import read_input
 from .options import (
     AggregateName,
     BlockNodeLimit,
@@ -39,9 +40,10 @@ def rank(
     /,
     *,
     json: JsonFlag = False,
-    top: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
+    rows: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
+    top: Annotated[int, Parameter(converter=whole_number_from(1))] = 1,
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
-    loops: Literal["joint", "merge", "discard"] = "joint",
+    loops: Loops = "joint",
     aggregate: AggregateName = DEFAULT_AGGREGATE,
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,
@@ -60,9 +62,11 @@ def rank(
     ----------
     file
         Problem file (format cassini-problem/1), or - for standard input.
+    rows
+        How many candidates the table shows. JSON always has all.
     top
-        How many candidates the table shows, and how many are sure to be the best: of many candidates, those that
-        cannot be among so many are not searched. JSON always has all.
+        How many candidates are sure to be the best: of many candidates, those that cannot be among so many are not
+        searched and have a bound only.
     exhaustive
         Search all candidates.
     loops
@@ -77,10 +81,10 @@ def rank(
     threads
         Number of threads; the answer does not depend on it. Default: one per core.
     """
-    from ..problem_file import load_problem, ranking_to_json
+    from ..problem_file import problem_from_json
     from ..ranking.rank_problem import rank as rank_problem
 
-    problem = load_input(load_problem, file)
+    problem = problem_from_json(*read_input(file))
     with Waiting("ranking candidates") as waiting:
         ranking = rank_problem(
             problem,
@@ -98,13 +102,13 @@ def rank(
             progress=waiting.update,
         )
     if json:
-        emit_bytes(ranking_to_json(ranking))
+        emit_bytes(ranking.to_json())
     else:
-        emit_renderables(*_report(ranking, problem, aggregate, top, slack_tolerance))
+        emit_renderables(*_report(ranking, problem, aggregate, rows, slack_tolerance))
 
 
 def _report(
-    ranking: Ranking, problem: Problem, aggregate: str, top: int, slack_tolerance: float
+    ranking: Ranking, problem: Problem, aggregate: str, rows: int, slack_tolerance: float
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
@@ -114,9 +118,9 @@ def _report(
     sizes = ((problem.jobs, "job"), (problem.links, "link"), (problem.candidates, "candidate"))
     yield Text(", ".join(f"{len(items)} {word}{'s' * (len(items) != 1)}" for items, word in sizes) + "\n")
     if ranking.candidates:
-        yield ranking_table(ranking, top)
-    if len(ranking.candidates) > top:
-        yield Text(f"{len(ranking.candidates) - top} more candidates: --top {len(ranking.candidates)} shows them.\n")
+        yield ranking_table(ranking, rows)
+    if len(ranking.candidates) > rows:
+        yield Text(f"{len(ranking.candidates) - rows} more candidates: --rows {len(ranking.candidates)} shows them.\n")
     best = ranking.best
     if best is not None and best.links:
         yield shift_table(best, problem.jobs, ranking.paces_ms)

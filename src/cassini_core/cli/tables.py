@@ -110,9 +110,9 @@ def ranking_table(ranking: Ranking, top: int | None = None) -> Listing:
     """One row per candidate, best first, at most ``top``."""
     headers = ("", "candidate", "score", "bound", "proof", "status", "hold ms", "worst link")
     table = Listing("Candidates, best first", headers, "rlrrccrl")
-    for place, candidate in enumerate(ranking.candidates[:top], start=1):
+    for row, candidate in enumerate(ranking.candidates[:top], start=1):
         table.add(
-            str(place),
+            str(row),
             candidate.id,
             "-" if candidate.score is None else score_text(candidate.score),
             score_text(candidate.upper_bound),

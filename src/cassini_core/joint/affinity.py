@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:  # loaded where a graph is built: most of what is large needs none
+if TYPE_CHECKING:  # networkx is loaded when a graph is built; large rounds build none
     import networkx as nx  # type: ignore[import-untyped]
 
 
@@ -52,7 +52,7 @@ class Component(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Links that loops hold together, and the jobs on them; ids, each sorted.
+    """Links that loops connect, and the jobs on them; ids, each sorted.
 
     A link couples all of its jobs, so it lies in one block. Two blocks have at most one job in common.
     """
@@ -144,7 +144,7 @@ def surely_has_loop(time_shifts: Mapping[str, Collection[str]]) -> bool:
 
 
 def blocks(graph: AffinityGraph) -> list[Block]:
-    """The graph, cut at every job through which alone two groups of links hang together.
+    """Cut the graph at every job that alone connects two groups of links.
 
     Parameters
     ----------
@@ -154,16 +154,15 @@ def blocks(graph: AffinityGraph) -> list[Block]:
     Returns
     -------
     list of Block
-        In the order of their smallest link ids. A block that is not cyclic has one link. The :func:`affinity_graph`
-        with one link per block has no loop: shifts found for each block by itself are composed by
-        :func:`bfs_time_shifts`.
+        In the order of their smallest link ids. A block that is not cyclic has one link. If each block is taken as one
+        link, the :func:`affinity_graph` has no loop, and :func:`bfs_time_shifts` composes the shifts of the blocks.
 
     Notes
     -----
-    The blocks (biconnected components) of the hypergraph whose edges are links: those of the bipartite graph, but that
-    blocks which meet in a link are one. O(nodes log nodes + edges).
+    These are the blocks (biconnected components) of the hypergraph whose edges are links: the blocks of the bipartite
+    graph, joined where they meet in a link. O(nodes log nodes + edges).
     """
-    # Graph blocks meet in cut nodes only. Joining those that meet in a link leaves jobs as the only cut nodes.
+    # Blocks of a graph meet in cut nodes only. Once those that meet in a link are joined, all cut nodes are jobs.
     import networkx as nx
 
     pieces: nx.utils.UnionFind = nx.utils.UnionFind(

@@ -1,68 +1,55 @@
-"""Large placements, answered by their difference from one that they are all much like.
+"""Large placements are answered by their difference from the base placement.
 
-The candidates of a scheduling round have most of their shared links in common. The common placement's shifts are
-searched once, thoroughly; every candidate is searched from there, near its own differences alone. No graph is built.
+The candidates of a scheduling round have most of their shared links in common. In the *base placement* every job has
+the route that it has in most candidates. Its shifts are searched once, thoroughly. The search of each candidate begins
+there and changes shifts near the links that differ. No graph is built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from ..deadline import DeadlinePassed
+from ..arrays import Int64Array
+from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
 from ..errors import KernelError
-from ..kernel import _kernel
-from ..links.incidence import FlatLinks
-from ..links.shared_links import Placement, SharedLink
-from .placement_solution import PlacementAnswer, Round, verified
+from ..kernel.prepared_links import Baseline
+from ..links.incidence import Incidence
+from ..links.shared_links import Placement
+from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
+from .placement_solution import PlacementAnswer, verified
+from .round import Round
 
-__all__ = ["LARGE_LINKS", "NearAnchor", "large_ones"]
+__all__ = ["LARGE_LINKS", "BasePlacement", "large_placements"]
 
 LARGE_LINKS = 64
-"""With more shared links, and surely a loop, a placement is not taken apart but searched from the anchor."""
-
-ANCHOR_EFFORT, ANCHOR_NODES = 200, 100_000
-"""The common placement is searched with so many times the nodes of each candidate, but no more than so many: they all
-begin there."""
-
-ANCHOR_SHARE = 0.4
-"""Of what is left of a deadline."""
-
-READY_SHARE = 0.3
-"""Of the time that the search of the common placement took, for what comes between it and the first candidate."""
-
-IMPROVED_EFFORT, IMPROVED_NODES = 20, 5_000
-"""The same for each of the best ones."""
-
-_Int64 = npt.NDArray[np.int64]
+"""A placement with more shared links, and surely a loop, is searched from the base placement, not block by block."""
 
 
-def large_ones(placements: Sequence[Placement], flat: FlatLinks) -> list[bool]:
+def large_placements(placements: Sequence[Placement], flat: Incidence) -> list[bool]:
     """Which placements have many shared links, and surely a loop: counting edges is enough to see that."""
     return [_is_large(placement, flat) for placement in placements]
 
 
-def _is_large(placement: Placement, flat: FlatLinks) -> bool:
+def _is_large(placement: Placement, flat: Incidence) -> bool:
     if len(placement.links) <= LARGE_LINKS:
         return False
-    places = flat.places(placement.links).at
+    job = flat.job[flat.rows(placement.links).at]
     shares = np.zeros(len(flat.jobs), dtype=np.bool_)
-    shares[flat.job[places]] = True
+    shares[job] = True
     # A forest has fewer edges than nodes.
-    return len(places) >= len(placement.links) + int(np.count_nonzero(shares))
+    return len(job) >= len(placement.links) + int(np.count_nonzero(shares))
 
 
-class NearAnchor:
-    """Answers placements of one round from the shifts of their common placement.
+class BasePlacement:
+    """The base placement of a round, searched; placements are answered from its shifts.
 
     Parameters
     ----------
     context : Round
-    common : sequence of SharedLink
-        The shared links of the common placement; at least one.
+    links : int64 array
+        Indices of its shared links; at least one.
 
     Raises
     ------
@@ -72,33 +59,31 @@ class NearAnchor:
         A defect.
     """
 
-    def __init__(self, context: Round, common: Sequence[SharedLink]) -> None:
+    def __init__(self, context: Round, links: Int64Array) -> None:
         self._context = context
-        flat, kernel_links = context.flat, context.kernel_links
-        begun, time_for_it = kernel_links.deadline.from_now(), kernel_links.deadline.part(ANCHOR_SHARE)
-        nodes = _more(context.budget.block_node_limit, ANCHOR_EFFORT, ANCHOR_NODES)
-        found = context.blocks.solve(common, centred=False, node_limit=nodes, deadline=time_for_it)
-        if not begun.leaves(READY_SHARE):
+        flat, prepared = context.flat, context.links
+        begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(BASE_SHARE)
+        nodes = enlarged(context.limits.block_node_limit, BASE_EFFORT, BASE_NODES)
+        jobs, found = context.solve_block(links, centred=False, node_limit=nodes, deadline=time_for_it)
+        if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
-        shift = flat.shifts(found.shift)
-        links: _Int64 = np.array([link.index for link in common], dtype=np.int64)
-        places = flat.places(links).at
-        self._position: _Int64 = np.full(len(flat.problem), -1, dtype=np.int64)
+        shift = context.by_number(jobs, found.shift)
+        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)  # in links, by shared link
         self._position[links] = np.arange(len(links))
         self._n_links = len(links)
-        self._anchor = _kernel.BlockAnchor(
-            kernel_links.prepared(),
+        self._baseline = Baseline(
+            prepared.prepared(),
             period=flat.period,
             link=flat.problem[links],
-            member=flat.job[places],
+            member=flat.job[flat.rows(links).at],
             upper_bound=context.bound[links],
             shift=shift,
-            options=kernel_links.options,
+            options=prepared.options,
         )
-        context.expect(links, shift)
+        context.evaluator.expect(links, shift)
 
-    def answer(self, placement: Placement) -> PlacementAnswer:
-        """One shift per job, found near what the placement does not have in common with the others.
+    def answer(self, placement: Placement, nodes: int | None) -> PlacementAnswer:
+        """One shift per job, found near the links that the placement does not share with the base placement.
 
         Raises
         ------
@@ -107,29 +92,30 @@ class NearAnchor:
 
         Notes
         -----
-        At most ``budget.block_node_limit`` nodes; beside them O(places) in whole arrays.
+        At most ``nodes`` search nodes, or ``limits.block_node_limit`` if that is less; beside them O(jobs on shared
+        links) in whole arrays.
         """
         context, flat = self._context, self._context.flat
         position = self._position[placement.links]
         added = placement.links[position < 0]
-        there = np.zeros(self._n_links, dtype=np.bool_)
-        there[position[position >= 0]] = True
-        found = self._anchor.solve(
-            dropped=np.flatnonzero(~there),
+        kept = np.zeros(self._n_links, dtype=np.bool_)
+        kept[position[position >= 0]] = True
+        found = self._baseline.solve(
+            dropped=np.flatnonzero(~kept),
             link=flat.problem[added],
-            member=flat.job[flat.places(added).at],
+            member=flat.job[flat.rows(added).at],
             upper_bound=context.bound[added],
-            options=context.kernel_links.options,
-            node_limit=_less(context.budget.block_node_limit, context.nodes_of_candidate),
-            deadline_ns=context.kernel_links.deadline.remaining_ns(),
-            cancel=context.kernel_links.cancel,
+            options=context.links.options,
+            node_limit=smaller(context.limits.block_node_limit, nodes),
+            deadline_ns=context.links.deadline.remaining_ns(),
+            cancel=context.links.cancel,
         )
         if found is None:
             raise KernelError("solve_beside: canceled")
-        return replace(verified(placement, context, "joint", found.shift, found.upper_bound), nodes=found.nodes)
+        return verified(placement, context, "joint", found.shift, found.upper_bound, nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
-        """The answer of a placement searched further, everywhere, its jobs moved to where slack grows.
+        """The answer of a placement searched further, on all its links, its jobs moved to where slack grows.
 
         Raises
         ------
@@ -137,15 +123,7 @@ class NearAnchor:
             A defect.
         """
         context, placement = self._context, answer.placement
-        nodes = _more(context.budget.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
-        found = context.blocks.solve(placement.shared, start=answer.shift, node_limit=nodes)
-        return verified(placement, context, "joint", context.flat.shifts(found.shift), found.upper_bound)
-
-
-def _less(limit: int | None, allowed: int | None) -> int | None:
-    return limit if allowed is None else allowed if limit is None else min(limit, allowed)
-
-
-def _more(limit: int | None, times: int, most: int) -> int | None:
-    """Nodes for a search on which more depends than on one candidate."""
-    return None if limit is None else max(limit, min(times * limit, most))
+        nodes = enlarged(context.limits.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
+        start = context.by_number(answer.jobs, answer.shift)
+        jobs, found = context.solve_block(placement.links, start=start, node_limit=nodes)
+        return verified(placement, context, "joint", context.by_number(jobs, found.shift), found.upper_bound)

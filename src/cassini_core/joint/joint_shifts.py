@@ -1,66 +1,80 @@
-"""Loops solved: jobs of a cyclic block get their shifts jointly, and blocks are composed by Algorithm 1.
+"""Loops are solved: the links of each cyclic block get their shifts jointly, and Algorithm 1 composes the blocks.
 
-A job through which alone two groups of links hang together separates them: turning one group as a whole changes no
-score in it. So every block is solved by itself, and the shifts of a job in two blocks only say how far the second is
-turned. Exact for sums of excess (DESIGN section 4, step 3).
+Where two groups of links have one job in common and no other connection, turning one group as a whole changes no score
+in it. So each block is solved by itself, and the shifts of the common job say how far the second block is turned. This
+is exact for sums of excess (docs/method.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-from ..links.shared_links import Placement
+import numpy as np
+
+from ..arrays import int64
+from ..links.shared_links import Placement, SharedLink
 from ..node_budget import Allowance
 from .affinity import Block, affinity_graph, bfs_time_shifts, blocks
-from .merged_links import MergedLink, merge_links
-from .placement_solution import Composition, Round
+from .placement_solution import PlacementAnswer, verified
+from .round import Round
 
-__all__ = ["solve_jointly"]
+__all__ = ["merge_links", "solve_jointly"]
 
 
-def solve_jointly(placement: Placement, context: Round) -> Composition:
+def merge_links(shared: Sequence[SharedLink]) -> list[list[SharedLink]]:
+    """Groups the links of one candidate that pose the same problem to the same jobs; O(links).
+
+    On all links of a group each job demands the same share of the capacity, exactly, so the first link can stand for
+    all. Groups and their links keep the order of ``shared``.
+    """
+    groups: dict[tuple[tuple[str, ...], int], list[SharedLink]] = {}
+    for link in shared:
+        groups.setdefault((link.jobs, link.problem), []).append(link)
+    return list(groups.values())
+
+
+def solve_jointly(placement: Placement, context: Round, nodes: int | None) -> PlacementAnswer:
     """One shift per job that is best for all links together, with a certified bound.
 
-    Links that pose the same problem to the same jobs are one, with their number as weight; jobs that are free on a
-    link are let go there. Without a loop the answer is that of Algorithm 1 ("tree"). Where loops cost nothing it is
-    "consistent": every link reaches its own bound. Else it is "joint".
+    Links that pose the same problem to the same jobs count as one link, with their number as its weight. A job that is
+    free on a link leaves the graph there. Without a loop the answer is that of Algorithm 1 ("tree"). Where every link
+    reaches its own bound, loops cost nothing ("consistent"). Else the answer is "joint".
 
     Notes
     -----
-    Per cyclic block the kernel spends at most ``budget.block_node_limit`` nodes, and less where there are many.
+    All blocks together may take ``nodes`` search nodes, and each at most ``limits.block_node_limit``.
     """
-    merged = {group.ids[0]: group for group in merge_links(placement.shared)}
-    time_shifts = context.time_shifts([group.link for group in merged.values()], keep_free=False)
+    merged = {group[0].id: group for group in merge_links(placement.shared)}
+    time_shifts = context.time_shifts([group[0] for group in merged.values()], keep_free=False)
     found = blocks(affinity_graph(time_shifts))
-    allowance = Allowance(context.nodes_of_candidate, sum(block.cyclic for block in found))
-    parts = [_solved(block, merged, time_shifts, context, allowance) for block in found]
-    composed = affinity_graph({block.links[0]: shift for block, (shift, _) in zip(found, parts, strict=True)})
-    shift = {**dict.fromkeys(placement.sharing_jobs(), 0), **bfs_time_shifts(composed, context.period)}
-    if not any(block.cyclic for block in found):
-        return Composition("tree", shift)
-    lost = math.fsum(loss for _, loss in parts)
-    own = math.fsum(context.solved[link.problem.index].upper_bound for link in placement.shared)
-    return Composition("joint", shift, (own - lost) / len(placement.shared), allowance.nodes)
+    allowance = Allowance(nodes, sum(block.cyclic for block in found))
+    lost = []
+    for block in found:
+        if block.cyclic:
+            groups = [merged[link] for link in block.links]
+            shifts, loss = _solve_block(block, groups, context, allowance)
+            time_shifts[block.links[0]] = shifts
+            lost.append(loss)
+    composed = affinity_graph({block.links[0]: time_shifts[block.links[0]] for block in found})
+    shift = context.flat.shifts(bfs_time_shifts(composed, context.period))
+    if not lost:
+        return verified(placement, context, "tree", shift)
+    own = math.fsum(context.bound[placement.links].tolist())
+    mean_bound = (own - math.fsum(lost)) / len(placement.shared)
+    return verified(placement, context, "joint", shift, mean_bound, nodes=allowance.nodes)
 
 
-def _solved(
-    block: Block,
-    merged: Mapping[str, MergedLink],
-    time_shifts: Mapping[str, Mapping[str, int]],
-    context: Round,
-    allowance: Allowance,
-) -> tuple[Mapping[str, int], float]:
-    """Shifts of a block's jobs, and by how much, summed over its physical links, they must stay below their bounds."""
-    if not block.cyclic:
-        return time_shifts[block.links[0]], 0.0
-    groups = [merged[link] for link in block.links]
-    nodes = allowance.limit(context.budget.block_node_limit)
-    answer = context.blocks.solve(
-        [g.link for g in groups], [len(g.ids) for g in groups], centred=context.budget.centred, node_limit=nodes
+def _solve_block(
+    block: Block, groups: Sequence[Sequence[SharedLink]], context: Round, allowance: Allowance
+) -> tuple[dict[str, int], float]:
+    """Shifts of a block's jobs, and what loops cost at least: scores below the links' bounds, summed over the links."""
+    links = int64(group[0].index for group in groups)
+    weight = np.array([len(group) for group in groups], dtype=np.float64)
+    jobs, answer = context.solve_block(
+        links, weight, centred=context.limits.with_slack, node_limit=allowance.limit(context.limits.block_node_limit)
     )
     allowance.spend(answer.nodes)
-    own = math.fsum(len(group.ids) * context.solved[group.link.problem.index].upper_bound for group in groups)
-    weight = sum(len(group.ids) for group in groups)
-    held = {job: ticks for job, ticks in answer.shift.items() if job in block.jobs}
-    return held, max(0.0, own - weight * answer.upper_bound)
+    shift = dict(zip(context.flat.name[jobs].tolist(), answer.shift.tolist(), strict=True))
+    own = math.fsum((weight * context.bound[links]).tolist())
+    return {job: shift[job] for job in block.jobs}, max(0.0, own - float(weight.sum()) * answer.upper_bound)

@@ -206,7 +206,7 @@ cdef class Links:
         return lower, upper, slack, hold
 
 
-cdef class BlockAnchor:
+cdef class Baseline:
     """A joint problem at given shifts, for problems that differ from it in few links. Immutable; safe to share.
 
     The arguments are those of ``Links.solve_block``. Raises :class:`InputError` and :class:`KernelError`.

@@ -1,18 +1,22 @@
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+from ..choices import StoppedBy
 
 _Int64 = npt.NDArray[np.int64]
 _Float64 = npt.NDArray[np.float64]
 
 library_version: str
-STOPPED_BY: tuple[str, ...]
+STOPPED_BY: tuple[StoppedBy, ...]
 result_dtype: np.dtype[np.void]
 
+@disjoint_base
 class Options:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         angles_method: bool = False,
         angles: int = 72,
@@ -22,8 +26,9 @@ class Options:
         deadline_ns: int | None = None,
         max_events: int | None = None,
         max_levels: int | None = None,
-    ) -> None: ...
+    ) -> Self: ...
 
+@disjoint_base
 class LinkAnswer:
     @property
     def shift(self) -> _Int64: ...
@@ -46,8 +51,9 @@ class LinkAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
+@disjoint_base
 class Evaluation:
     @property
     def score_lower(self) -> float: ...
@@ -60,6 +66,7 @@ class Evaluation:
     @property
     def free(self) -> npt.NDArray[np.bool_]: ...
 
+@disjoint_base
 class Link:
     def __init__(
         self,
@@ -106,6 +113,7 @@ def solve_links(
 ) -> tuple[_Int64, _Int64, npt.NDArray[np.bool_], npt.NDArray[Any], npt.NDArray[np.int32]] | None: ...
 def check_status(status: npt.NDArray[np.int32]) -> None: ...
 
+@disjoint_base
 class BlockAnswer:
     @property
     def shift(self) -> _Int64: ...
@@ -122,11 +130,12 @@ class BlockAnswer:
     @property
     def optimal(self) -> bool: ...
     @property
-    def stopped_by(self) -> str: ...
+    def stopped_by(self) -> StoppedBy: ...
 
+@disjoint_base
 class Links:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         job_offset: _Int64,
         period: _Int64,
         phase_offset: _Int64,
@@ -135,7 +144,7 @@ class Links:
         phase_rate: _Int64,
         capacity: _Int64,
         options: Options,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def status(self) -> npt.NDArray[np.int32]: ...
     @property
@@ -178,9 +187,10 @@ class Links:
         deadline_ns: int | None = None,
     ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...
 
-class BlockAnchor:
-    def __init__(
-        self,
+@disjoint_base
+class Baseline:
+    def __new__(
+        cls,
         links: Links,
         *,
         period: _Int64,
@@ -190,7 +200,7 @@ class BlockAnchor:
         shift: _Int64,
         options: Options,
         weight: _Float64 | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def links(self) -> Links: ...
     def solve(

@@ -1,52 +1,45 @@
-"""Many link problems in one call of the kernel, as plain arrays: for a thread here, or for a process elsewhere."""
+"""Many link problems as plain arrays, and their answers: for a thread here, or for a process elsewhere."""
 
 from __future__ import annotations
 
-import itertools
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, Float64Array, Int32Array, Int64Array, Rows, cut, offsets
+from ..choices import StoppedBy
 from ..errors import KernelError
 from . import _kernel
-from .link_problem import LinkProblem
-from .prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, Int64Array, kernel_options
+from .search_limits import SearchLimits
 
-__all__ = ["ChunkAnswers", "ChunkOptions", "LinkChunk", "ProblemAnswer", "solve_chunk"]
+__all__ = ["RESULT_TYPE", "LinkAnswers", "LinkArrays", "chunk_answers", "solve_chunk"]
 
+RESULT_TYPE = _kernel.result_dtype
+"""The fields of ``cassini_result``."""
 
-class ProblemAnswer(NamedTuple):
-    """The answer to one link problem, in ticks; the fields of ``LinkAnswer`` that a ranking reads.
+_Columns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 
-    ``shift`` and ``free`` have shape (n_jobs,), in the order of the problem's jobs, and are read-only.
-    """
-
-    shift: Int64Array
-    free: npt.NDArray[np.bool_]
-    score_lower: float
-    score_upper: float
-    upper_bound: float
-    optimal: bool
-    nodes: int
-    stopped_by: str
-
-    def own(self) -> ProblemAnswer:
-        """The same with arrays of its own: views keep those of all links that were solved together."""
-        shift, free = self.shift.copy(), self.free.copy()
-        shift.setflags(write=False)
-        free.setflags(write=False)
-        return self._replace(shift=shift, free=free)
+_BY_NODES = _kernel.STOPPED_BY.index("nodes")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChunk:
+class LinkArrays:
     """Link problems one after the other: the arrays of ``cassini_solve_links``, int64. Can be pickled.
 
-    ``job_offset`` has shape (n_links + 1,), ``period`` (n_jobs,), ``phase_offset`` (n_jobs + 1,), ``phase_start``,
-    ``phase_length`` and ``phase_rate`` (n_phases,), ``capacity`` (n_links,); times in ticks.
+    Link ``i`` owns jobs ``job_offset[i]`` to ``job_offset[i + 1] - 1``, job ``j`` owns phases ``phase_offset[j]`` to
+    ``phase_offset[j + 1] - 1``. Times are in ticks.
+
+    Attributes
+    ----------
+    job_offset : shape (n_links + 1,)
+    period : shape (n_jobs,)
+    phase_offset : shape (n_jobs + 1,)
+    phase_start, phase_length, phase_rate : shape (n_phases,)
+    capacity : shape (n_links,)
     """
 
     job_offset: Int64Array
@@ -57,92 +50,167 @@ class LinkChunk:
     phase_rate: Int64Array
     capacity: Int64Array
 
-    @classmethod
-    def of(cls, problems: Sequence[LinkProblem]) -> LinkChunk:
-        """The arrays of ``problems``, in their order. O(jobs + phases)."""
-        demands = [demand for problem in problems for demand in problem.demands]
-        phases = [phase for demand in demands for phase in demand.phases]
-        start, length, rate = np.array(phases, dtype=np.int64).reshape(-1, 3).T.copy()
-        return cls(
-            job_offset=_offsets([len(problem.demands) for problem in problems]),
-            period=np.array([demand.period for demand in demands], dtype=np.int64),
-            phase_offset=_offsets([len(demand.phases) for demand in demands]),
-            phase_start=start,
-            phase_length=length,
-            phase_rate=rate,
-            capacity=np.array([problem.capacity for problem in problems], dtype=np.int64),
+    def __len__(self) -> int:
+        return len(self.capacity)
+
+    def columns(self) -> _Columns:
+        """All arrays, in the order in which the extension takes them."""
+        phases = self.phase_offset, self.phase_start, self.phase_length, self.phase_rate
+        return self.job_offset, self.period, *phases, self.capacity
+
+    def part(self, links: Int64Array) -> LinkArrays:
+        """Some of the links, in this order; O(jobs + phases) in whole arrays."""
+        jobs = Rows.of(self.job_offset, links)
+        phases = Rows.of(self.phase_offset, jobs.at)
+        return LinkArrays(
+            offsets(jobs.size),
+            self.period[jobs.at],
+            offsets(phases.size),
+            self.phase_start[phases.at],
+            self.phase_length[phases.at],
+            self.phase_rate[phases.at],
+            self.capacity[links],
         )
 
-    def area_bounds(self) -> npt.NDArray[np.float64]:
+    def n_jobs(self) -> Int64Array:
+        """Jobs of each link."""
+        return np.diff(self.job_offset)
+
+    def n_phases(self) -> Int64Array:
+        """Phases of all jobs of each link."""
+        return np.diff(self.phase_offset[self.job_offset])
+
+    def most_phases(self) -> Int64Array:
+        """Phases of that job of each link which has most; every link has a job."""
+        return np.maximum.reduceat(np.diff(self.phase_offset), self.job_offset[:-1])
+
+    def area_bounds(self) -> Float64Array:
         """A score of each link that no shifts exceed: on average at least what does not fit is excess (F3)."""
         n_jobs, n_links = len(self.period), len(self.capacity)
         job = np.repeat(np.arange(n_jobs), np.diff(self.phase_offset))
-        link = np.repeat(np.arange(n_links), np.diff(self.job_offset))
+        link = np.repeat(np.arange(n_links), self.n_jobs())
         per_job = np.bincount(job, self.phase_length * self.phase_rate.astype(np.float64), n_jobs)
         demand = np.bincount(link, per_job / self.period, n_links)
         return np.asarray(1.0 - np.maximum(0.0, demand - self.capacity) / self.capacity)
 
-    def __len__(self) -> int:
-        return len(self.capacity)
+    def contents(self) -> list[bytes]:
+        """Capacity and demands of each link: equal for equal links, and none is how another begins. O(phases)."""
+        phases = self.phase_offset[self.job_offset]
+        columns = (
+            *(cut(column, self.job_offset) for column in (self.period, np.diff(self.phase_offset))),
+            *(cut(column, phases) for column in (self.phase_start, self.phase_length, self.phase_rate)),
+        )
+        sizes = zip(self.capacity.tolist(), self.n_jobs().tolist(), strict=True)
+        heads = [struct.pack("<qq", *size) for size in sizes]
+        return [b"".join(one) for one in zip(heads, *columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkOptions:
-    """What each link of a chunk may cost, how finely it is judged, and whether its shifts are centred; see ``rank``."""
+class LinkAnswers:
+    """The answers to many links, in the order of the links. Can be pickled.
 
-    node_limit: int | None
-    resolution_ms: float
-    slack_tolerance: float
-    with_slack: bool = True
-    max_events: int = DEFAULT_MAX_EVENTS
-    max_levels: int = DEFAULT_MAX_LEVELS
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkAnswers:
-    """What the kernel found for a chunk. Can be pickled.
-
-    ``shift`` (ticks) and ``free`` have one entry per job, ``result`` (``_kernel.result_dtype``) one per link.
+    Attributes
+    ----------
+    job_offset : int64 array, shape (n_links + 1,)
+        Link ``i`` owns jobs ``job_offset[i]`` to ``job_offset[i + 1] - 1``.
+    shift : int64 array, shape (n_jobs,)
+        Ticks, in ``[0, period)``.
+    free : bool array, shape (n_jobs,)
+        Jobs whose shift does not matter (F1b).
+    result : structured array, shape (n_links,)
+        The fields of ``RESULT_TYPE``; ``upper_bound`` alone says something of a link without an answer.
+    answered : bool array, shape (n_links,)
+        Whether the link has an answer; without one its shifts and scores are zeros.
     """
 
+    job_offset: Int64Array
     shift: Int64Array
-    free: npt.NDArray[np.bool_]
+    free: BoolArray
     result: npt.NDArray[Any]
+    answered: BoolArray
 
-    def each(self, job_offset: Int64Array) -> list[ProblemAnswer]:
-        """One answer per link of the chunk whose ``job_offset`` is given; views, about a microsecond each."""
-        self.shift.setflags(write=False)
-        self.free.setflags(write=False)
-        jobs = [slice(begin, end) for begin, end in itertools.pairwise(job_offset.tolist())]
-        found = self.result
-        columns = zip(
-            [self.shift[own] for own in jobs],
-            [self.free[own] for own in jobs],
-            *(found[name].tolist() for name in ("score_lower", "score_upper", "upper_bound")),
-            (found["optimal"] != 0).tolist(),
-            found["nodes"].tolist(),
-            [_kernel.STOPPED_BY[reason] for reason in found["stopped_by"].tolist()],
-            strict=True,
-        )
-        return [ProblemAnswer(*one) for one in columns]
+    @classmethod
+    def none_yet(cls, job_offset: Int64Array, upper_bound: Float64Array | float) -> LinkAnswers:
+        """No answers, only bounds."""
+        n_jobs, n_links = int(job_offset[-1]), len(job_offset) - 1
+        result = np.zeros(n_links, dtype=RESULT_TYPE)
+        result["upper_bound"] = upper_bound
+        shift, free = np.zeros(n_jobs, dtype=np.int64), np.zeros(n_jobs, dtype=np.bool_)
+        return cls(job_offset, shift, free, result, np.zeros(n_links, dtype=np.bool_))
+
+    @classmethod
+    def joined(cls, parts: Sequence[LinkAnswers]) -> LinkAnswers:
+        """The answers of several groups of links, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        sizes = np.concatenate([np.diff(part.job_offset) for part in parts])
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:])
+        return cls(offsets(sizes), *columns)
+
+    def __len__(self) -> int:
+        return len(self.result)
+
+    @property
+    def upper_bound(self) -> Float64Array:
+        """What no shifts of each link can exceed."""
+        return np.asarray(self.result["upper_bound"])
+
+    @property
+    def score_lower(self) -> Float64Array:
+        """What the shifts of each link score at least."""
+        return np.asarray(self.result["score_lower"])
+
+    @property
+    def nodes(self) -> Int64Array:
+        """Search nodes that each link took."""
+        return np.asarray(self.result["nodes"])
+
+    @property
+    def optimal(self) -> BoolArray:
+        """Whether each link's shifts are proven to be the best."""
+        return np.asarray(self.answered & (self.result["optimal"] != 0))
+
+    def stopped_by(self, link: int) -> StoppedBy:
+        """Why the search of a link that has an answer ended; see ``_kernel.LinkAnswer``."""
+        reason: StoppedBy = _kernel.STOPPED_BY[self.result["stopped_by"][link]]
+        return reason
+
+    def want_nodes(self, links: Int64Array) -> BoolArray:
+        """Which of some links have an answer that more search nodes can better."""
+        return np.asarray(self.answered[links] & (self.result["stopped_by"][links] == _BY_NODES))
+
+    def take(self, links: Int64Array, found: LinkAnswers) -> None:
+        """Write ``found`` to ``links``, and keep of two answers the better one, of two bounds the lower.
+
+        A deadline can cut a second search before it is as good as the first.
+        """
+        had = self.answered[links]
+        bound = np.where(had, np.minimum(self.upper_bound[links], found.upper_bound), found.upper_bound)
+        better = ~had | (found.score_lower >= self.score_lower[links])
+        into = links[better]
+        self.result[into] = found.result[better]
+        jobs, own = Rows.of(self.job_offset, into).at, Rows.of(found.job_offset, np.flatnonzero(better)).at
+        self.shift[jobs], self.free[jobs] = found.shift[own], found.free[own]
+        self.answered[links] = True
+        self.result["upper_bound"][links] = np.where(had, np.maximum(self.score_lower[links], bound), bound)
 
 
 def solve_chunk(
-    chunk: LinkChunk,
-    options: ChunkOptions,
+    arrays: LinkArrays,
+    limits: SearchLimits,
     deadline_s: float | None = None,
-    cancel: npt.NDArray[np.int32] | None = None,
-) -> ChunkAnswers:
-    """Solve each link of a chunk; every answer is, bit by bit, that of ``PreparedLink.solve``.
+    cancel: Int32Array | None = None,
+) -> LinkAnswers:
+    """Solve each link; every answer is, bit by bit, that of ``PreparedLink.solve``.
 
     Parameters
     ----------
-    chunk : LinkChunk
-    options : ChunkOptions
+    arrays : LinkArrays
+    limits : SearchLimits
     deadline_s : float, optional
         Seconds from now for all links together; those it cuts off still get a valid answer.
     cancel : int32 array, shape (1,), optional
-        Not 0: the chunk is given up, at the latest at the next link.
+        Not 0: the call is given up, at the latest at the next link.
 
     Raises
     ------
@@ -153,29 +221,31 @@ def solve_chunk(
 
     Notes
     -----
-    Releases the GIL for the whole chunk. Without slack (``options.with_slack``) shifts are not centred.
+    Releases the GIL for the whole call.
     """
     found = _kernel.solve_links(
-        chunk.job_offset,
-        chunk.period,
-        chunk.phase_offset,
-        chunk.phase_start,
-        chunk.phase_length,
-        chunk.phase_rate,
-        chunk.capacity,
-        kernel_options(
-            options.resolution_ms, options.slack_tolerance, deadline_s, options.max_events, options.max_levels
-        ),
+        *arrays.columns(),
+        limits.options(deadline_s),
         cancel,
-        options.node_limit,
-        options.with_slack,
+        limits.node_limit,
+        limits.with_slack,
     )
+    return chunk_answers(arrays.job_offset, found)
+
+
+def chunk_answers(
+    job_offset: Int64Array,
+    found: tuple[Int64Array, Int64Array, BoolArray, npt.NDArray[Any], Int32Array] | None,
+) -> LinkAnswers:
+    """What the extension says of some links, None if canceled.
+
+    Raises
+    ------
+    InputError, KernelError
+        As :func:`solve_chunk`.
+    """
     if found is None:
         raise KernelError("solve_links: canceled")
     shift, _, free, result, status = found
     _kernel.check_status(status)
-    return ChunkAnswers(shift, free, result)
-
-
-def _offsets(counts: Sequence[int]) -> Int64Array:
-    return np.array([0, *itertools.accumulate(counts)], dtype=np.int64)
+    return LinkAnswers(job_offset, shift, free, result, np.ones(len(result), dtype=np.bool_))

@@ -9,31 +9,31 @@ import functools
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import InputError, KernelError
-from ..model import Job, checked_capacity_gbps
-from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, kbps_from_gbps, ticks_from_ms
+from ..arrays import Int32Array, Int64Array, int64
+from ..checks import number, number_between, whole_number
+from ..choices import Method
+from ..deadline import LONGEST_S
+from ..errors import InputError, KernelError, refusal, shown
+from ..model import Job, checked_capacity_gbps, checked_jobs
+from ..node_budget import DEFAULT_NODE_LIMIT, UNINTERRUPTED_NODES, smaller
+from ..units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS, kbps_from_gbps, ticks_from_ms
 from . import _kernel
 from ._kernel import Evaluation, LinkAnswer
 
 __all__ = [
     "DEFAULT_MAX_EVENTS",
     "DEFAULT_MAX_LEVELS",
-    "DEFAULT_NODE_LIMIT",
     "DEFAULT_RESOLUTION_MS",
     "DEFAULT_SLACK_TOLERANCE",
     "Evaluation",
-    "Int64Array",
     "LinkAnswer",
     "PreparedLink",
-    "is_number",
 ]
 
-DEFAULT_NODE_LIMIT = 50_000
 DEFAULT_RESOLUTION_MS = 0.5
 DEFAULT_SLACK_TOLERANCE = 0.01
 DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS = 2**18, 2**16
@@ -42,12 +42,7 @@ MAX_PHASES = 2**17
 MAX_RATE_SUM_KBPS = 2**53
 MAX_ANGLES = 2**20
 
-# Searches of up to this many nodes last milliseconds and run on the calling thread. Longer ones run on a thread of
-# their own, so that Ctrl-C, which Python delivers to the main thread between bytecodes, can stop them.
-_UNINTERRUPTED_NODES = 4_000
 _POLL_S = 0.05
-
-Int64Array = npt.NDArray[np.int64]
 
 
 class PreparedLink(_kernel.Link):
@@ -103,9 +98,11 @@ class PreparedLink(_kernel.Link):
         InputError
             No jobs, duplicate ids, too many jobs or phases, or a demand out of range.
         """
-        jobs = _checked_jobs(jobs)
-        capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "capacity_gbps"))
-        factors = _checked_multipliers(multipliers or {}, jobs)
+        jobs = checked_jobs(jobs)
+        if not 1 <= len(jobs) <= MAX_JOBS:
+            raise refusal("", "jobs", f"1 to {MAX_JOBS} jobs", f"{len(jobs)}")
+        capacity = kbps_from_gbps(checked_capacity_gbps(capacity_gbps, "", "capacity_gbps"))
+        factors = _checked_multipliers(multipliers, jobs)
         offset = [0]
         start: list[int] = []
         length: list[int] = []
@@ -118,10 +115,8 @@ class PreparedLink(_kernel.Link):
                 gbps = phase.gbps * factor
                 # Compared before rounding: kbit/s beyond the range of a float cannot be rounded.
                 if gbps > MAX_RATE_KBPS / KBPS_PER_GBPS:
-                    raise InputError(
-                        f"job {job.id!r} phases[{index}] gbps: expected at most {MAX_RATE_KBPS / 1e6!r} "
-                        f"after its multiplier, got {gbps!r}"
-                    )
+                    most = f"a multiplier that keeps phases[{index}] within {MAX_RATE_KBPS / 1e6!r} Gbit/s"
+                    raise refusal("", f"multipliers[{shown(job.id)}]", most, shown(factor))
                 kbps = kbps_from_gbps(gbps)
                 if ticks > 0 and kbps > 0:
                     start.append(ticks_from_ms(phase.start_ms) % period)
@@ -137,11 +132,11 @@ class PreparedLink(_kernel.Link):
             )
         return cls(
             job_ids=tuple(job.id for job in jobs),
-            period=_read_only(periods),
-            phase_offset=_read_only(offset),
-            phase_start=_read_only(start),
-            phase_length=_read_only(length),
-            phase_rate=_read_only(rate),
+            period=int64(periods),
+            phase_offset=int64(offset),
+            phase_start=int64(start),
+            phase_length=int64(length),
+            phase_rate=int64(rate),
             capacity=capacity,
         )
 
@@ -158,13 +153,13 @@ class PreparedLink(_kernel.Link):
     def solve(
         self,
         *,
-        method: str = "exact",
+        method: Method = "exact",
         angles: int = 72,
         resolution_ms: float = DEFAULT_RESOLUTION_MS,
         slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
         node_limit: int | None = DEFAULT_NODE_LIMIT,
         deadline_s: float | None = None,
-        cancel: npt.NDArray[np.int32] | None = None,
+        cancel: Int32Array | None = None,
         with_slack: bool = True,
         max_events: int = DEFAULT_MAX_EVENTS,
     ) -> LinkAnswer:
@@ -181,10 +176,11 @@ class PreparedLink(_kernel.Link):
             Cancelled, or a defect.
         """
         options = _options(method, angles, resolution_ms, slack_tolerance, deadline_s, max_events)
-        _check_node_limit(node_limit)
+        if node_limit is not None:
+            node_limit = whole_number(node_limit, "node_limit", words="None or ")
         if cancel is not None:
             return self._solve_to_the_end(options, node_limit, cancel, with_slack)
-        first_limit = _UNINTERRUPTED_NODES if node_limit is None else min(node_limit, _UNINTERRUPTED_NODES)
+        first_limit = smaller(node_limit, UNINTERRUPTED_NODES)
         answer = self._solve_to_the_end(options, first_limit, None, with_slack)
         if answer.stopped_by != "nodes" or first_limit == node_limit:
             return answer
@@ -196,7 +192,7 @@ class PreparedLink(_kernel.Link):
         self,
         options: _kernel.Options,
         node_limit: int | None,
-        cancel: npt.NDArray[np.int32] | None,
+        cancel: Int32Array | None,
         with_slack: bool,
     ) -> LinkAnswer:
         answer = self._solve(options, node_limit, cancel, with_slack)
@@ -249,35 +245,32 @@ class PreparedLink(_kernel.Link):
         return self._evaluate(ticks, options, with_slack)
 
 
-def _checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    try:
-        checked = tuple(jobs)
-    except TypeError:
-        raise InputError(f"jobs: expected a sequence of jobs, got {type(jobs).__name__}") from None
-    if not 1 <= len(checked) <= MAX_JOBS:
-        raise InputError(f"jobs: expected 1 to {MAX_JOBS} jobs, got {len(checked)}")
-    seen = set()
-    for index, job in enumerate(checked):
-        if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
-        if job.id in seen:
-            raise InputError(f"jobs[{index}]: expected unique ids, got {job.id!r} twice")
-        seen.add(job.id)
-    return checked
-
-
-def _checked_multipliers(multipliers: Mapping[str, float], jobs: Sequence[Job]) -> Mapping[str, float]:
+def _checked_multipliers(multipliers: Mapping[str, float] | None, jobs: Sequence[Job]) -> Mapping[str, float]:
+    if multipliers is None:
+        return {}
+    if not isinstance(multipliers, Mapping):
+        raise refusal("", "multipliers", "None or a mapping of job ids to factors", shown(multipliers))
+    checked = {}
     known = {job.id for job in jobs}
     for job, factor in multipliers.items():
         if job not in known:
-            raise InputError(f"multipliers: unknown job {job!r}")
-        if not isinstance(factor, (int, float)) or not math.isfinite(factor) or factor <= 0:
-            raise InputError(f"multipliers[{job!r}]: expected a finite number above 0, got {factor!r}")
-    return multipliers
+            raise refusal("", "multipliers", "ids of the jobs", shown(job))
+        checked[job] = number(factor, "", f"multipliers[{shown(job)}]")
+        if checked[job] <= 0:
+            raise refusal("", f"multipliers[{shown(job)}]", "a multiplier above 0", shown(factor))
+    return checked
+
+
+def _options(*given: Any) -> _kernel.Options:
+    """Kernel options without a node limit; the same few are asked for again and again."""
+    try:
+        return _kept_options(*given)
+    except TypeError:  # a list, for one, has no hash, so it cannot be looked up; it is no option either
+        return _kept_options.__wrapped__(*given)
 
 
 @functools.lru_cache(maxsize=64, typed=True)
-def _options(
+def _kept_options(
     method: str,
     angles: int,
     resolution_ms: float,
@@ -286,24 +279,20 @@ def _options(
     max_events: int = DEFAULT_MAX_EVENTS,
     max_levels: int = DEFAULT_MAX_LEVELS,
 ) -> _kernel.Options:
-    """Kernel options without a node limit; the same few are asked for again and again."""
-    if method not in ("exact", "angles"):
-        raise InputError(f"method: expected 'exact' or 'angles', got {method!r}")
-    if not isinstance(angles, int) or isinstance(angles, bool) or not 1 <= angles <= MAX_ANGLES:
-        raise InputError(f"angles: expected a whole number from 1 to {MAX_ANGLES}, got {angles!r}")
-    if not is_number(resolution_ms) or not 0 <= resolution_ms * 1e6 <= MAX_TICKS:
-        raise InputError(f"resolution_ms: expected 0 to {MAX_TICKS / 1e6!r}, got {resolution_ms!r}")
-    if not is_number(slack_tolerance) or slack_tolerance < 0:
-        raise InputError(f"slack_tolerance: expected a finite number, at least 0, got {slack_tolerance!r}")
-    if deadline_s is not None and (not is_number(deadline_s) or deadline_s < 0):
-        raise InputError(f"deadline_s: expected None or a finite number, at least 0, got {deadline_s!r}")
+    if not isinstance(method, str) or method not in get_args(Method):
+        raise refusal("", "method", "'exact' or 'angles'", shown(method))
+    angles = whole_number(angles, "angles", most=MAX_ANGLES)
+    resolution_ms = number_between(resolution_ms, 0, MAX_TICKS / TICKS_PER_MS, "", "resolution_ms")
+    slack_tolerance = number_between(slack_tolerance, 0, math.inf, "", "slack_tolerance")
+    if deadline_s is not None:
+        deadline_s = number_between(deadline_s, 0, math.inf, "", "deadline_s", "None or ")
     return _kernel.Options(
         angles_method=method == "angles",
         angles=angles,
         resolution=ticks_from_ms(resolution_ms),
-        slack_tolerance=float(slack_tolerance),
+        slack_tolerance=slack_tolerance,
         # Ten years stand for any longer deadline: the nanoseconds must fit.
-        deadline_ns=None if deadline_s is None else round(min(deadline_s, 3e8) * 1e9),
+        deadline_ns=None if deadline_s is None else round(min(deadline_s, LONGEST_S) * 1e9),
         max_events=max_events,
         max_levels=max_levels,
     )
@@ -318,21 +307,3 @@ def kernel_options(
 ) -> _kernel.Options:
     """Options of the exact method, without a node limit; :class:`InputError` where one is out of range."""
     return _options("exact", 72, resolution_ms, slack_tolerance, deadline_s, max_events, max_levels)
-
-
-def _check_node_limit(node_limit: int | None) -> None:
-    if node_limit is not None and (
-        not isinstance(node_limit, int) or isinstance(node_limit, bool) or not 1 <= node_limit < 2**63
-    ):
-        raise InputError(f"node_limit: expected None or a whole number, at least 1, got {node_limit!r}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a finite int or float; a bool is neither."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _read_only(values: list[int]) -> Int64Array:
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array

@@ -1,46 +1,45 @@
-"""The link problems of a ranking as the kernel keeps them: prepared once, for blocks and evaluations alike."""
+"""The link problems of a ranking as the kernel keeps them: prepared once, for searches, blocks and evaluations."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Int64Array
 from ..deadline import Deadline
 from ..kept_property import kept_property
 from . import _kernel
-from .link_arrays import LinkChunk
-from .link_problem import LinkProblem
-from .prepared_link import kernel_options
-from .search_limits import Budget
+from ._kernel import Baseline, BlockAnswer
+from .link_arrays import LinkAnswers, LinkArrays, chunk_answers
+from .search_limits import SearchLimits
 
-__all__ = ["KernelLinks"]
+__all__ = ["Baseline", "BlockAnswer", "PreparedLinks"]
 
 
-class KernelLinks:
+class PreparedLinks:
     """Link problems, prepared for the kernel when first asked for.
 
     Parameters
     ----------
-    problems : sequence of LinkProblem
-    budget : Budget
+    arrays : LinkArrays
+    limits : SearchLimits
         How finely links are judged.
     deadline : Deadline
 
     Attributes
     ----------
+    arrays, limits, deadline
+        As given.
     cancel : int32 array, shape (1,)
         Not 0: calls under way, and all to come, raise :class:`KernelError`.
-    deadline : Deadline
     """
 
-    def __init__(self, problems: Sequence[LinkProblem], budget: Budget, deadline: Deadline) -> None:
-        self.cancel = np.zeros(1, dtype=np.int32)
+    def __init__(self, arrays: LinkArrays, limits: SearchLimits, deadline: Deadline) -> None:
+        self.arrays = arrays
+        self.limits = limits
         self.deadline = deadline
-        self._problems = problems
-        self._budget = budget
+        self.cancel = np.zeros(1, dtype=np.int32)
         self._preparing = threading.Lock()
 
     def prepared(self) -> _kernel.Links:
@@ -48,33 +47,41 @@ class KernelLinks:
         with self._preparing:
             return self._links
 
+    def solve(
+        self, links: Int64Array, node_limit: int | None, *, with_slack: bool = True, deadline: Deadline | None = None
+    ) -> LinkAnswers:
+        """Solve some links each for itself, as :func:`solve_chunk` does.
+
+        Parameters
+        ----------
+        links : int64 array
+            Which links, ascending; those that follow each other are handed over together.
+        node_limit : int or None
+            Of each link; None for no limit.
+        with_slack : bool
+            See :class:`SearchLimits`.
+        deadline : Deadline, optional
+            Links it cuts off still get a valid answer.
+
+        Raises
+        ------
+        InputError, KernelError
+            As :func:`solve_chunk`.
+        """
+        handle, offset = self.prepared(), self.arrays.job_offset
+        parts = []
+        for run in np.split(links, np.flatnonzero(np.diff(links) != 1) + 1):
+            first, last = int(run[0]), int(run[-1]) + 1
+            deadline_ns = None if deadline is None else deadline.remaining_ns()
+            found = handle.solve(first, last, self.options, self.cancel, node_limit, with_slack, deadline_ns)
+            parts.append(chunk_answers(offset[first : last + 1] - offset[first], found))
+        return LinkAnswers.joined(parts)
+
     @kept_property
     def options(self) -> _kernel.Options:
         """For every call that uses the handle."""
-        budget = self._budget
-        return kernel_options(
-            budget.resolution_ms, budget.slack_tolerance, max_events=budget.max_events, max_levels=budget.max_levels
-        )
-
-    @kept_property
-    def period(self) -> npt.NDArray[np.int64]:
-        """Iteration times, ticks, of the jobs of all problems, one problem after the other."""
-        return self._arrays.period
-
-    @kept_property
-    def _arrays(self) -> LinkChunk:
-        return LinkChunk.of(self._problems)
+        return self.limits.options()
 
     @kept_property
     def _links(self) -> _kernel.Links:
-        arrays = self._arrays
-        return _kernel.Links(
-            job_offset=arrays.job_offset,
-            period=arrays.period,
-            phase_offset=arrays.phase_offset,
-            phase_start=arrays.phase_start,
-            phase_length=arrays.phase_length,
-            phase_rate=arrays.phase_rate,
-            capacity=arrays.capacity,
-            options=self.options,
-        )
+        return _kernel.Links(*self.arrays.columns(), self.options)

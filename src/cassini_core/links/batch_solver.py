@@ -7,253 +7,197 @@ what else is in a chunk. Only a deadline reads a clock.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Float64Array, Int64Array
 from ..concurrency import canceling_pool
-from ..deadline import Deadline
-from ..kept_property import kept_property
-from ..kernel.link_arrays import ChunkOptions, LinkChunk, ProblemAnswer
-from ..kernel.link_problem import LinkProblem
-from ..kernel.search_limits import Budget
-from ..node_budget import Allowance
-from .executor_runner import RETURN_S, Chunk, ChunkRunner
+from ..deadline import RETURN_S, Deadline
+from ..kernel.link_arrays import LinkAnswers
+from ..kernel.prepared_links import PreparedLinks
+from ..node_budget import FIRST_NODES, MANY_EDGES, NO_LIMIT, PHASES_OF_A_NODE, Allowance
+from .executor_runner import Chunk, ChunkRunner
 from .solution_cache import LinkStore
 
-__all__ = ["SolvedLink", "solve_problems"]
-
-
-FIRST_NODES = 300
-"""Search nodes every link problem gets before any gets more, where there is a deadline."""
+__all__ = ["BatchSolver"]
 
 ACCOUNTED = 1024
-"""Problems that are solved before it is looked what they took."""
-
-MANY_EDGES = 64
-"""Phases times the most phases of one job."""
-
-PHASES_OF_A_NODE = 32
-"""So many are read in the time of a node."""
+"""Links that are solved before the nodes that they took are counted."""
 
 MOST_LINKS = 128
-"""In one call of the kernel, which takes milliseconds then; handing it over costs some 50 microseconds."""
+"""Most links in one call of the kernel, which then takes milliseconds; handing it over costs some 50 microseconds."""
 
 PARTS_AWAY = 64
-"""For an executor, which does not say how many workers it has; each part costs it a millisecond or so."""
+"""Parts for an executor, which does not say how many workers it has; each part costs it about a millisecond."""
 
 
-@dataclass(frozen=True)
-class SolvedLink:
-    """The answer to a link problem, in the order of its jobs; ``answer`` is None if the deadline came first."""
-
-    answer: ProblemAnswer | None
-    upper_bound: float
-
-    @kept_property
-    def held_places(self) -> tuple[int, ...]:
-        """Places of the jobs whose shift matters: all but the free ones. The link has an answer."""
-        assert self.answer is not None
-        return tuple(np.flatnonzero(~self.answer.free).tolist())
-
-
-def solve_problems(
-    problems: Sequence[LinkProblem],
-    budget: Budget,
-    *,
-    threads: int,
-    deadline: Deadline,
-    progress: Callable[[int], None],
-    executor: Executor | None = None,
-    node_limits: Sequence[int | None] | None = None,
-    with_slack: bool = True,
-    store: LinkStore | None = None,
-    together: int | None = None,
-    looks: npt.NDArray[np.float64] | None = None,
-) -> list[SolvedLink]:
-    """Solve every problem once.
+class BatchSolver:
+    """Solves every distinct link of a round once.
 
     Parameters
     ----------
-    problems : sequence of LinkProblem
-    budget : Budget
-        Of each problem.
+    links : PreparedLinks
+    node_limits : int64 array, shape (links,), optional
+        Search nodes of each link, ``NO_LIMIT`` for no limit; by default ``links.limits.node_limit``. Links of one limit
+        are solved together: a few different limits cost nothing, one for each link costs tens of microseconds per link.
     threads : int
         At least 1. The calling thread only waits, so that it can be interrupted.
     deadline : Deadline
-        With one, all problems get a few nodes first, so that none is without an answer because another is hard; then
-        each that is not proven gets what is left when its turn comes. With nothing left it gets its area bound (F3).
+        With one, all links get a few nodes first, so that a hard link leaves no other without an answer. Then each
+        link that is not proven gets the time that is left when its turn comes. With no time left it keeps its area
+        bound (F3).
     progress : callable
-        Called in the calling thread with the number of problems done, after each few.
+        Called in the calling thread with the number of links done, after each few.
     executor : Executor, optional
-        Solves the chunks instead of threads here; what it loses is solved here. At the deadline it is not waited for.
-    node_limits : sequence of (int or None), optional
-        One limit per problem instead of ``budget.node_limit``; None for no limit. Problems of one limit are solved
-        together: a few different limits cost nothing, one for each problem costs tens of microseconds per problem.
+        Solves chunks instead of threads of this process; these solve what it loses. At the deadline nobody waits for
+        it.
     with_slack : bool
-        Without it shifts are as good, but not moved to where slack grows: for callers that need scores and bounds.
+        Without it shifts score the same, but are not moved to where slack grows.
     store : LinkStore, optional
-        Answers found before, which are not looked for again, and what to add them to. What a deadline cut short is not.
+        Answers that are known already. New ones are added, unless a deadline may have cut them short.
     together : int, optional
-        Nodes of all problems together. Where their limits add up to more, they are solved ``ACCOUNTED`` at a time, and
-        limits are lowered once those before took too much.
-    looks : float64 array, shape (problems,), optional
-        What one look at each costs, whatever its limit, nodes.
-
-    Returns
-    -------
-    list of SolvedLink
-        In the order of ``problems``.
-
-    Raises
-    ------
-    KernelError
-        A defect.
-    KeyboardInterrupt
-        Raised in the calling thread: searches under way are canceled first, and what an executor has not begun.
+        Nodes of all links together. Where their limits add up to more, ``ACCOUNTED`` links are solved at a time, and
+        the limits of the next ones are lowered once these took too much.
+    evaluation_nodes : float64 array, shape (links,), optional
+        What evaluating each link once costs, whatever its limit, search nodes.
     """
-    if not problems:
-        return []
-    limits = [budget.node_limit] * len(problems) if node_limits is None else list(node_limits)
-    if len(limits) != len(problems):
-        raise ValueError(f"node_limits: expected one per problem, {len(problems)}, got {len(limits)}")
-    few = limits if deadline.remaining_s() is None else [_at_most_first(limit) for limit in limits]
-    area = np.zeros(0) if deadline.remaining_s() is None else LinkChunk.of(problems).area_bounds()
-    if deadline.passed():
-        return [SolvedLink(None, bound) for bound in area.tolist()]
-    questions = _questions(store, problems, budget, with_slack)
-    solved: dict[int, SolvedLink] = {}
-    ended: set[int] = set()
-    missed: set[int] = set()
 
-    def note(k: int, answer: ProblemAnswer | None, limit: int | None) -> None:
-        one = SolvedLink(answer, float(area[k]) if answer is None else answer.upper_bound)
-        solved[k] = _better(solved[k], one) if k in solved else one
-        if limit == limits[k] or not _wants_more(solved[k]):
-            ended.add(k)
-
-    def known(places: Sequence[int], within: Sequence[int | None]) -> Sequence[int]:
-        """Notes what was found before; the places of what was not."""
-        if store is None:
-            return places
-        found = store.answers.find([questions[k] for k in places], [within[k] for k in places])
-        for k, answer in zip(places, found, strict=True):
-            if answer is not None:
-                note(k, answer, within[k])
-        progress(len(ended))
-        return [k for k, answer in zip(places, found, strict=True) if answer is None]
-
-    def take(chunk: Chunk, answers: Sequence[ProblemAnswer] | None) -> None:
-        limit = chunk.options.node_limit
-        if store is not None and answers is not None and _is_early(deadline):
-            store.answers.keep([questions[k] for k in chunk.places], limit, [answer.own() for answer in answers])
-        for place, k in enumerate(chunk.places):
-            note(k, None if answers is None else answers[place], limit)
-        progress(len(ended))
-
-    cancel = np.zeros(1, dtype=np.int32)
-    threads = min(threads, len(problems))
-    with canceling_pool(threads, "cassini-link", cancel) as pool:
-        runner = ChunkRunner(pool, threads, cancel, deadline, executor)
-
-        def solve(places: Sequence[int], within: Sequence[int | None]) -> None:
-            missed.update(places)
-            size = _chunk_size(len(places), threads, executor)
-            runner.run(_chunks(problems, places, within, budget, with_slack, size), take)
-
-        def answer(places: Sequence[int]) -> None:
-            todo = known(places, limits)
-            if few != limits:
-                solve(known(todo, few), few)
-                todo = [k for k in todo if k not in ended]
-            solve(todo, limits)
-
-        if together is None or deadline.remaining_s() is not None or _sum(limits) <= together:
-            answer(range(len(problems)))
-        else:
-            allowance = Allowance(together, len(problems))
-            for begin in range(0, len(problems), ACCOUNTED):
-                some = range(begin, min(begin + ACCOUNTED, len(problems)))
-                for k in some:
-                    limits[k] = allowance.limit(limits[k])
-                answer(some)
-                # What was known counts as if it had been found now: the answer does not depend on what is kept.
-                before = 0 if looks is None else int(looks[begin : begin + ACCOUNTED].sum())
-                allowance.spend(before + sum(_cost(problems[k], solved[k]) for k in some), len(some))
-    if store is not None:
-        store.answers.count(hits=len(problems) - len(missed), misses=len(missed))
-    return [solved[k] for k in range(len(problems))]
-
-
-def _sum(limits: Iterable[int | None]) -> float:
-    return sum(math.inf if limit is None else limit for limit in limits)
-
-
-def _cost(problem: LinkProblem, solved: SolvedLink) -> int:
-    """Nodes, which take longer where there are many jobs or edges, and what is done before the first one."""
-    assert solved.answer is not None  # there is no deadline
-    phases = [len(demand.phases) for demand in problem.demands]
-    weight = max(3, len(phases)) * (1 if sum(phases) * max(phases) < MANY_EDGES else 2)
-    return weight * solved.answer.nodes // 3 + 2 + sum(phases) // PHASES_OF_A_NODE
-
-
-def _questions(
-    store: LinkStore | None, problems: Sequence[LinkProblem], budget: Budget, with_slack: bool
-) -> Sequence[bytes]:
-    if store is None:
-        return ()
-    return store.problem_questions(
-        problems, budget.resolution_ms, budget.slack_tolerance, with_slack, budget.max_events, budget.max_levels
-    )
-
-
-def _is_early(deadline: Deadline) -> bool:
-    """Whether nothing that is back by now can have been cut by the deadline, not even where it was handed a part."""
-    remaining_s = deadline.remaining_s()
-    return remaining_s is None or remaining_s > RETURN_S
-
-
-def _at_most_first(limit: int | None) -> int:
-    return FIRST_NODES if limit is None else min(limit, FIRST_NODES)
-
-
-def _wants_more(solved: SolvedLink) -> bool:
-    return solved.answer is not None and solved.answer.stopped_by == "nodes"
-
-
-def _chunk_size(n_problems: int, threads: int, executor: Executor | None) -> int:
-    """What is solved in one call: little enough to keep all busy, enough not to be busy handing over."""
-    parts = 16 * threads if executor is None else PARTS_AWAY
-    return max(1, min(MOST_LINKS, n_problems // parts))
-
-
-def _chunks(
-    problems: Sequence[LinkProblem],
-    todo: Sequence[int],
-    limits: Sequence[int | None],
-    budget: Budget,
-    with_slack: bool,
-    size: int,
-) -> Iterator[Chunk]:
-    by_limit: dict[int | None, list[int]] = {}
-    for k in todo:
-        by_limit.setdefault(limits[k], []).append(k)
-    for limit, places in by_limit.items():
-        options = ChunkOptions(
-            limit, budget.resolution_ms, budget.slack_tolerance, with_slack, budget.max_events, budget.max_levels
+    def __init__(
+        self,
+        links: PreparedLinks,
+        node_limits: Int64Array | None = None,
+        *,
+        threads: int,
+        deadline: Deadline,
+        progress: Callable[[int], None],
+        executor: Executor | None = None,
+        with_slack: bool = True,
+        store: LinkStore | None = None,
+        together: int | None = None,
+        evaluation_nodes: Float64Array | None = None,
+    ) -> None:
+        n_links = len(links.arrays)
+        same = NO_LIMIT if links.limits.node_limit is None else links.limits.node_limit
+        self._limit = np.full(n_links, same) if node_limits is None else node_limits.copy()
+        if len(self._limit) != n_links:
+            raise ValueError(f"node_limits: expected one per problem, {n_links}, got {len(self._limit)}")
+        self._links = links
+        self._limits = replace(links.limits, with_slack=with_slack)
+        self._threads = min(threads, n_links)
+        self._deadline = deadline
+        self._has_deadline = deadline.remaining_s() is not None
+        self._progress = progress
+        self._executor = executor
+        self._store = store
+        self._questions = [] if store is None else store.questions(links.arrays, self._limits)
+        self._together = together
+        self._evaluation_nodes = np.zeros(n_links) if evaluation_nodes is None else evaluation_nodes
+        self._answers = LinkAnswers.none_yet(
+            links.arrays.job_offset, links.arrays.area_bounds() if self._has_deadline else 0.0
         )
-        for begin in range(0, len(places), size):
-            some = places[begin : begin + size]
-            yield Chunk(some, [problems[k] for k in some], options)
+        self._ended = np.zeros(n_links, dtype=np.bool_)
+        self._missed = np.zeros(n_links, dtype=np.bool_)
+
+    def solve(self) -> LinkAnswers:
+        """The answers of all links.
+
+        Raises
+        ------
+        KernelError
+            A defect.
+        KeyboardInterrupt
+            Raised in the calling thread: searches under way are canceled first, and what an executor has not begun.
+        """
+        n_links = len(self._answers)
+        if n_links == 0 or self._deadline.passed():
+            return self._answers
+        with canceling_pool(self._threads, "cassini-link", self._links.cancel) as pool:
+            runner = ChunkRunner(self._links, pool, self._threads, self._deadline, self._executor)
+            asked = float(self._limit.sum(dtype=np.float64))
+            if self._together is None or self._has_deadline or asked <= self._together:
+                self._answer(np.arange(n_links), runner)
+            else:
+                self._answer_in_groups(Allowance(self._together, n_links), runner)
+        if self._store is not None:
+            missed = int(self._missed.sum())
+            self._store.answers.count(hits=n_links - missed, misses=missed)
+        return self._answers
+
+    def _answer_in_groups(self, allowance: Allowance, runner: ChunkRunner) -> None:
+        cost = self._cost()
+        for begin in range(0, len(self._answers), ACCOUNTED):
+            group = np.arange(begin, min(begin + ACCOUNTED, len(self._answers)))
+            self._limit[group] = np.minimum(self._limit[group], allowance.limit(None) or NO_LIMIT)
+            self._answer(group, runner)
+            # What was known counts as if it had been found now: the answer does not depend on what is kept.
+            before = int(self._evaluation_nodes[group].sum())
+            allowance.spend(before + int(cost(group).sum()), len(group))
+
+    def _answer(self, links: Int64Array, runner: ChunkRunner) -> None:
+        todo = self._unknown(links, self._limit)
+        few = np.minimum(self._limit, FIRST_NODES) if self._has_deadline else self._limit
+        if (few != self._limit).any():
+            self._solve(self._unknown(todo, few), few, runner)
+            todo = todo[~self._ended[todo]]
+        self._solve(todo, self._limit, runner)
+
+    def _solve(self, links: Int64Array, limit: Int64Array, runner: ChunkRunner) -> None:
+        self._missed[links] = True
+        runner.run(self._chunks(links, limit), self._take)
+
+    def _chunks(self, links: Int64Array, limit: Int64Array) -> Iterator[Chunk]:
+        size = _chunk_size(len(links), self._threads, self._executor)
+        for own in np.unique(limit[links]).tolist():
+            limits = replace(self._limits, node_limit=None if own == NO_LIMIT else own)
+            group = links[limit[links] == own]
+            for begin in range(0, len(group), size):
+                yield Chunk(group[begin : begin + size], limits)
+
+    def _take(self, chunk: Chunk, found: LinkAnswers | None) -> None:
+        if found is not None and self._store is not None and self._is_early():
+            questions = [self._questions[link] for link in chunk.links.tolist()]
+            self._store.keep(questions, chunk.limits.node_limit, found)
+        self._note(chunk.links, found, chunk.limits.node_limit)
+        self._progress(int(self._ended.sum()))
+
+    def _is_early(self) -> bool:
+        """Whether the deadline cannot have cut what is back by now, even where an executor was given less time."""
+        remaining_s = self._deadline.remaining_s()
+        return remaining_s is None or remaining_s > RETURN_S
+
+    def _note(self, links: Int64Array, found: LinkAnswers | None, limit: int | None) -> None:
+        if found is not None:
+            self._answers.take(links, found)
+        at_limit = self._limit[links] == (NO_LIMIT if limit is None else limit)
+        self._ended[links[at_limit | ~self._answers.want_nodes(links)]] = True
+
+    def _unknown(self, links: Int64Array, limit: Int64Array) -> Int64Array:
+        """Take the answers that are known, and return the links that have none."""
+        if self._store is None:
+            return links
+        unknown = []
+        for own in np.unique(limit[links]).tolist():
+            group, most = links[limit[links] == own], None if own == NO_LIMIT else own
+            known, found = self._store.find([self._questions[link] for link in group.tolist()], most)
+            if found is not None:
+                self._note(group[known], found, most)
+            unknown.append(group[~known])
+        self._progress(int(self._ended.sum()))
+        return np.sort(np.concatenate(unknown)) if unknown else links
+
+    def _cost(self) -> Callable[[Int64Array], Int64Array]:
+        """What solving links took, in nodes: a node takes longer with many jobs or edges, and reading phases counts."""
+        arrays = self._links.arrays
+        phases = arrays.n_phases()
+        weight = np.maximum(3, arrays.n_jobs()) * np.where(phases * arrays.most_phases() < MANY_EDGES, 1, 2)
+        before = 2 + phases // PHASES_OF_A_NODE
+        return lambda links: weight[links] * self._answers.nodes[links] // 3 + before[links]
 
 
-def _better(first: SolvedLink, second: SolvedLink) -> SolvedLink:
-    """The better answer and the lower bound: a deadline can cut the second try before it is as good as the first."""
-    if first.answer is None or second.answer is None:
-        return second if first.answer is None else first
-    answer = max(first.answer, second.answer, key=lambda answer: (answer.score_lower, answer is second.answer))
-    return SolvedLink(answer, max(answer.score_lower, min(first.upper_bound, second.upper_bound)))
+def _chunk_size(n_links: int, threads: int, executor: Executor | None) -> int:
+    """Links that are solved in one call: few enough to keep all threads busy, enough to make handing over cheap."""
+    parts = 16 * threads if executor is None else PARTS_AWAY
+    return max(1, min(MOST_LINKS, n_links // parts))

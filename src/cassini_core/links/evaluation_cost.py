@@ -1,9 +1,10 @@
-"""What one look at each link of a round may cost, so that thousands of hard links together stay affordable.
+"""What evaluating the links of a round may cost, so that thousands of hard links together do not take hours.
 
-Adding up the demand of a link at given shifts costs what its folded circle holds (F1): little for usual links, and up
-to 2**24 demand levels for the worst that the kernel scores exactly. One such link is answered in seconds; thousands, or
-one in thousands of candidates, would take hours. So the limits beyond which a link gets a certified interval instead of
-an exact score are lowered for all links of a round as far as the sum requires. Counted, not timed.
+To evaluate a link is to add up its demand at given shifts. That costs what its folded circle holds (F1): little for
+usual links, and up to 2**24 demand levels for the worst that the kernel scores exactly. One such link takes seconds;
+thousands of them, or one in thousands of candidates, would take hours. Beyond the limits of folding a link gets a
+certified interval instead of an exact score. This module lowers these limits for all links of a round, as far as the
+sum of their costs requires. Costs are counted, not timed.
 """
 
 from __future__ import annotations
@@ -14,83 +15,82 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..kernel.link_problem import LinkProblem
+from ..arrays import Float64Array, Int64Array, cut
+from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS
+from ..node_budget import LEVELS_OF_A_NODE
+from .folding import held_repeats
 
 __all__ = ["LinkEffort", "link_effort"]
 
 LEAST_EVENTS, LEAST_LEVELS = 64, 128
-"""Fewer events would not be less work: a link falls into as many groups of jobs as it has jobs."""
+"""The least limits of folding. Fewer events would not be less work: a link falls into as many groups as it has jobs."""
 
 MAX_LOOKS, LOOKS_OF_A_ROUTE = 2**27, 1024
-"""Demand levels touched by the first looks at all links together: so many, some second, or so many for each placed job
-of each candidate. What comes later is counted as it is done (``node_limits``)."""
+"""Demand levels that the first evaluations of all links may touch together: so many, which take about a second, or so
+many for each placed job of each candidate. Later evaluations are counted as they are made (``node_budget``)."""
 
 MAX_KEPT = 2**22
-"""Atoms of folded demands and kinks of pairs, kept for all links together; up to 48 bytes each."""
+"""Atoms of folded demands and kinks of pairs that the kernel may keep for all links together; up to 48 bytes each."""
 
 LOOKS, CANDIDATES_AT_ONCE = 3, 4
-"""At each link, beside one for each of the first candidates that have it."""
-
-LEVELS_OF_A_NODE = 512
-"""So many are added up in the time of a search node."""
+"""First evaluations of a link: so many, and one more for each of the first so many candidates that have it."""
 
 MOST_PERIODS = 64
-"""Different iteration times on one link; of more no estimate is made but the worst."""
+"""Most different iteration times on one link; with more the worst is assumed."""
 
 LEVELS_OF_A_KINK = 12
-"""So many are added up in the time in which a kink of a job's marginal excess is read, for its slack."""
+"""So many levels are added up in the time in which the kernel reads one kink of a marginal excess, for the slack."""
 
-# Of the kernel; the last for each event of the limit. One link alone, whatever it is, keeps within MAX_LOOKS.
+# The kernel's own limits on one evaluation; the last is for each event of the limit. Any single link keeps within
+# MAX_LOOKS.
 MAX_SUM_WORK, MAX_KINK_WORK, MAX_INTERVAL_WORK = 2.0**24, 2.0**24, 1024.0
-
-_Float64 = npt.NDArray[np.float64]
 
 
 class LinkEffort(NamedTuple):
-    """Limits of folding for all links of a round, and what evaluating each problem once costs then, search nodes.
+    """Limits of folding for all links of a round, and what evaluating each problem once costs with them.
 
-    ``affordable``: first looks stay within ``MAX_LOOKS``. They may not even at the least limits.
+    ``nodes`` is that cost, search nodes. ``with_slack`` is whether slack can be asked for too: even at the least limits
+    the first evaluations may exceed ``MAX_LOOKS``.
     """
 
     max_events: int
     max_levels: int
-    nodes: _Float64
-    affordable: bool = True
+    nodes: Float64Array
+    with_slack: bool = True
 
 
 class _Effort(NamedTuple):
-    """Of some problems: the limit on events that each needs to be scored exactly, the levels that one exact score
-    touches, the edges and bins that an interval takes, and what is kept.
+    """What each problem takes.
+
+    ``need`` is the limit on events with which it is scored exactly, ``exact`` the levels that an exact score touches,
+    ``edges`` and ``sums`` the edges and bins that an interval takes, ``kept`` what the kernel keeps.
     """
 
-    need: _Float64
-    exact: _Float64
-    edges: _Float64
-    sums: _Float64
-    kept: _Float64
+    need: Float64Array
+    exact: Float64Array
+    edges: Float64Array
+    sums: Float64Array
+    kept: Float64Array
 
 
-def link_effort(
-    problems: Sequence[LinkProblem], uses: npt.NDArray[np.int64], resolution: int, n_routes: int = 0
-) -> LinkEffort:
+def link_effort(problems: LinkArrays, uses: Int64Array, resolution: int, n_routes: int = 0) -> LinkEffort:
     """The largest limits, halved from the kernel's, with which first looks stay within ``MAX_LOOKS``.
 
     Parameters
     ----------
-    problems : sequence of LinkProblem
+    problems : LinkArrays
     uses : int64 array, shape (problems,)
-        In how many candidates each is posed by some link, counting links.
+        How many links of all candidates pose each problem.
     resolution : int
-        Ticks; decides which jobs of a link are free (F1b).
+        How precisely a shift can be held, ticks (F1b).
     n_routes : int
         Placed jobs of all candidates together: how large the round is.
 
     Notes
     -----
-    O(jobs) per problem; O(different ones^2) for each set of iteration times. Usual rounds keep the kernel's limits.
+    O(jobs) per problem; O(n^2) for each set of ``n`` different iteration times. Usual rounds keep the kernel's limits.
     """
     efforts = _efforts(problems, resolution)
     looks = LOOKS + np.minimum(uses, CANDIDATES_AT_ONCE)
@@ -105,54 +105,43 @@ def link_effort(
         )
         work = np.where(exact, efforts.exact, interval)
         kept = efforts.kept[exact].sum()
-        affordable = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
-        if affordable or max_events <= LEAST_EVENTS:
-            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, affordable)
+        with_slack = bool((work * looks).sum() <= most and kept <= MAX_KEPT)
+        if with_slack or max_events <= LEAST_EVENTS:
+            return LinkEffort(max_events, max_levels, work / LEVELS_OF_A_NODE, with_slack)
         max_events //= 2
 
 
-def _efforts(problems: Sequence[LinkProblem], resolution: int) -> _Effort:
-    shapes = [tuple([(demand.period, len(demand.phases)) for demand in problem.demands]) for problem in problems]
-    folded: dict[tuple[int, ...], list[_Folded]] = {}
-    known: dict[tuple[tuple[int, int], ...], tuple[float, ...]] = {}
-    for shape in shapes:
-        if shape not in known:
-            periods, phases = zip(*shape, strict=True)
-            if periods not in folded:
-                folded[periods] = _folded(periods, resolution)
-            known[shape] = _effort(phases, folded[periods])
+def _efforts(problems: LinkArrays, resolution: int) -> _Effort:
+    phases = np.diff(problems.phase_offset)
+    shapes = list(zip(cut(problems.period, problems.job_offset), cut(phases, problems.job_offset), strict=True))
+    folded: dict[bytes, list[_Folded]] = {}
+    known: dict[tuple[bytes, bytes], tuple[float, ...]] = {}
+    for shape in dict.fromkeys(shapes):
+        periods, counts = (np.frombuffer(part, dtype=np.int64).tolist() for part in shape)
+        if shape[0] not in folded:
+            folded[shape[0]] = _folded(periods, resolution)
+        known[shape] = _effort(counts, folded[shape[0]])
     return _Effort(*np.array([known[shape] for shape in shapes], dtype=np.float64).reshape(-1, 5).T)
 
 
 class _Folded(NamedTuple):
-    """Of a job the turns ``P' / R_j`` of its circle on the folded one, 0 if free, and its samples ``T_j / R_j``."""
+    """The turns ``P' / R_j`` of a job's circle on the folded one, 0 if it is free, and its samples ``T_j / R_j``."""
 
     turns: float
     samples: float
 
 
 def _folded(periods: Sequence[int], resolution: int) -> list[_Folded]:
-    """F1b, then F1."""
+    """How each job folds: free jobs are left out (F1b), the others fold to ``R_j`` (F1)."""
     count: Mapping[int, int] = Counter(periods)
     if len(count) == 1:
         return [_Folded(1.0, 1.0)] * len(periods)
     if len(count) > MOST_PERIODS:
         return [_Folded(math.inf, math.inf)] * len(periods)
-    repeats = _repeats(count)
-    while any(repeat <= 2 * resolution for repeat in repeats.values()):
-        count = {period: count[period] for period, repeat in repeats.items() if repeat > 2 * resolution}
-        repeats = _repeats(count)
+    repeats = held_repeats(count, resolution)
     whole = math.lcm(*repeats.values())
     folded = {period: _Folded(_at_most(whole // repeat), period / repeat) for period, repeat in repeats.items()}
     return [folded.get(period, _Folded(0.0, math.inf)) for period in periods]
-
-
-def _repeats(count: Mapping[int, int]) -> dict[int, int]:
-    """``R_j`` by iteration time: the LCM of the greatest common divisors with those of all others."""
-    return {
-        one: one if several > 1 or len(count) == 1 else math.lcm(*(math.gcd(one, two) for two in count if two != one))
-        for one, several in count.items()
-    }
 
 
 def _at_most(turns: int) -> float:
@@ -160,7 +149,7 @@ def _at_most(turns: int) -> float:
 
 
 def _effort(phases: Sequence[int], folded: Sequence[_Folded]) -> tuple[float, ...]:
-    """Upper estimates: every phase has two edges and a level of its own."""
+    """The fields of :class:`_Effort`, estimated from above: every phase has two edges and a level of its own."""
     events = atoms = 0.0
     together = sums = 1.0
     most, edges = max(phases), 2 * sum(phases)

@@ -1,7 +1,7 @@
-"""Has chunks of link problems solved: by threads here, or by an executor, of which nothing is expected but an answer.
+"""Has chunks of link problems solved: by threads of this process, which use the prepared links, or by an executor.
 
-What an executor loses is solved here: its workers may be killed, it may be shut down, cancel what it was given, or
-never begin. Only errors of the solver itself end the run.
+An executor gets the arrays of the links. What it loses is solved here: its workers may be killed, it may be shut down,
+cancel what it was given, or never begin. Only errors of the solver itself end the run.
 """
 
 from __future__ import annotations
@@ -9,27 +9,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ..deadline import Deadline
-from ..kernel.link_arrays import ChunkAnswers, ChunkOptions, LinkChunk, ProblemAnswer, solve_chunk
-from ..kernel.link_problem import LinkProblem
-from ..kernel.prepared_link import Int64Array
+from ..arrays import Int64Array
+from ..deadline import RETURN_S, RETURN_SHARE, Deadline
+from ..kernel.link_arrays import LinkAnswers, solve_chunk
+from ..kernel.prepared_links import PreparedLinks
+from ..kernel.search_limits import SearchLimits
 
 __all__ = ["Chunk", "ChunkRunner"]
 
 PATIENCE_S = 5.0
-"""When nothing came back from an executor for so long, what it has not begun is taken back, a chunk per thread here."""
-
-RETURN_S = 0.05
-"""Of a deadline, what is kept for the way back of an answer, but at most a tenth."""
+"""After so many seconds without an answer from an executor, chunks that it has not begun are taken back: one for each
+thread here."""
 
 _CANCEL_S = 0.02
 _LONGEST_WAIT_S = 3600.0
@@ -37,35 +33,29 @@ _LONGEST_WAIT_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Problems that are solved in one call; ``places`` are the caller's names for them."""
+    """Links that are solved in one call, by their numbers, ascending; ``limits`` are those of each."""
 
-    places: Sequence[int]
-    problems: Sequence[LinkProblem]
-    options: ChunkOptions
+    links: Int64Array
+    limits: SearchLimits
 
 
-Take = Callable[[Chunk, Sequence[ProblemAnswer] | None], None]
+Take = Callable[[Chunk, LinkAnswers | None], None]
 """Gets a chunk and its answers; None where the deadline came first."""
-
-
-class _Away(NamedTuple):
-    chunk: Chunk
-    job_offset: Int64Array
 
 
 class ChunkRunner:
     """Runs chunks until all have an answer or the deadline has come.
 
-    What an executor has begun it is trusted to end: without a deadline that is waited for, however long it takes.
+    An executor is trusted to end what it has begun: without a deadline the runner waits for it, however long it takes.
 
     Parameters
     ----------
+    links : PreparedLinks
+        Its ``cancel`` ends searches in ``pool``.
     pool : ThreadPoolExecutor
         Threads of this process.
     threads : int
         How many.
-    cancel : int32 array, shape (1,)
-        Not 0: searches in ``pool`` end.
     deadline : Deadline
     executor : Executor, optional
         Where chunks go first.
@@ -73,22 +63,22 @@ class ChunkRunner:
 
     def __init__(
         self,
+        links: PreparedLinks,
         pool: ThreadPoolExecutor,
         threads: int,
-        cancel: npt.NDArray[np.int32],
         deadline: Deadline,
         executor: Executor | None = None,
     ) -> None:
+        self._links = links
         self._pool = pool
         self._threads = threads
-        self._cancel = cancel
         self._deadline = deadline
         self._executor = executor
         self._accepts = executor is not None
         self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._here: dict[Future[Sequence[ProblemAnswer] | None], Chunk] = {}
-        self._away: dict[Future[ChunkAnswers], _Away] = {}
-        self._begun: set[Future[ChunkAnswers]] = set()  # away, and cannot be taken back
+        self._here: dict[Future[LinkAnswers | None], Chunk] = {}
+        self._away: dict[Future[LinkAnswers], Chunk] = {}
+        self._begun: set[Future[LinkAnswers]] = set()  # away, and cannot be taken back
         self._heard = 0.0
 
     def run(self, chunks: Iterable[Chunk], take: Take) -> None:
@@ -113,9 +103,9 @@ class ChunkRunner:
         if self._executor is None or not self._accepts or self._deadline.passed():
             self._solve_here(chunk)
             return
-        arrays = LinkChunk.of(chunk.problems)
         try:
-            future = self._executor.submit(solve_chunk, arrays, chunk.options, self._handed_s())
+            arrays = self._links.arrays.part(chunk.links)
+            future = self._executor.submit(solve_chunk, arrays, chunk.limits, self._handed_s())
         except Exception as error:
             # A plain RuntimeError is what executors raise that were shut down, or have no threads to begin with.
             if type(error) is not RuntimeError and not _is_loss(error, self._executor):
@@ -123,15 +113,15 @@ class ChunkRunner:
             self._accepts = False
             self._solve_here(chunk)
         else:
-            self._away[future] = _Away(chunk, arrays.job_offset)
+            self._away[future] = chunk
             future.add_done_callback(self._finished.put)
 
     def _handed_s(self) -> float | None:
         remaining_s = self._deadline.remaining_s()
-        return None if remaining_s is None else remaining_s - min(RETURN_S, 0.1 * remaining_s)
+        return None if remaining_s is None else remaining_s - min(RETURN_S, RETURN_SHARE * remaining_s)
 
     def _solve_here(self, chunk: Chunk) -> None:
-        future = self._pool.submit(_solve, chunk, self._deadline, self._cancel)
+        future = self._pool.submit(_solve, chunk, self._links, self._deadline)
         self._here[future] = chunk
         future.add_done_callback(self._finished.put)
 
@@ -141,7 +131,7 @@ class ChunkRunner:
         except Empty:
             if self._deadline.passed():
                 for away in self._away.values():
-                    take(away.chunk, None)
+                    take(away, None)
                 self._forget()
             elif self._is_quiet():
                 self._take_back()
@@ -154,19 +144,19 @@ class ChunkRunner:
             self._begun.discard(future)
             self._receive(future, self._away.pop(future), take)
 
-    def _receive(self, future: Future[ChunkAnswers], away: _Away, take: Take) -> None:
+    def _receive(self, future: Future[LinkAnswers], chunk: Chunk, take: Take) -> None:
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
-            take(away.chunk, future.result().each(away.job_offset))
+            take(chunk, future.result())
         elif _is_loss(error, self._executor):
-            self._solve_here(away.chunk)
+            self._solve_here(chunk)
         else:
             raise error
 
     # An executor that is silent
 
     def _longest_wait_s(self) -> float | None:
-        """Seconds until something must be done though nothing came back. What is solved here ends by itself."""
+        """Seconds until the runner must act though nothing came back; None to wait for what is solved here."""
         if not self._away:
             return None
         waits = [_LONGEST_WAIT_S, self._deadline.remaining_s()]
@@ -181,11 +171,11 @@ class ChunkRunner:
         return len(self._here) < self._threads and len(self._begun) < len(self._away)
 
     def _take_back(self) -> None:
-        """One chunk, of those that it will begin last."""
+        """Take one chunk back, of those that the executor will begin last."""
         future = next(future for future in reversed(self._away) if future not in self._begun)
         _cancel([future])
         if future.cancelled():
-            self._solve_here(self._away.pop(future).chunk)
+            self._solve_here(self._away.pop(future))
         else:
             self._begun.add(future)
 
@@ -197,17 +187,16 @@ class ChunkRunner:
             _cancel(away)
 
 
-def _solve(chunk: Chunk, deadline: Deadline, cancel: npt.NDArray[np.int32]) -> Sequence[ProblemAnswer] | None:
-    """In a thread of this process. None: the deadline came first."""
-    remaining_s = deadline.remaining_s()
-    if remaining_s == 0.0:
+def _solve(chunk: Chunk, links: PreparedLinks, deadline: Deadline) -> LinkAnswers | None:
+    """Solve a chunk in a thread of this process; None if the deadline came first."""
+    if deadline.passed():
         return None
-    arrays = LinkChunk.of(chunk.problems)
-    return solve_chunk(arrays, chunk.options, remaining_s, cancel).each(arrays.job_offset)
+    limits = chunk.limits
+    return links.solve(chunk.links, limits.node_limit, with_slack=limits.with_slack, deadline=deadline)
 
 
 def _cancel(futures: Collection[Future[Any]]) -> None:
-    """Cancels what has not begun, in a thread: some executors ask another machine first, which may never answer."""
+    """Cancel what has not begun, in a thread: some executors ask another machine, which may never answer."""
 
     def cancel() -> None:
         for future in futures:
@@ -222,8 +211,8 @@ def _cancel(futures: Collection[Future[Any]]) -> None:
 def _is_loss(error: BaseException, executor: Executor | None) -> bool:
     """Whether the executor failed, not what it was given.
 
-    Besides what the standard library says, these are errors from the executor's own package (workers that were killed
-    once too often, say), and what ends a worker but is no error, such as Ctrl-C.
+    Executors fail with the standard library's errors, with errors of their own package (if workers were killed too
+    often, for example), and with what ends a worker but is no error, such as Ctrl-C.
     """
     if isinstance(error, (BrokenExecutor, CancelledError, OSError, EOFError)) or not isinstance(error, Exception):
         return True

@@ -1,119 +1,90 @@
-"""All shared links of a ranking in flat arrays, with what is known of each: what large candidates are answered from.
+"""Which jobs cross which shared links, in flat arrays: what candidates are answered from.
 
-Links and jobs are numbers here. The jobs of link ``i`` stand at places ``offset[i]`` to ``offset[i + 1]`` of arrays
-over all places of all links.
+Links and jobs are numbers here. A *crossing* is one job on one link. Link ``i`` owns the crossings ``offset[i]`` to
+``offset[i + 1] - 1`` of all arrays over crossings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .shared_links import Placement, SharedLink
+from ..arrays import Float64Array, Int64Array, Rows, objects
+from ..kept_property import kept_property
 
-__all__ = ["Crossings", "FlatLinks", "Places"]
-
-_Int64 = npt.NDArray[np.int64]
+__all__ = ["Crossings", "Incidence"]
 
 
 class Crossings(NamedTuple):
     """Which jobs cross the shared links of one candidate.
 
     ``job[first[i]:first[i + 1]]`` are numbers, below ``n_jobs``, of the jobs on link ``i``; the last link's go to the
-    end. ``n_placed`` jobs have a place in the candidate, those without a shared link included.
+    end. The candidate places ``n_placed`` jobs, those without a shared link included.
     """
 
-    first: npt.NDArray[np.int64]
-    job: npt.NDArray[np.int64]
+    first: Int64Array
+    job: Int64Array
     n_jobs: int
     n_placed: int
 
-    @classmethod
-    def of(cls, jobs: Sequence[Sequence[str]], placed: Collection[str]) -> Crossings:
-        """From the ids of the jobs on each link, and of all jobs that have a place."""
-        number = {job: k for k, job in enumerate(sorted({job for on_link in jobs for job in on_link}))}
-        ends = np.cumsum([0, *map(len, jobs)], dtype=np.int64)
-        members = np.array([number[job] for on_link in jobs for job in on_link], dtype=np.int64)
-        return cls(ends[:-1], members, len(number), len(placed))
-
-    def jobs_per_link(self) -> npt.NDArray[np.int64]:
+    def jobs_per_link(self) -> Int64Array:
         """How many jobs cross each link."""
         return np.diff(self.first, append=len(self.job))
 
 
-class Places(NamedTuple):
-    """Places of some links, one link after the other: ``at`` are indices into arrays over all places of all links.
-
-    Those of link ``i`` of the some begin at ``first[i]`` of ``at``, and are ``size[i]``.
-    """
-
-    at: _Int64
-    first: _Int64
-    size: _Int64
-
-
-class FlatLinks:
-    """Shared links as arrays.
-
-    Parameters
-    ----------
-    shared : sequence of SharedLink
-        ``shared[i].index == i``.
-    period : mapping of str to int
-        Iteration time of each job, ticks.
+@dataclass(frozen=True)
+class Incidence:
+    """The shared links of a ranking as arrays.
 
     Attributes
     ----------
     jobs : list of str
         Ids of the jobs that share a link somewhere, sorted: their numbers.
-    name : object array, shape (jobs,)
-        The same.
     period : int64 array, shape (jobs,)
-        Ticks.
+        Iteration times, ticks.
     offset : int64 array, shape (links + 1,)
-    job : int64 array, shape (places,)
-        Number of the job at each place.
+    job : int64 array, shape (crossings,)
+        Number of the job at each crossing.
     problem : int64 array, shape (links,)
+        Number of each link's problem.
     capacity_gbps : float64 array, shape (links,)
     """
 
-    def __init__(self, shared: Sequence[SharedLink], period: Mapping[str, int]) -> None:
-        self.jobs = sorted({job for link in shared for job in link.jobs})
-        self.name = np.array([*self.jobs, None], dtype=object)[:-1]
-        number = {job: k for k, job in enumerate(self.jobs)}
-        self.period: _Int64 = np.array([period[job] for job in self.jobs], dtype=np.int64)
-        self.offset: _Int64 = np.concatenate(([0], np.cumsum([len(link.jobs) for link in shared], dtype=np.int64)))
-        self.job: _Int64 = np.array([number[job] for link in shared for job in link.jobs], dtype=np.int64)
-        self.problem: _Int64 = np.array([link.problem.index for link in shared], dtype=np.int64)
-        self.capacity_gbps: npt.NDArray[np.float64] = np.array(
-            [link.capacity_gbps for link in shared], dtype=np.float64
-        )
+    jobs: list[str]
+    period: Int64Array
+    offset: Int64Array
+    job: Int64Array
+    problem: Int64Array
+    capacity_gbps: Float64Array
 
-    def shifts(self, shift: Mapping[str, int]) -> _Int64:
+    @kept_property
+    def name(self) -> npt.NDArray[np.object_]:
+        """``jobs`` as an array, shape (jobs,)."""
+        return objects(self.jobs)
+
+    def shifts(self, shift: Mapping[str, int]) -> Int64Array:
         """Shifts by the number of the job; 0 where none is given."""
         return np.array([shift.get(job, 0) for job in self.jobs], dtype=np.int64)
 
-    def places(self, links: _Int64) -> Places:
-        """All places of some links, one link after the other; O(places)."""
-        begin = self.offset[links]
-        count = self.offset[links + 1] - begin
-        first = np.cumsum(count) - count
-        return Places(np.arange(count.sum()) + np.repeat(begin - first, count), first, count)
+    def rows(self, links: Int64Array) -> Rows:
+        """The crossings of some links; O(crossings)."""
+        return Rows.of(self.offset, links)
 
-    def count_places(self, links: _Int64) -> int:
-        """How many places some links have together."""
+    def count(self, links: Int64Array) -> int:
+        """How many crossings some links have together."""
         return int((self.offset[links + 1] - self.offset[links]).sum())
 
-    def crossings(self, placement: Placement) -> Crossings:
-        """The jobs on the shared links of a placement; O(places)."""
-        places = self.places(placement.links)
-        return Crossings(places.first, self.job[places.at], len(self.jobs), len(placement.placed))
+    def crossings(self, links: Int64Array, n_placed: int) -> Crossings:
+        """The jobs on the shared links of a candidate that places ``n_placed`` jobs; O(crossings)."""
+        rows = self.rows(links)
+        return Crossings(rows.first, self.job[rows.at], len(self.jobs), n_placed)
 
-    def relative_shifts(self, places: Places, shift: _Int64) -> _Int64:
-        """How the job at each place stands to the first of its link: a common turn changes nothing."""
-        job = self.job[places.at]
+    def relative_shifts(self, rows: Rows, shift: Int64Array) -> Int64Array:
+        """At each crossing, the job's shift from the first of its link: turning all jobs of a link changes nothing."""
+        job = self.job[rows.at]
         ticks = shift[job]
-        return np.asarray((ticks - np.repeat(ticks[places.first], places.size)) % self.period[job])
+        return np.asarray((ticks - np.repeat(ticks[rows.first], rows.size)) % self.period[job])

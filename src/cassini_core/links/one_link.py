@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..errors import InputError, LimitError
+from ..arrays import Int64Array
+from ..checks import number
+from ..choices import Method
+from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
-    DEFAULT_NODE_LIMIT,
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
-    Int64Array,
     PreparedLink,
-    is_number,
 )
-from ..model import Job
+from ..model import Job, Link, capacity_of
+from ..node_budget import DEFAULT_NODE_LIMIT
 from ..results import LinkSolution
 from ..units import ms_from_ticks, ticks_from_ms
 
@@ -29,9 +30,9 @@ __all__ = ["score_bounds", "score_link", "solve_link"]
 
 def solve_link(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     *,
-    method: str = "exact",
+    method: Method = "exact",
     angles: int = 72,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
@@ -48,8 +49,8 @@ def solve_link(
     ----------
     jobs : sequence of Job
         At least one, ids unique, at most 1024.
-    capacity_gbps : float
-        Capacity ``C``, Gbit/s.
+    capacity_gbps : float or Link
+        Capacity ``C``, Gbit/s, or the link that has it.
     method : {"exact", "angles"}
         ``"angles"`` is the paper's grid of rotation angles.
     angles : int
@@ -86,13 +87,16 @@ def solve_link(
 
     Examples
     --------
-    >>> a = Job("a", 40, [Phase(0, 20, 50)])
-    >>> b = Job("b", 40, [Phase(0, 20, 50)])
-    >>> solution = solve_link([a, b], 50)
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> b = cc.Job("b", 40, [cc.Phase(0, 20, 50)])
+    >>> solution = cc.solve_link([a, b], cc.Link("up", 50))
     >>> solution.score, solution.optimal, solution.shifts_ms["b"]
     (1.0, True, 20.0)
+    >>> solution
+    <LinkSolution: score 1 (optimal), 2 jobs, hold 0.2 ms>
     """
-    problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     answer = problem.solve(
         method=method,
         angles=angles,
@@ -114,12 +118,13 @@ def solve_link(
         free_jobs=tuple(job for job, free in zip(problem.job_ids, answer.free, strict=True) if free),
         perimeter_ms=_perimeter_ms(perimeter),
         nodes=answer.nodes,
+        stopped_by=answer.stopped_by,
     )
 
 
 def score_bounds(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     shifts_ms: Mapping[str, float],
     *,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
@@ -132,8 +137,15 @@ def score_bounds(
     Returns
     -------
     (lower, upper) : tuple of float
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> cc.score_bounds([a], 40, {})
+    (0.875, 0.875)
     """
-    problem = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+    problem = PreparedLink.from_jobs(jobs, capacity_of(capacity_gbps), multipliers)
     shift = _checked_shifts(shifts_ms, problem)
     found = problem.evaluate(shift, resolution_ms=resolution_ms, with_slack=False)
     return found.score_lower, found.score_upper
@@ -141,7 +153,7 @@ def score_bounds(
 
 def score_link(
     jobs: Sequence[Job],
-    capacity_gbps: float,
+    capacity_gbps: float | Link,
     shifts_ms: Mapping[str, float],
     *,
     resolution_ms: float = DEFAULT_RESOLUTION_MS,
@@ -153,8 +165,8 @@ def score_link(
     ----------
     jobs : sequence of Job
         At least one, ids unique.
-    capacity_gbps : float
-        Gbit/s.
+    capacity_gbps : float or Link
+        Gbit/s, or the link that has it.
     shifts_ms : mapping of str to float
         Job id to delay, ms; 0 where absent; any finite number, taken modulo the iteration time.
     resolution_ms : float
@@ -180,9 +192,10 @@ def score_link(
 
     Examples
     --------
-    >>> a = Job("a", 40, [Phase(0, 20, 50)])
-    >>> b = Job("b", 40, [Phase(0, 20, 50)])
-    >>> score_link([a, b], 50, {"b": 0.0}), score_link([a, b], 50, {"b": 20.0})
+    >>> import cassini_core as cc
+    >>> a = cc.Job("a", 40, [cc.Phase(0, 20, 50)])
+    >>> b = cc.Job("b", 40, [cc.Phase(0, 20, 50)])
+    >>> cc.score_link([a, b], 50, {"b": 0.0}), cc.score_link([a, b], 50, {"b": 20.0})
     (0.5, 1.0)
     """
     lower, upper = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms, multipliers=multipliers)
@@ -196,15 +209,17 @@ def score_link(
 
 
 def _checked_shifts(shifts_ms: Mapping[str, float], problem: PreparedLink) -> Int64Array:
+    if not isinstance(shifts_ms, Mapping):
+        raise refusal("", "shifts_ms", "a mapping of job ids to ms", shown(shifts_ms))
     for job in shifts_ms:
         if job not in problem.job_ids:
-            raise InputError(f"shifts_ms: unknown job {job!r}")
+            raise refusal("", "shifts_ms", "ids of the jobs", shown(job))
     shift = []
     for job_id, period in zip(problem.job_ids, problem.period.tolist(), strict=True):
-        value = shifts_ms.get(job_id, 0.0)
-        if not is_number(value):
-            raise InputError(f"shifts_ms[{job_id!r}]: expected a finite number of ms, got {value!r}")
-        shift.append(ticks_from_ms(value) % period)
+        ms = shifts_ms.get(job_id, 0.0)
+        if type(ms) is not float or not math.isfinite(ms):  # the usual case needs no place
+            ms = number(ms, "", f"shifts_ms[{shown(job_id)}]")
+        shift.append(ticks_from_ms(ms) % period)
     return np.array(shift, dtype=np.int64)
 
 

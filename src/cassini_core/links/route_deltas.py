@@ -1,8 +1,8 @@
-"""The routes of many candidates, read once: what they have in common, and what each has of its own.
+"""The routes of many candidates, read once, each as its difference from what all have in common.
 
-Candidates of one scheduling round differ in few routes. Each is read as its difference from their common placement, in
-which every job has its most frequent route. What a link carries is a *load*; links, jobs with their multipliers, and
-distinct loads are numbered, so that all else handles whole numbers.
+Candidates of one scheduling round differ in few routes. In their *base placement* every job has its most frequent
+route. A *member* is a job with the multiplier that it has on a link; a *load* is a link with all members that it
+carries. Links, members and distinct loads are numbered, so that other modules handle whole numbers.
 """
 
 from __future__ import annotations
@@ -13,43 +13,34 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Int32Array
 from ..errors import InputError
 from ..model import Candidate
 
-__all__ = ["READ_TOGETHER", "Difference", "Load", "Members", "Route", "RouteTable"]
+__all__ = ["READ_TOGETHER", "Difference", "Route", "RouteTable"]
 
 Route = tuple[tuple[str, float], ...]
 """Links and multipliers, sorted by link."""
 
-Members = tuple[tuple[str, float], ...]
-"""What a link carries: job ids and multipliers, sorted by id."""
-
 _ABSENT = 0  # the number of "not placed" in every row
 
 MAX_CELLS, CELLS_OF_A_ROUTE = 2**26, 8
-"""Candidates times the jobs that any of them places: the table takes 4 bytes for each pair. More where most candidates
-place most jobs: so many for each job that a candidate does place."""
+"""Most pairs of a candidate and a job that any candidate places; the table takes 4 bytes for each. There may be more
+where most candidates place most jobs: so many for each job that a candidate places."""
 
 READ_TOGETHER = 32
-"""Candidates that are read before it is asked whether to go on."""
-
-
-class Load(NamedTuple):
-    """A link and what it carries: at least one job."""
-
-    link: str
-    members: Members
+"""So many candidates are read before the reader asks whether to go on."""
 
 
 class Difference(NamedTuple):
-    """Numbers of the loads of the common placement that a candidate does not have, and of those it has instead."""
+    """The loads of the base placement that a candidate does not have, and those that it has instead; numbers."""
 
     dropped: list[int]
     added: list[int]
 
 
 class _Numbers:
-    """Numbers routes as they come, from 1; the order of a route's links plays no part."""
+    """Gives each distinct route the next number, from 1; the order of a route's links plays no part."""
 
     def __init__(self) -> None:
         self._of: dict[Route, int] = {}
@@ -62,12 +53,12 @@ class _Numbers:
 
 
 class _Usual(NamedTuple):
-    """The first candidate that names certain jobs in a certain order: most of the others have most of its routes."""
+    """The first candidate that names its jobs in this order: most others that do so share most of its routes."""
 
     columns: npt.NDArray[np.intp]
     placed: tuple[str, ...]
     routes: list[Mapping[str, float]]
-    row: npt.NDArray[np.int32]
+    row: Int32Array
 
 
 class RouteTable:
@@ -77,19 +68,19 @@ class RouteTable:
     ----------
     candidates : sequence of Candidate
     go_on : callable, optional
-        Called now and then; what it raises ends the reading.
+        Called now and then; reading ends with what it raises.
 
     Attributes
     ----------
     links : list of str
-        Ids of all links that carry something, sorted: their numbers.
+        Ids of all links that carry something, sorted; their positions are their numbers.
     members : list of (str, float)
-        All jobs with a multiplier that they have somewhere, sorted: their numbers.
+        All members: job ids with a multiplier that they have somewhere, sorted; their positions are their numbers.
     loads : list of tuple of int
-        Every link with everything it carries in the common placement or in some candidate: the number of the link,
-        then those of its members, ascending. Loads of the common placement come first, by link.
-    n_common : int
-        How many of them the common placement has.
+        Every link with everything it carries in the base placement or in some candidate: the number of the link,
+        then those of its members, ascending. Loads of the base placement come first, by link.
+    n_base : int
+        How many of them the base placement has.
     differences : list of Difference
         Of each candidate.
     candidate_ids : list of str
@@ -131,33 +122,26 @@ class RouteTable:
             for link, multiplier in self._routes[number]:  # ascending: jobs are
                 carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
         loads = [(link, *members) for link, members in sorted(carried.items())]
-        self.n_common = len(loads)
+        self.n_base = len(loads)
         self._number = {load: n for n, load in enumerate(loads)}
         self._common_load = {load[0]: n for n, load in enumerate(loads)}
         self._common_members = carried
         usual = np.array(common, dtype=np.int32)
         self.differences: list[Difference] = []
-        for place, row in enumerate(self._table):
-            if place % READ_TOGETHER == READ_TOGETHER - 1:
+        for number, row in enumerate(self._table):
+            if number % READ_TOGETHER == READ_TOGETHER - 1:
                 go_on()
             self.differences.append(self._difference(row, usual))
         self.loads: list[tuple[int, ...]] = list(self._number)
 
-    def load(self, number: int) -> Load:
-        """A load by name."""
-        link, *members = self.loads[number]
-        return Load(self.links[link], tuple(self.members[member] for member in members))
-
-    def _read(
-        self, candidates: Sequence[Candidate], go_on: Callable[[], None]
-    ) -> tuple[npt.NDArray[np.int32], list[Route]]:
+    def _read(self, candidates: Sequence[Candidate], go_on: Callable[[], None]) -> tuple[Int32Array, list[Route]]:
         """Numbers of routes, a row per candidate and a column per job, and the routes by number."""
         column = {job: k for k, job in enumerate(self._jobs)}
         by_jobs: dict[tuple[str, ...], _Usual] = {}
         numbers = _Numbers()
         table = np.full((len(candidates), len(self._jobs)), _ABSENT, dtype=np.int32)
-        for place, candidate in enumerate(candidates):
-            if place % READ_TOGETHER == READ_TOGETHER - 1:
+        for number, candidate in enumerate(candidates):
+            if number % READ_TOGETHER == READ_TOGETHER - 1:
                 go_on()
             jobs = tuple(candidate.routes)
             usual = by_jobs.get(jobs)
@@ -172,12 +156,12 @@ class RouteTable:
             row = usual.row.copy()
             for k, route in own:
                 row[k] = numbers.of(route)
-            table[place, usual.columns] = row
+            table[number, usual.columns] = row
             self.placed.append(usual.placed)
         return table, numbers.routes()
 
     def _distinct(self, k: int) -> dict[int, int]:
-        """Numbers of the routes that job ``k`` has somewhere, and how often."""
+        """How often job ``k`` has each of its routes, by the number of the route."""
         column = self._table[:, k]
         if (column == column[0]).all():
             return {int(column[0]): len(column)}
@@ -185,10 +169,10 @@ class RouteTable:
         return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
     def _most_frequent(self, count: Mapping[int, int]) -> int:
-        # Of equally frequent routes the least, and rather none than one: the order of candidates plays no part.
+        # Ties go to the least route, and to any route before none: the order of candidates plays no part.
         return min(count, key=lambda number: (-count[number], number != _ABSENT, self._routes[number]))
 
-    def _difference(self, row: npt.NDArray[np.int32], usual: npt.NDArray[np.int32]) -> Difference:
+    def _difference(self, row: Int32Array, usual: Int32Array) -> Difference:
         link_number, member_number = self._link_number, self._member_number
         touched: dict[int, list[int]] = {}
         for k in np.flatnonzero(row != usual).tolist():

@@ -1,64 +1,66 @@
 """Which jobs share which links in each placement, and every distinct link problem once.
 
-Links of one candidate, and of all candidates of a ranking, often pose the same problem. A problem is known by its
-content alone, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that
-only depends on what they ask for. So the same question always gets the same answer, whatever the jobs, links and
-candidates are called and in whatever order they come.
+Links of one candidate, and of all candidates of a ranking, often pose the same problem. Its content alone identifies a
+problem, in integers: capacity and rates divided by their greatest common divisor, and the jobs in an order that depends
+only on what they ask for. So the same question always gets the same answer, whatever the names of jobs, links and
+candidates, and whatever their order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import InputError
-from ..kernel.link_problem import Demand, LinkProblem
-from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from ..arrays import Int64Array, Rows, int64, objects, offsets
+from ..errors import InputError, refusal, shown
+from ..kernel.demand import Demand
+from ..kernel.link_arrays import LinkArrays
+from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
 from ..model import Job, Link, Problem
-from ..units import KBPS_PER_GBPS, kbps_from_gbps
+from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
+from .incidence import Incidence
 from .route_deltas import READ_TOGETHER, RouteTable
 
 __all__ = ["LinkCatalog", "Placement", "SharedLink"]
 
 
 MAX_ALL_PHASES = 2**21
-"""Phases of all jobs on all distinct link problems: some 200 bytes are kept for each."""
+"""Most phases of all jobs on all distinct link problems; each takes some 200 bytes."""
 
 MAX_ALL_PAIRS = 2**25
-"""Pairs of jobs on all distinct link problems: the iteration times of each are compared."""
+"""Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER = 1024  # loads that are read before it is asked whether to go on
+_LOADS_TOGETHER = 1024  # so many loads are read before the catalog asks whether to go on
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
     """A physical link that several jobs with demand there cross.
 
-    ``jobs[i]`` is the job that stands at place ``i`` of ``problem``; ``index`` is its place in
+    ``problem`` is the number of its link problem, ``jobs[i]`` the ``i``-th job there; ``index`` is its own number in
     :attr:`LinkCatalog.shared`.
     """
 
     id: str
     capacity_gbps: float
     jobs: tuple[str, ...]
-    problem: LinkProblem
+    problem: int
     index: int
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A candidate seen from its links: shared ones by id, all placed jobs, and what is odd about the others.
+    """A candidate seen from its links: shared links by id, all placed jobs, and warnings about other links.
 
     ``links`` are the indices of ``shared``, in its order.
     """
 
     id: str
     placed: tuple[str, ...]
-    links: npt.NDArray[np.int64]
+    links: Int64Array
     shared: tuple[SharedLink, ...]
     warnings: tuple[str, ...]
 
@@ -75,16 +77,18 @@ class LinkCatalog:
     problem : Problem
         Jobs with the iteration times at which they will run, and links.
     routes : RouteTable, optional
-        Of the candidates to be read, if not all of the problem, or if it was made already.
+        Those of the candidates to read; by default those of all candidates of the problem.
     go_on : callable, optional
         Called now and then; what it raises ends the reading.
 
     Attributes
     ----------
-    problems : list of LinkProblem
+    problems : LinkArrays
         All distinct link problems.
     shared : list of SharedLink
         All shared links: a link once for every set of jobs that it carries somewhere.
+    incidence : Incidence
+        The same in arrays.
 
     Raises
     ------
@@ -99,7 +103,6 @@ class LinkCatalog:
     def __init__(
         self, problem: Problem, routes: RouteTable | None = None, go_on: Callable[[], None] = lambda: None
     ) -> None:
-        self.problems: list[LinkProblem] = []
         self.shared: list[SharedLink] = []
         self._routes = routes = RouteTable(problem.candidates, go_on) if routes is None else routes
         self._go_on = go_on
@@ -107,8 +110,8 @@ class LinkCatalog:
         links = {link.id: link for link in problem.links}
         self._links = [links[link] for link in routes.links]
         self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
-        # By the numbers of members: whole numbers are hashed and compared faster than what they stand for.
-        self._demand = [_demand(jobs[job], multiplier) for job, multiplier in routes.members]
+        # Lists by the numbers of members: whole numbers are hashed and compared faster than what they stand for.
+        self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
@@ -118,13 +121,16 @@ class LinkCatalog:
         self._scaled_demand: list[Demand] = []
         self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._n_phases = self._n_pairs = 0  # of all problems
-        self._by_content: dict[tuple[int, ...], LinkProblem] = {}
+        self._by_content: dict[tuple[int, ...], int] = {}
+        self._crossing: list[int] = []  # the number of the member at each crossing of the shared links
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._warning_of: dict[int, str] = {}
         for number, load in enumerate(routes.loads):
             if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
                 go_on()
             self._read(number, load)
+        self.problems = self._problem_arrays()
+        self.incidence = self._incidence(jobs)
 
     def placements(self) -> list[Placement]:
         """The shared links of each candidate, in their order.
@@ -133,15 +139,15 @@ class LinkCatalog:
         in whole arrays per candidate.
         """
         routes, warning = self._routes, self._warning_of
-        link = _int64([load[0] for load in routes.loads])
-        index = _int64([-1 if shared is None else shared.index for shared in self._shared_of])
-        shared = np.array([*self.shared, None], dtype=object)[:-1]  # one more, or an empty one would be of numbers
-        common = np.arange(routes.n_common)
+        link = int64(load[0] for load in routes.loads)
+        index = int64(-1 if shared is None else shared.index for shared in self._shared_of)
+        shared = objects(self.shared)
+        common = np.arange(routes.n_base)
         placements = []
-        for place, (candidate, placed, (dropped, added)) in enumerate(
+        for number, (candidate, placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
         ):
-            if place % READ_TOGETHER == READ_TOGETHER - 1:
+            if number % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
             loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
             loads = loads[np.argsort(link[loads])]
@@ -153,9 +159,9 @@ class LinkCatalog:
             )
         return placements
 
-    def common_links(self) -> list[SharedLink]:
-        """The shared links of the common placement of the routes, by id."""
-        return [shared for shared in self._shared_of[: self._routes.n_common] if shared is not None]
+    def base_links(self) -> list[SharedLink]:
+        """The shared links of the base placement of the routes, by id."""
+        return [shared for shared in self._shared_of[: self._routes.n_base] if shared is not None]
 
     def _read(self, number: int, load: tuple[int, ...]) -> None:
         link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there
@@ -166,7 +172,7 @@ class LinkCatalog:
             self._warning_of[number] = f"link {name!r}: job {job!r} alone needs {peak:g} of {gbps:g} Gbit/s"
 
     def _share(self, number: int, members: Sequence[int]) -> SharedLink:
-        # Jobs that ask for the same are interchangeable; their ids decide only who takes which of their places.
+        # Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.
         order = sorted(members, key=self._rank.__getitem__)
         link, capacity = self._links[number], self._capacity[number]
         divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
@@ -174,16 +180,48 @@ class LinkCatalog:
         problem = self._by_content.get(content)
         if problem is None:
             self._check_size(link, content[1:])
-            demands = tuple([self._scaled_demand[scaled] for scaled in content[1:]])
-            problem = self._by_content[content] = LinkProblem(len(self.problems), content[0], demands)
-            self.problems.append(problem)
+            problem = self._by_content[content] = len(self._by_content)
         jobs = tuple([self._routes.members[member][0] for member in order])
         shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
         self.shared.append(shared)
+        self._crossing += order
         return shared
 
+    def _problem_arrays(self) -> LinkArrays:
+        contents = list(self._by_content)
+        demands = self._scaled_demand
+        phases = [phase for demand in demands for phase in demand.phases]
+        start, length, rate = np.array(phases, dtype=np.int64).reshape(-1, 3).T
+        jobs = int64(number for content in contents for number in content[1:])
+        rows = Rows.of(offsets(len(demand.phases) for demand in demands), jobs)
+        return LinkArrays(
+            job_offset=offsets(len(content) - 1 for content in contents),
+            period=int64(demand.period for demand in demands)[jobs],
+            phase_offset=offsets(rows.size),
+            phase_start=start[rows.at],
+            phase_length=length[rows.at],
+            phase_rate=rate[rows.at],
+            capacity=int64(content[0] for content in contents),
+        )
+
+    def _incidence(self, jobs: Mapping[str, Job]) -> Incidence:
+        # Members are sorted by the ids of their jobs.
+        names = sorted({job for job, _ in self._routes.members})
+        number = {job: k for k, job in enumerate(names)}
+        crossing = int64(number[job] for job, _ in self._routes.members)[int64(self._crossing)]
+        sharing, job = np.unique(crossing, return_inverse=True)
+        ids = [names[k] for k in sharing.tolist()]
+        return Incidence(
+            jobs=ids,
+            period=int64(ticks_from_ms(jobs[job].iteration_ms) for job in ids),
+            offset=offsets(len(link.jobs) for link in self.shared),
+            job=job,
+            problem=int64(link.problem for link in self.shared),
+            capacity_gbps=np.array([link.capacity_gbps for link in self.shared], dtype=np.float64),
+        )
+
     def _scaled_down(self, member: int, divisor: int) -> int:
-        """A number that tells what the member asks for, once all rates are divided, from all else."""
+        """A number that identifies what the member asks for once all rates are divided."""
         key = self._rank[member], divisor
         scaled = self._scaled.get(key)
         if scaled is None:
@@ -204,23 +242,10 @@ class LinkCatalog:
             ("kbit/s of demand over the common divisor of all rates", MAX_RATE_SUM_KBPS, rates),
         ):
             if found > most:
-                raise InputError(f"link {link.id!r}: expected at most {most} {what}, got {found}")
+                raise refusal("", f"link {shown(link.id)}", f"at most {most} {what}", f"{found}")
         for what, most, found in (
             ("phases", MAX_ALL_PHASES, self._n_phases),
             ("pairs of jobs", MAX_ALL_PAIRS, self._n_pairs),
         ):
             if found > most:
                 raise InputError(f"links: expected at most {most} {what} on all that differ, got more")
-
-
-def _demand(job: Job, multiplier: float) -> Demand:
-    # The capacity plays no part: this only asks for the job's integers, rounded as everywhere else.
-    one = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
-    phases = zip(one.phase_start.tolist(), one.phase_length.tolist(), one.phase_rate.tolist(), strict=True)
-    return Demand(int(one.period[0]), tuple(sorted(phases)))
-
-
-def _int64(values: Sequence[int]) -> npt.NDArray[np.int64]:
-    array = np.array(values, dtype=np.int64)
-    array.setflags(write=False)
-    return array

@@ -1,8 +1,8 @@
-"""What was found about links, kept for rankings to come, within a bound.
+"""Answers of links, kept for later rankings, up to a number of them.
 
-A question is the content of a link problem together with how it is judged, as bytes. The answer to it may also depend
-on the search nodes that were allowed. One that took fewer than that never met the limit: it is the answer for every
-limit above what it took. Any other is the answer for exactly its limit.
+A question is the content of a link problem together with how it is judged, as bytes. The answer may also depend on the
+limit of search nodes. A search that took fewer nodes than its limit never met it, so its answer holds for every limit
+above what it took. Any other answer holds for exactly its limit.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ..kernel.link_arrays import ProblemAnswer
-from ..kernel.link_problem import LinkProblem
-from ..kernel.prepared_link import PreparedLink
+import numpy as np
 
-__all__ = ["CacheInfo", "KeptAnswers", "LinkStore", "PaceScore"]
+from ..arrays import BoolArray, cut, offsets
+from ..kernel.link_arrays import RESULT_TYPE, LinkAnswers, LinkArrays
+from ..kernel.prepared_link import PreparedLink
+from ..kernel.search_limits import SearchLimits
+
+__all__ = ["CacheInfo", "KeptAnswer", "KeptAnswers", "LinkStore", "PaceScore"]
 
 
 class CacheInfo(NamedTuple):
-    """As ``functools.lru_cache`` says it, counting link problems."""
+    """Counts of link problems, with the names of ``functools.lru_cache``."""
 
     hits: int
     misses: int
@@ -32,7 +35,7 @@ class CacheInfo(NamedTuple):
 
 
 class PaceScore(NamedTuple):
-    """What a link reaches at some iteration times, the search nodes that it took, and all work in the time of one."""
+    """What a link scores at some iteration times, the search nodes that it took, and all work counted in nodes."""
 
     score: float
     nodes: int
@@ -48,17 +51,17 @@ Answer = TypeVar("Answer", bound=_Counted)
 
 
 class KeptAnswers(Generic[Answer]):
-    """Answers by question; what was not asked for longest goes first. May be used from several threads.
+    """Answers by question; the one that was not asked for longest goes first. May be used from several threads.
 
     Parameters
     ----------
     most : int
-        Answers kept at most, at least 1. One question has several where different limits cut its search short.
+        How many answers are kept, at least 1. A question has several answers if different limits cut its search short.
 
     Notes
     -----
-    The lock is held for dictionary look-ups alone. In a forked child it is a new one: a thread of the parent may have
-    held the old one, and nobody would ever let go of it.
+    The lock is held for dictionary look-ups alone. A forked child gets a new one: a thread of the parent may have held
+    the old one, and nobody would ever release it.
     """
 
     def __init__(self, most: int) -> None:
@@ -68,10 +71,10 @@ class KeptAnswers(Generic[Answer]):
         self._lock = threading.Lock()
         _everywhere.add(self)
 
-    def find(self, questions: Iterable[bytes], limits: Iterable[int | None]) -> list[Answer | None]:
-        """The answer to each question within its limit of nodes (None: no limit), where it is known."""
+    def find(self, questions: Iterable[bytes], limit: int | None) -> list[Answer | None]:
+        """The answer to each question within a limit of nodes (None: no limit), where it is known."""
         with self._lock:
-            return [self._find(question, limit) for question, limit in zip(questions, limits, strict=True)]
+            return [self._find(question, limit) for question in questions]
 
     def keep(self, questions: Sequence[bytes], limit: int | None, answers: Iterable[Answer]) -> None:
         """Keep answers that were found within one limit, and that nothing else cut short."""
@@ -91,7 +94,7 @@ class KeptAnswers(Generic[Answer]):
             self._misses += misses
 
     def info(self) -> CacheInfo:
-        """What was counted, and how many answers there are."""
+        """The counts, and how many answers are kept."""
         with self._lock:
             return CacheInfo(self._hits, self._misses, len(self._answers), self.most)
 
@@ -121,6 +124,15 @@ def _cut_short(question: bytes, limit: int) -> bytes:
     return question + limit.to_bytes(8, "little")
 
 
+class KeptAnswer(NamedTuple):
+    """The answer to one link problem: its part of the arrays of :class:`LinkAnswers`, as bytes."""
+
+    shift: bytes
+    free: bytes
+    result: bytes
+    nodes: int
+
+
 class LinkStore:
     """Answers of link problems, and the scores by which iteration times are chosen; as many of each.
 
@@ -131,12 +143,12 @@ class LinkStore:
 
     Attributes
     ----------
-    answers : KeptAnswers of ProblemAnswer
+    answers : KeptAnswers of KeptAnswer
     scores : KeptAnswers of PaceScore
     """
 
     def __init__(self, max_links: int) -> None:
-        self.answers: KeptAnswers[ProblemAnswer] = KeptAnswers(max_links)
+        self.answers: KeptAnswers[KeptAnswer] = KeptAnswers(max_links)
         self.scores: KeptAnswers[PaceScore] = KeptAnswers(max_links)
 
     def clear(self) -> None:
@@ -144,18 +156,39 @@ class LinkStore:
         self.answers.clear()
         self.scores.clear()
 
+    def find(self, questions: Sequence[bytes], limit: int | None) -> tuple[BoolArray, LinkAnswers | None]:
+        """Which questions have an answer within the limit of nodes, and the answers to these."""
+        found = self.answers.find(questions, limit)
+        known = [answer for answer in found if answer is not None]
+        if not known:
+            return np.zeros(len(found), dtype=np.bool_), None
+        answers = LinkAnswers(
+            offsets(len(answer.free) for answer in known),
+            np.frombuffer(b"".join(answer.shift for answer in known), dtype=np.int64),
+            np.frombuffer(b"".join(answer.free for answer in known), dtype=np.bool_),
+            np.frombuffer(b"".join(answer.result for answer in known), dtype=RESULT_TYPE),
+            np.ones(len(known), dtype=np.bool_),
+        )
+        return np.array([answer is not None for answer in found]), answers
+
+    def keep(self, questions: Sequence[bytes], limit: int | None, found: LinkAnswers) -> None:
+        """Keep the answers that were found within one limit, and that nothing else cut short."""
+        shifts, free = cut(found.shift, found.job_offset), cut(found.free, found.job_offset)
+        results = cut(found.result, np.arange(len(found) + 1))
+        self.answers.keep(questions, limit, map(KeptAnswer, shifts, free, results, found.nodes.tolist()))
+
     @staticmethod
-    def problem_questions(
-        problems: Iterable[LinkProblem],
-        resolution_ms: float,
-        slack_tolerance: float,
-        with_slack: bool,
-        max_events: int,
-        max_levels: int,
-    ) -> list[bytes]:
-        """What is asked of each problem, but for the limit of nodes. Some 2 microseconds each."""
-        judged = struct.pack("<dd?qq", resolution_ms, slack_tolerance, with_slack, max_events, max_levels)
-        return [judged + problem.content() for problem in problems]
+    def questions(arrays: LinkArrays, limits: SearchLimits) -> list[bytes]:
+        """What is asked of each link, but for the limit of nodes. Some 2 microseconds each."""
+        judged = struct.pack(
+            "<dd?qq",
+            limits.resolution_ms,
+            limits.slack_tolerance,
+            limits.with_slack,
+            limits.max_events,
+            limits.max_levels,
+        )
+        return [judged + content for content in arrays.contents()]
 
     @staticmethod
     def pace_question(link: PreparedLink, resolution_ms: float) -> bytes:

@@ -1,4 +1,4 @@
-"""Iteration times that do not divide: which are lengthened, and by how much (docs/method.md, "Periods").
+"""Iteration times that do not divide: which are lengthened, and by how much (docs/method.md, F6).
 
 Imports the root modules, ``kernel`` and ``links``; never ``joint``.
 """

@@ -1,37 +1,37 @@
-"""Iteration times for a whole problem, found once, before any candidate is looked at (F6)."""
+"""Iteration times for a whole problem, chosen once, before any candidate is answered (F6)."""
 
 from __future__ import annotations
 
 import copy
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Int64Array
+from ..checks import number_between
 from ..deadline import Deadline, DeadlinePassed
 from ..kernel.prepared_link import PreparedLink
+from ..links.folding import repeats
 from ..links.route_deltas import RouteTable
 from ..links.solution_cache import LinkStore, PaceScore
-from ..model import Job, Problem
+from ..model import Job, Problem, checked_jobs
+from ..node_budget import CAREFUL_PACE_NODES, PACE_LINK_NODES
 from ..units import TICKS_PER_MS, kbps_from_gbps
-from .harmonize_jobs import CAREFUL_NODE_LIMIT, checked_jobs, checked_tolerance, lengthen, loudest_gbps, ticks_of
+from .harmonize_jobs import lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
 
-__all__ = ["pace_links", "pace_problem", "paced_problem"]
+__all__ = ["pace_problem", "paced_problem"]
 
-IntArray = npt.NDArray[np.int64]
 CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, int], float]
 """A :data:`LinkScore` that takes a limit of search nodes as well."""
 
 LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
 """Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
-
-LINK_NODE_LIMIT = 300
-"""Search nodes per link of a problem: proves up to three jobs. Beyond, a score that is reached, never a hope."""
 
 MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
@@ -45,19 +45,19 @@ MAX_BASES = 32
 """Most families of iteration times in one component."""
 
 _TURNS_OF_A_SCORE = 64
-"""The node limit bounds a score: beyond so many turns it costs no more."""
+"""Turns that one score is charged at most: the node limit bounds what it costs."""
 
 MAX_WORK = 10_000
 """Most turns laid out for one problem: about a second."""
 
 DENSE_JOBS = 1024
-"""Of up to so many jobs a matrix says which meet."""
+"""Up to so many jobs a matrix says which of them meet."""
 
 MOST_PAIRS = 2**23
-"""Of more jobs a list of pairs, if it is no longer."""
+"""With more jobs a list of pairs says it, if it has at most so many."""
 
 _BASE_WORK = 200
-"""Of making assignments for a few jobs."""
+"""Nodes that making the assignments for a few jobs is charged."""
 
 
 def paced_problem(
@@ -90,9 +90,9 @@ def paced_problem(
 
     Notes
     -----
-    Iteration times are judged by what single links reach, each within ``LINK_NODE_LIMIT`` nodes: that is a link's bound
+    Iteration times are judged by what single links reach, each within ``PACE_LINK_NODES`` nodes: that is a link's bound
     for a few jobs, and no mere hope for more. The paces thus depend neither on how loops are treated nor on what the
-    ranking may spend. Cost: see :func:`pace_links`.
+    ranking may spend. Cost: see :func:`pace_problem`.
     """
     if tolerance == 0:
         return problem
@@ -103,12 +103,12 @@ def paced_problem(
         jobs: Sequence[Job],
         capacity_gbps: float,
         multipliers: Mapping[str, float] | None,
-        node_limit: int = LINK_NODE_LIMIT,
+        node_limit: int = PACE_LINK_NODES,
     ) -> float:
         deadline.check()
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
         question = b"" if store is None else store.pace_question(link, resolution_ms)
-        if store is not None and (known := store.scores.find((question,), (node_limit,))[0]) is not None:
+        if store is not None and (known := store.scores.find((question,), node_limit)[0]) is not None:
             work.count_search(known.work)
             return known.score
         answer = link.solve(
@@ -129,17 +129,39 @@ def paced_problem(
 def pace_problem(
     problem: Problem,
     tolerance: float,
-    link_score: LinkScore | None = None,
+    link_score: LinkScore,
     careful_score: CarefulLinkScore | None = None,
     *,
     routes: RouteTable | None = None,
     go_on: Callable[[], None] = lambda: None,
     work: PaceWork | None = None,
 ) -> Problem:
-    """The problem with the iteration times at which its jobs are to be paced; see :func:`pace_links`.
+    """The problem with the iteration times at which its jobs are to be paced.
 
-    ``routes`` is the table of its candidates, if it was made already. ``go_on`` is called now and then; what it raises
-    ends the search. ``work`` is counted by the scores, if they count, and here.
+    Jobs that share a link in some candidate, directly or through others, form a component. Each is harmonised (F6) with
+    the mean of ``link_score`` over its distinct links as the score, never by joint solves. One base serves one family
+    of iteration times. So F6 is applied again to the jobs that the first base did not reach, the others held, until
+    nothing changes: two noisy copies of each of three models get three paces.
+
+    Parameters
+    ----------
+    problem : Problem
+    tolerance : float
+        As for :func:`harmonize`.
+    link_score : callable
+    careful_score : callable, optional
+        For the last comparison with changing nothing; none is made without it.
+    routes : RouteTable, optional
+        Of the problem's candidates, if it was made already.
+    go_on : callable, optional
+        Called now and then; the search ends with what it raises.
+    work : PaceWork, optional
+        Counts what the scores, if they count, and this function cost.
+
+    Notes
+    -----
+    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
+    are counts.
     """
     if tolerance == 0:
         return problem
@@ -149,7 +171,7 @@ def pace_problem(
     gbps = [capacity[link] for link in routes.links]
     loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
     go_on()
-    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on=go_on, work=work)
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on, work or PaceWork())
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -157,61 +179,6 @@ def pace_problem(
     paced = copy.copy(problem)
     object.__setattr__(paced, "jobs", jobs)
     return paced
-
-
-def pace_links(
-    jobs: Sequence[Job],
-    links: Iterable[tuple[float, Mapping[str, float]]],
-    tolerance: float,
-    link_score: LinkScore | None = None,
-    *,
-    careful_score: CarefulLinkScore | None = None,
-    max_bases: int | None = None,
-) -> dict[str, int]:
-    """Paces for jobs that meet on several links: those of all candidates together.
-
-    Jobs that share a link, directly or through others, form a component. Each is harmonised (F6) with the mean of
-    ``link_score`` over its distinct link problems as the score, never by joint solves. One base serves one family of
-    iteration times, so F6 is applied again to the jobs the first base did not reach, the others held, until nothing
-    changes: two noisy copies of each of three models get three paces.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-    links : iterable of (float, mapping of str to float)
-        Capacity, Gbit/s, and job id to multiplier: one link of one candidate. Repetitions count once.
-    tolerance : float
-        As for :func:`harmonize`.
-    link_score : callable, optional
-        Called with jobs ordered by id, some lengthened, capacity and multipliers; returns at most 1. Default: the
-        score the kernel reaches within ``LINK_NODE_LIMIT`` nodes, which is the link's bound for up to three jobs. For
-        more it is less than the bound, so that no job is lengthened for a gain that nobody has seen.
-    careful_score : callable, optional
-        The same with a limit of search nodes as its fourth argument, for the last comparison with changing nothing.
-        Default: the kernel if ``link_score`` is not given, else none is made.
-    max_bases : int, optional
-        Most bases per component; 1 is F6 to the letter.
-
-    Returns
-    -------
-    dict of str to int
-        Every job's pace, ticks; its own iteration time where unchanged.
-
-    Raises
-    ------
-    InputError
-        As :func:`harmonize`.
-
-    Notes
-    -----
-    Work is limited by ``MAX_LINKS``, ``MAX_TURNS`` and ``MAX_WORK``, for the whole problem. Deterministic: all limits
-    are counts.
-    """
-    links = list(links)
-    members = sorted({item for _, on_it in links for item in on_it.items()})
-    number = {item: k for k, item in enumerate(members)}
-    loads = {(gbps, tuple(sorted(number[item] for item in on_it.items()))) for gbps, on_it in links}
-    return _paces(jobs, members, loads, tolerance, link_score, careful_score, max_bases)
 
 
 _Load = tuple[float, tuple[int, ...]]
@@ -223,31 +190,27 @@ def _paces(
     members: Sequence[tuple[str, float]],
     loads: Iterable[_Load],
     tolerance: float,
-    link_score: LinkScore | None,
+    link_score: LinkScore,
     careful_score: CarefulLinkScore | None,
-    max_bases: int | None = None,
-    go_on: Callable[[], None] = lambda: None,
-    work: PaceWork | None = None,
+    go_on: Callable[[], None],
+    work: PaceWork,
 ) -> dict[str, int]:
-    """:func:`pace_links` with job ids and multipliers, sorted, by their numbers."""
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    """Every job's pace, ticks; its own iteration time where unchanged. See :func:`pace_problem`."""
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     paces = dict(zip((job.id for job in jobs), ticks_of(jobs), strict=True))
     if tolerance == 0 or len(set(paces.values())) < 2:
         return paces
     by_id = {job.id: job for job in jobs}
-    if link_score is None and careful_score is None:
-        careful_score = _reached
     components = _components(by_id, members, loads, go_on)
     n_links = sum(map(len, components))
-    work = PaceWork() if work is None else work
     for component in components:
         go_on()
         turns = max(1_000, MAX_WORK * len(component) // n_links)
-        judge = _LinkMean(by_id, members, component, link_score or _reached, turns, work)
+        judge = _LinkMean(by_id, members, component, link_score, turns, work)
         careful = judge.careful(careful_score) if careful_score else None
         times = Times.of(ticks_of(judge.jobs), tolerance, judge.meet)
         try:
-            for _ in range(min(len(judge.jobs), MAX_BASES) if max_bases is None else max_bases):
+            for _ in range(min(len(judge.jobs), MAX_BASES)):
                 judge.renew()
                 chosen, _value = choose(times, judge.value, judge.ceiling, careful)
                 if chosen.q == 0:
@@ -296,7 +259,7 @@ class _LinkMean:
         self._turns: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
 
-    def value(self, paces: IntArray) -> float:
+    def value(self, paces: Int64Array) -> float:
         ticks = paces.tolist()
         gains = [self._ask(link, ticks) - self._ask(link, self._ticks) for link in self._touched(paces)]
         return math.fsum(gains) / len(self._links)
@@ -306,11 +269,11 @@ class _LinkMean:
         self._left = max(1_000, self._most_turns // 6)
         self._work.spend(_BASE_WORK + len(self.jobs) ** 2 // 256 + len(self.jobs) * len(self._links) // 64)
 
-    def careful(self, score: CarefulLinkScore) -> Callable[[IntArray], float]:
+    def careful(self, score: CarefulLinkScore) -> Callable[[Int64Array], float]:
         """:meth:`value` by a slower score; all links that a pace can touch share its nodes."""
-        limit = max(LINK_NODE_LIMIT, min(CAREFUL_NODE_LIMIT, 20 * CAREFUL_NODE_LIMIT // max(1, len(self._links))))
+        limit = max(PACE_LINK_NODES, min(CAREFUL_PACE_NODES, 20 * CAREFUL_PACE_NODES // max(1, len(self._links))))
 
-        def value(paces: IntArray) -> float:
+        def value(paces: Int64Array) -> float:
             known, left, hasty = self._known, self._left, self._score
             self._is_careful = True
             self._known, self._score = {}, lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
@@ -322,12 +285,12 @@ class _LinkMean:
 
         return value
 
-    def ceiling(self, paces: IntArray) -> float:
+    def ceiling(self, paces: Int64Array) -> float:
         if self._left <= 0:
             return -math.inf
         return math.fsum(1.0 - self._ask(link, self._ticks) for link in self._touched(paces)) / len(self._links)
 
-    def _touched(self, paces: IntArray) -> list[int]:
+    def _touched(self, paces: Int64Array) -> list[int]:
         self._work.spend(1 + (len(paces) + len(self._job_at)) // 512)
         touched = np.zeros(len(self._links), dtype=np.bool_)
         touched[self._link_at[(paces != self._natural)[self._job_at]]] = True
@@ -381,14 +344,12 @@ def _meeting(members: Sequence[Sequence[int]], n: int) -> Meeting | None:
 
 def _turns(periods: Sequence[int]) -> int:
     """``sum_j P' / R_j`` over the jobs that are not free at the default resolution; at least the number of jobs."""
-
-    def repeats(of: Sequence[int]) -> list[int]:
-        return [math.lcm(*(math.gcd(a, b) for k, b in enumerate(of) if k != j)) for j, a in enumerate(of)]
-
     # One pass of F1b is enough for an estimate.
-    held = [period for period, repeat in zip(periods, repeats(periods), strict=True) if repeat > TICKS_PER_MS]
+    found = repeats(Counter(periods))
+    held = Counter(period for period in periods if found[period] > TICKS_PER_MS)
     folded = repeats(held)
-    return max(len(periods), sum(math.lcm(*folded) // repeat for repeat in folded))
+    whole = math.lcm(*folded.values())
+    return max(len(periods), sum(count * whole // folded[period] for period, count in held.items()))
 
 
 def _components(
@@ -425,13 +386,3 @@ def _components(
     for load in sorted(distinct, key=lambda load: (load[1], load[0])):
         groups.setdefault(root(job[load[1][0]]), []).append(load)
     return list(groups.values())
-
-
-def _reached(
-    jobs: Sequence[Job],
-    capacity_gbps: float,
-    multipliers: Mapping[str, float] | None,
-    node_limit: int = LINK_NODE_LIMIT,
-) -> float:
-    link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-    return link.solve(node_limit=node_limit, with_slack=False).score_lower

@@ -1,55 +1,43 @@
 """F6: iteration times that are nearly commensurate get a common base, by lengthening some of them a little.
 
-Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. Here
-assignments are judged and applied for one link; ``pacing`` does so for all links of a problem at once. Which there are,
-and which of them wins, is in ``assignments``.
+Measured iteration times are noisy: 254.7 and 255.2 ms have no stable relative phase, 255.2 twice has one. This module
+judges and applies assignments for one link; ``cluster_pacing`` does so for all links of a problem at once.
+``pace_choices`` makes the assignments and chooses among them.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from ..errors import InputError
-from ..model import Job, Phase, checked_capacity_gbps
+from ..arrays import Int64Array
+from ..checks import number_between
+from ..errors import refusal, shown
+from ..kernel.demand import Demand
+from ..kernel.prepared_link import PreparedLink
+from ..model import Job, Link, Phase, capacity_of, checked_capacity_gbps, checked_jobs
+from ..node_budget import CAREFUL_PACE_NODES, PACE_NODES, PACE_NODES_OF_MANY
 from ..results import Harmonized
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ms_from_ticks, ticks_from_ms
 from .pace_choices import FEW_JOBS, MAX_ASSIGNMENTS, Times, choose
 from .pace_work import PACE_EVENTS, PaceWork, search_work
 
 __all__ = [
-    "CAREFUL_NODE_LIMIT",
-    "checked_jobs",
-    "checked_tolerance",
     "harmonize",
     "lengthen",
     "loudest_gbps",
     "ticks_of",
 ]
 
-IntArray = npt.NDArray[np.int64]
 SCORES_OF_MANY = 10_000
-"""For n > ``FEW_JOBS`` jobs ``harmonize`` scores this / n^2 assignments, as a search costs n^2 or more; at least 16."""
-
-SCORE_NODE_LIMIT = 2_000
-"""Search nodes per scored assignment of up to four jobs: proven, in a millisecond or two."""
-
-SCORE_NODE_LIMIT_OF_MANY = 200
-"""The same for more jobs, where a proof can take seconds: what a search finds later differs in the third digit."""
-
-CAREFUL_NODE_LIMIT = 20_000
-"""Search nodes per link when a chosen assignment is compared with changing nothing; less with more than 20 links."""
+"""``harmonize`` scores so many / n^2 assignments of n > ``FEW_JOBS`` jobs, at least 16: a search costs n^2 or more."""
 
 
 def harmonize(
     jobs: Sequence[Job],
     tolerance: float = 0.01,
     *,
-    capacity_gbps: float | None = None,
+    capacity_gbps: float | Link | None = None,
     score: Callable[[Sequence[Job]], float] | None = None,
 ) -> Harmonized:
     """Lengthen iteration times a little where that lets the jobs keep a stable relative phase (F6).
@@ -66,7 +54,7 @@ def harmonize(
         Unique ids. Jobs without demand take no part and stay as they are.
     tolerance : float
         Largest relative lengthening of a job, at least 0; compared exactly. 0 changes nothing.
-    capacity_gbps : float, optional
+    capacity_gbps : float or Link, optional
         Gbit/s of the one link whose best score is ``score``. Default: the largest peak demand of any one job,
         a link on which each job alone just fits.
     score : callable, optional
@@ -89,29 +77,38 @@ def harmonize(
     -----
     Each distinct assignment is scored at most once. Beyond ``FEW_JOBS`` jobs their number is limited
     (``SCORES_OF_MANY``): those that bring most pairs to a common base come first, then least lengthening. Where a
-    search is long fewer are scored (``pace_work.MOST_WORK``). The same whatever the order of ``jobs``.
+    search is long fewer are scored (``node_budget.PACE_WORK``). The same whatever the order of ``jobs``.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job("a", 254.7, [cc.Phase(0, 114, 50)]), cc.Job("b", 255.2, [cc.Phase(0, 114, 50)])]
+    >>> [job.iteration_ms for job in cc.harmonize(jobs)]
+    [255.2, 255.2]
     """
-    jobs, tolerance = checked_jobs(jobs), checked_tolerance(tolerance)
+    jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     if score is not None and capacity_gbps is not None:
-        raise InputError("harmonize: expected capacity_gbps or score, got both")
+        raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
+    if score is not None and not callable(score):
+        raise refusal("", "score", "None or a callable", shown(score))
     loud = sorted((job for job in jobs if kbps_from_gbps(loudest_gbps(job)) > 0), key=lambda job: job.id)
     left = MAX_ASSIGNMENTS if len(loud) <= FEW_JOBS else max(16, SCORES_OF_MANY // len(loud) ** 2)
 
     work = PaceWork()
 
-    def paced(paces: IntArray) -> list[Job]:
+    def paced(paces: Int64Array) -> list[Job]:
         return [lengthen(job, pace) for job, pace in zip(loud, paces.tolist(), strict=True)]
 
-    def value(paces: IntArray) -> float:
+    def value(paces: Int64Array) -> float:
         nonlocal left
         left -= 1
         return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
 
-    def careful(paces: IntArray) -> float:
-        return kernel(paced(paces), max(node_limit, min(CAREFUL_NODE_LIMIT, work.left // 2)))
+    def careful(paces: Int64Array) -> float:
+        return kernel(paced(paces), max(node_limit, min(CAREFUL_PACE_NODES, work.left // 2)))
 
     kernel = _best_score_on_link(loud, capacity_gbps, work)
-    node_limit = SCORE_NODE_LIMIT if len(loud) <= 4 else SCORE_NODE_LIMIT_OF_MANY
+    node_limit = PACE_NODES if len(loud) <= 4 else PACE_NODES_OF_MANY
     ceiling = lambda _: 1.0 if left > 0 and work.left > 0 else -math.inf  # noqa: E731
     chosen, reached = choose(Times.of(ticks_of(loud), tolerance), value, ceiling, None if score else careful)
     paces = dict(zip((job.id for job in loud), chosen.paces.tolist(), strict=True))
@@ -128,7 +125,7 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     """
     period = ticks_from_ms(job.iteration_ms)
     if pace_ticks < period:
-        raise InputError(f"job {job.id!r}: expected a pace of at least {period} ticks, got {pace_ticks}")
+        raise refusal(f"job {shown(job.id)}", "pace", f"at least {period} ticks", f"{pace_ticks}")
     if pace_ticks == period:
         return job
     phases: list[Phase] = []
@@ -154,34 +151,15 @@ def loudest_gbps(job: Job) -> float:
     return max((phase.gbps for phase in job.phases if ticks_from_ms(phase.duration_ms) > 0), default=0.0)
 
 
-def _peak_gbps(job: Job) -> float:
-    """Largest total demand of a job at any instant; where phases overlap, their sum."""
-    period = ticks_from_ms(job.iteration_ms)
-    level = 0  # just before time 0: phases that end at the end of the iteration, or wrap
-    changes: list[tuple[int, int]] = []
-    for phase in job.phases:
-        start, length = ticks_from_ms(phase.start_ms) % period, ticks_from_ms(phase.duration_ms)
-        rate = kbps_from_gbps(phase.gbps)
-        level += rate if start + length >= period and length > 0 else 0
-        changes += [(start, rate), ((start + length) % period, -rate)] if length < period else []
-    peak = level
-    for _, change in sorted(changes):  # ends before beginnings
-        level += change
-        peak = max(peak, level)
-    return peak / KBPS_PER_GBPS
-
-
 def _best_score_on_link(
-    loud: Sequence[Job], capacity_gbps: float | None, work: PaceWork
+    loud: Sequence[Job], capacity_gbps: float | Link | None, work: PaceWork
 ) -> Callable[[Sequence[Job], int], float]:
     if capacity_gbps is not None:
-        capacity = checked_capacity_gbps(capacity_gbps, "harmonize capacity_gbps")
+        capacity = checked_capacity_gbps(capacity_of(capacity_gbps), "harmonize", "capacity_gbps")
     else:
-        capacity = max(map(_peak_gbps, loud), default=1.0)
+        capacity = max((Demand.of(job).peak() for job in loud), default=KBPS_PER_GBPS) / KBPS_PER_GBPS
 
     def score(jobs: Sequence[Job], node_limit: int) -> float:
-        from ..kernel.prepared_link import PreparedLink
-
         if not jobs:
             return 1.0
         link = PreparedLink.from_jobs(jobs, capacity)
@@ -190,24 +168,3 @@ def _best_score_on_link(
         return answer.score_lower
 
     return score
-
-
-def checked_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    jobs = tuple(jobs)
-    for index, job in enumerate(jobs):
-        if not isinstance(job, Job):
-            raise InputError(f"jobs[{index}]: expected a Job, got {type(job).__name__}")
-    repeated = [job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1]
-    if repeated:
-        raise InputError(f"jobs: expected unique ids, got {repeated[0]!r} twice")
-    return jobs
-
-
-def checked_tolerance(tolerance: float) -> float:
-    try:
-        number = math.nan if isinstance(tolerance, (bool, str)) else float(tolerance)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise InputError(f"tolerance: expected a finite number of at least 0, got {tolerance!r}")
-    return number

@@ -1,8 +1,8 @@
 """The assignments of F6: every way it allows to give jobs a common base, and the choice among them.
 
-An *assignment* gives every job a pace ``T'_j >= T_j``, in whole ticks. F6 names a finite set of them and an objective;
-this module makes the set, in the order in which it is worth looking at, and picks the best. What an assignment is worth
-is the caller's business.
+An *assignment* gives every job a pace ``T'_j >= T_j``, in whole ticks. F6 defines a finite set of assignments and an
+objective. This module makes the set, the most promising first, and picks the best; the caller says what an assignment
+is worth.
 """
 
 from __future__ import annotations
@@ -13,43 +13,39 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from ..units import MAX_TICKS
+from ..arrays import BoolArray, Int64Array
+from ..units import MAX_TICKS, SCORE_TOLERANCE
 
 __all__ = ["FEW_JOBS", "MAX_ASSIGNMENTS", "Assignment", "Times", "choose"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-Meeting = BoolArray | tuple[IntArray, IntArray]
+Meeting = BoolArray | tuple[Int64Array, Int64Array]
 
 MAX_Q = 16
 """An anchor's iteration time is divided by 1 to this many (F6)."""
 
 FEW_JOBS = 8
-"""Up to so many jobs every assignment of F6 is looked at."""
+"""Up to so many jobs every assignment of F6 is tried."""
 
 MAX_ASSIGNMENTS = FEW_JOBS * MAX_Q * (1 + FEW_JOBS) + 1
-"""Most assignments looked at, 1153: all that 8 jobs can have (anchor, q, the one left out or none; nothing)."""
+"""Most assignments tried, 1153: all that 8 jobs can have (anchor, q, the one left out or none; nothing)."""
 
 MAX_ANCHORS = 256
-"""Most anchors tried among hundreds of jobs: those whose iteration time most others can reach."""
+"""Most anchors tried: with more jobs, those whose iteration time most others can reach."""
 
 MAX_CELLS = 2**22
-"""Paces in all assignments together: of more than a thousand jobs there are fewer anchors, of four thousand fewer
+"""Most paces in all assignments together: from a thousand jobs on fewer anchors are tried, from four thousand on fewer
 assignments."""
 
 MAX_PAIR_CHECKS = 2**28
-"""Pairs of jobs that meet, looked at in all assignments together: where more meet there are fewer anchors."""
-
-_TIE = 1e-9
+"""Most pairs of jobs that meet, over all assignments together: where more meet fewer anchors are tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
     """Paces in ticks, shape (n,), which jobs are multiples of the base, and where it comes from (q = 0: nothing)."""
 
-    paces: IntArray
+    paces: Int64Array
     on_base: BoolArray
     q: int = 0
     anchor: int = -1
@@ -68,9 +64,9 @@ class Times:
     the one and of the other job of each pair, each pair once; None: all.
     """
 
-    natural: IntArray
-    current: IntArray
-    longest: IntArray
+    natural: Int64Array
+    current: Int64Array
+    longest: Int64Array
     active: BoolArray
     meet: Meeting | None = None
 
@@ -82,11 +78,11 @@ class Times:
         ticks = np.array(natural, dtype=np.int64)
         return cls(ticks, ticks, np.array(longest, dtype=np.int64), np.ones(len(natural), dtype=np.bool_), meet)
 
-    def lengthening(self, paces: IntArray) -> float:
+    def lengthening(self, paces: Int64Array) -> float:
         """``mean_j(T'_j / T_j - 1)``."""
         return float(np.mean((paces - self.natural) / self.natural)) if len(paces) else 0.0
 
-    def most_lengthened(self, paces: IntArray) -> Fraction:
+    def most_lengthened(self, paces: Int64Array) -> Fraction:
         """``max_j(T'_j / T_j)``, exactly."""
         ratios = paces / self.natural
         near = np.flatnonzero(ratios >= ratios.max(initial=1.0) * (1 - 1e-14))  # off by less than two roundings
@@ -95,9 +91,9 @@ class Times:
 
 def choose(
     times: Times,
-    value: Callable[[IntArray], float],
-    ceiling: Callable[[IntArray], float],
-    careful: Callable[[IntArray], float] | None = None,
+    value: Callable[[Int64Array], float],
+    ceiling: Callable[[Int64Array], float],
+    careful: Callable[[Int64Array], float] | None = None,
 ) -> tuple[Assignment, float]:
     """The assignment of the highest ``value - mean_j(T'_j / T_j - 1)``, and its value.
 
@@ -111,7 +107,7 @@ def choose(
     for assignment in _assignments(times):
         cost = times.lengthening(assignment.paces)
         # Changing nothing comes first and is always scored.
-        if seen and ceiling(assignment.paces) - cost < best - 2 * _TIE:
+        if seen and ceiling(assignment.paces) - cost < best - 2 * SCORE_TOLERANCE:
             continue
         worth = value(assignment.paces)
         seen.append((worth - cost, worth, assignment))
@@ -120,13 +116,13 @@ def choose(
     def preference(item: tuple[float, float, Assignment]) -> tuple[int, Fraction, tuple[int, int, int]]:
         return int((item[2].paces != times.natural).sum()), times.most_lengthened(item[2].paces), item[2].source()
 
-    _, worth, chosen = min((item for item in seen if item[0] >= best - _TIE), key=preference)
+    _, worth, chosen = min((item for item in seen if item[0] >= best - SCORE_TOLERANCE), key=preference)
     nothing = seen[0][2]
     if careful is None or chosen is nothing:
         return chosen, worth
     worth, stayed = careful(chosen.paces), careful(nothing.paces)
     gained = (worth - times.lengthening(chosen.paces)) - (stayed - times.lengthening(nothing.paces))
-    return (chosen, worth) if gained > _TIE else (nothing, stayed)
+    return (chosen, worth) if gained > SCORE_TOLERANCE else (nothing, stayed)
 
 
 def _assignments(times: Times) -> list[Assignment]:
@@ -180,7 +176,7 @@ def _most_pairs_first(items: list[Assignment], times: Times) -> list[Assignment]
     if not items:
         return items
 
-    def pairs(members: BoolArray) -> IntArray:
+    def pairs(members: BoolArray) -> Int64Array:
         if times.meet is None:
             count = members.sum(axis=1, dtype=np.int64)
             return np.asarray(count * (count - 1))

@@ -1,32 +1,27 @@
-"""What the search for iteration times may cost, counted in the time of a search node: some two microseconds."""
+"""What choosing iteration times may cost, counted in search nodes, of some two microseconds each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:  # the kernel is loaded where a link is solved
-    from ..kernel.prepared_link import LinkAnswer, PreparedLink
+from ..kernel.prepared_link import LinkAnswer, PreparedLink
+from ..node_budget import PACE_WORK
 
 __all__ = ["PACE_EVENTS", "PaceWork", "WorkSpent", "search_work"]
 
-MOST_WORK = 2**19
-"""Of one problem: usual rounds take a tenth of it."""
-
 
 PACE_EVENTS = 2**14
-"""Of a link that is judged: what has more is bounded instead of scored exactly (F1)."""
+"""Most events with which a link is scored exactly; beyond them its score is bounded (F1)."""
 
 
 class WorkSpent(Exception):
-    """Raised inside the package only: the iteration times that were chosen until now are kept."""
+    """Raised inside the package only: whoever catches it keeps the iteration times chosen until now."""
 
 
 class PaceWork:
-    """A count of what was done, and what is left. Depends on the input alone."""
+    """Counts work and says what is left. It depends on the input alone."""
 
-    def __init__(self, most: int = MOST_WORK) -> None:
+    def __init__(self, most: int = PACE_WORK) -> None:
         self.left = most
 
     def spend(self, work: int) -> None:
@@ -35,7 +30,7 @@ class PaceWork:
         Raises
         ------
         WorkSpent
-            More was done than there was. What was counted is done: only what comes next is not begun.
+            Nothing was left before this call.
         """
         if self.left <= 0:
             raise WorkSpent
@@ -47,12 +42,12 @@ class PaceWork:
 
 
 def search_work(link: PreparedLink, answer: LinkAnswer) -> int:
-    """What a search took, and what came before it."""
+    """What a search and its preparation took."""
     n_jobs, n_phases = len(link), len(link.phase_start)
     most = int(np.diff(link.phase_offset).max())
-    # At a node every job that is left is looked at. Before the first one a search reads all phases,
-    # looks for what the iteration times of any two jobs have in common, and reads the kinks of every job's marginal
-    # excess. An interval adds every job to bins of levels.
+    # At a node the search tries every job that is left. Before the first node it reads all phases, compares the
+    # iteration times of any two jobs, and reads the kinks of every job's marginal excess. An interval adds every job to
+    # bins of levels.
     bins = 8 * n_jobs * n_phases if answer.stopped_by == "limits" else 0
     before = 8 + n_phases // 2 + n_jobs**2 // 16 + n_jobs * n_phases * most // 20 + bins
     return answer.nodes * max(3, n_jobs) // 3 + before

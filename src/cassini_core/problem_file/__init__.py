@@ -1,7 +1,7 @@
 """JSON in and out: problem, link and job files, rankings and link solutions.
 
-The only package that imports the JSON library; import it where it is used, not at the top, because loading it takes
-longer than loading the rest of ``cassini_core``.
+It imports the JSON library at once; import it where it is used, not at the top, because loading it takes longer than
+loading the rest of ``cassini_core``.
 
 Reading is strict: unknown, missing and repeated keys are errors, numbers are JSON numbers (never strings, booleans,
 NaN or infinities), text is UTF-8 without a byte order mark. Every failure is one :class:`~cassini_core.InputError` of
@@ -11,11 +11,12 @@ mapping is keyed by id, floats in the shortest form that reads back as the same 
 
 from __future__ import annotations
 
-from .reader import load_job, load_link, load_problem, problem_from_json
+from .reader import link_from_json, load_job, load_link, load_problem, problem_from_json
 from .writer import job_to_json, link_solution_to_json, problem_to_json, ranking_to_json
 
 __all__ = [
     "job_to_json",
+    "link_from_json",
     "link_solution_to_json",
     "load_job",
     "load_link",

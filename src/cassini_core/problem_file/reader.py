@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import contextmanager, nullcontext
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -14,7 +14,15 @@ from ..model import Candidate, Job, Link, Phase, Problem, checked_capacity_gbps
 from .faults import explain
 from .wire import JobFile, JobWire, LinkFile, PhaseWire, ProblemFile
 
-__all__ = ["MAX_FILE_BYTES", "load_job", "load_link", "load_problem", "problem_from_json"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "link_from_json",
+    "load_job",
+    "load_link",
+    "load_problem",
+    "problem_from_json",
+    "read_file",
+]
 
 MAX_FILE_BYTES = 2**30
 """Files beyond 1 GiB are refused, so that a device or a stream without end is an error and not a full memory."""
@@ -47,9 +55,22 @@ def load_problem(path: str | os.PathLike[str]) -> Problem:
     -----
     Cost: about 30 ns and 7 bytes of memory a byte of file (100 MB: 3 s, 0.7 GiB); millions of empty routes or of
     phases take up to three times as long.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cassini_core as cc
+    >>> text = b'''{"format": "cassini-problem/1",
+    ...  "jobs": [{"id": "a", "iteration_ms": 40, "phases": [{"start_ms": 0, "duration_ms": 20, "gbps": 50}]}],
+    ...  "links": [{"id": "up", "capacity_gbps": 50}],
+    ...  "candidates": [{"id": "c", "routes": {"a": ["up"]}}]}'''
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(text)
+    ...     file.flush()
+    ...     cc.load_problem(file.name)
+    <Problem: 1 job, 1 link, 1 candidate>
     """
-    data, source = _read(path)
-    return problem_from_json(data, source)
+    return problem_from_json(*read_file(path))
 
 
 def problem_from_json(data: bytes, source: str = "problem") -> Problem:
@@ -91,7 +112,11 @@ def load_link(path: str | os.PathLike[str]) -> tuple[list[Job], float]:
     InputError
         As in :func:`load_problem`.
     """
-    data, source = _read(path)
+    return link_from_json(*read_file(path))
+
+
+def link_from_json(data: bytes, source: str = "link") -> tuple[list[Job], float]:
+    """As :func:`load_link`, from bytes; ``source`` stands for the file in messages."""
     wire = _decode(data, LinkFile, source)
     with _within(source, "$"):
         capacity_gbps = checked_capacity_gbps(wire.capacity_gbps, "link", "capacity_gbps")
@@ -115,21 +140,21 @@ def load_job(path: str | os.PathLike[str]) -> Job:
     InputError
         As in :func:`load_problem`.
     """
-    data, source = _read(path)
+    data, source = read_file(path)
     wire = _decode(data, JobFile, source)
     with _within(source, "$"):
         return Job(wire.id, wire.iteration_ms, _phases(wire.phases))
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[bytes, str]:
-    """All bytes of a file, and its name fit for a message."""
+def read_file(path: str | os.PathLike[str], stream: BinaryIO | None = None) -> tuple[bytes, str]:
+    """All bytes of a file, or of an open stream that ``path`` only names; and the name fit for a message."""
     name = os.fsdecode(path)
     source = name if name.isprintable() else shown(name)
     chunks: list[bytes] = []
     left = MAX_FILE_BYTES + 1
     try:
-        with open(name, "rb") as stream:
-            while left > 0 and (chunk := stream.read(min(left, _CHUNK_BYTES))):
+        with open(name, "rb") if stream is None else nullcontext(stream) as opened:
+            while left > 0 and (chunk := opened.read(min(left, _CHUNK_BYTES))):
                 chunks.append(chunk)
                 left -= len(chunk)
     except (OSError, ValueError) as error:

@@ -92,7 +92,7 @@ def profile_counters(
     Parameters
     ----------
     path : path
-        The recording; of a time in which the job ran, and alone on the devices as far as possible.
+        The recording. The job should run all the time, if possible alone on the devices.
     job_id : str
         Id of the job made.
     devices : sequence of str

@@ -6,7 +6,6 @@ what was interpolated keep every byte. Where it was reset, or not read for long,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cassini_agent.counters.recording import Recording, RecordingError, Samples, read_recording
-from cassini_agent.counters.unwrap import BREAK
-
 from ..errors import InputError
+from .counter_recording import BREAK, Recording, Samples, read_recording
 
 __all__ = ["Traffic", "read_traffic"]
 
@@ -83,10 +80,7 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
     InputError
         The file cannot be read, lacks the devices or holds too little.
     """
-    try:
-        recording = read_recording(os.fspath(path))
-    except RecordingError as error:
-        raise InputError(str(error)) from None
+    recording = read_recording(path)
     samples, chosen = _choose(recording, devices)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
     found = [_direction(recording, samples, one, chosen) for one in directions]

@@ -41,7 +41,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
-        """Of at least one value.
+        """The spread of some values.
 
         Raises
         ------

@@ -12,21 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Float64Array
 from ..errors import InputError, shown
 from ..links.incidence import Crossings
 
 __all__ = ["DEFAULT_AGGREGATE", "Aggregate", "aggregate_named", "mean"]
 
-_Float64 = npt.NDArray[np.float64]
-
 DEFAULT_AGGREGATE = "per_job"
-"""Of the aggregates the one that predicts slowdown best (bench/results/ranking-prediction.md)."""
+"""It predicts slowdown best (bench/results/ranking-prediction.md)."""
 
 
-Aggregate = Callable[[_Float64, Callable[[], Crossings]], float]
-"""``aggregate(scores, crossings)``, one score per shared link; ``crossings()`` is asked only where jobs matter."""
+Aggregate = Callable[[Float64Array, Crossings], float]
+"""``aggregate(scores, crossings)``, one score per shared link of a candidate."""
 
 _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)", re.ASCII)
 
@@ -61,28 +59,27 @@ def aggregate_named(name: Any) -> Aggregate:
     raise InputError(f"aggregate: expected 'per_job', 'mean', 'min' or a percentile 'p0' to 'p100', got {shown(name)}")
 
 
-def mean(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+def mean(scores: Float64Array, crossings: Crossings) -> float:
     """The paper's: all shared links count alike."""
     # fsum is exact: the mean does not depend on the order of the links.
     return math.fsum(scores.tolist()) / len(scores) if len(scores) else 1.0
 
 
-def _minimum(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+def _minimum(scores: Float64Array, crossings: Crossings) -> float:
     return float(scores.min(initial=1.0))
 
 
 def _percentile(percent: float) -> Aggregate:
-    def percentile(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
+    def percentile(scores: Float64Array, crossings: Crossings) -> float:
         return float(np.percentile(scores, percent)) if len(scores) else 1.0
 
     return percentile
 
 
-def _per_job(scores: _Float64, crossings: Callable[[], Crossings]) -> float:
-    crossing = crossings()
-    if not crossing.n_placed:
+def _per_job(scores: Float64Array, crossings: Crossings) -> float:
+    if not crossings.n_placed:
         return 1.0
-    worst = np.ones(crossing.n_jobs)
-    np.minimum.at(worst, crossing.job, np.repeat(scores, crossing.jobs_per_link()))
+    worst = np.ones(crossings.n_jobs)
+    np.minimum.at(worst, crossings.job, np.repeat(scores, crossings.jobs_per_link()))
     below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared link
-    return math.fsum([*below.tolist(), float(crossing.n_placed - len(below))]) / crossing.n_placed
+    return math.fsum([*below.tolist(), float(crossings.n_placed - len(below))]) / crossings.n_placed

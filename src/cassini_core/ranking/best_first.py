@@ -3,154 +3,168 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass
+from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import Int32Array
 from ..concurrency import canceling_pool
-from ..deadline import LETTING_GO, Deadline
+from ..deadline import FREEING_PER_ANSWERING, Deadline
 from ..node_budget import Allowance
 from .ranked_candidate import Entry
 
-__all__ = ["Answering", "answer_places"]
+__all__ = ["BestFirst", "Candidates"]
 
 FIRST_TOGETHER = 16
-"""So many are looked at before it is asked whether the next can win; then twice as many each time."""
+"""Candidates answered before the search asks whether the next can win; then twice as many each time."""
 
 FIRST_ACCOUNTED, MOST_ACCOUNTED = 4, 256
-"""So many are answered before it is looked what they took."""
+"""Candidates answered before the search counts their nodes: at first and at most."""
 
 MOST_TOGETHER = 8
 """Most candidates that a thread takes at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """How candidates are answered, by their places in the problem.
+class Candidates(Protocol):
+    """What can be asked of candidates, by their numbers."""
 
-    ``answer(place)`` finds shifts. ``late(place)``, ``outbid(place)`` and ``beyond(place)`` say what is known without
-    them, where there was no time for any, where enough others are sure to be as good, and where others took all nodes.
-    No answer scores more than ``bound(place)``. ``allow(nodes)`` is told what each of the next ones may take, and
-    ``cost(entries)`` says what some took that were answered together.
-    """
+    def answer(self, number: int, nodes: int | None) -> Entry:
+        """Its answer, found with at most so many search nodes; called in several threads."""
 
-    answer: Callable[[int], Entry]
-    late: Callable[[int], Entry]
-    outbid: Callable[[int], Entry]
-    beyond: Callable[[int], Entry]
-    bound: Callable[[int], int]
-    allow: Callable[[int | None], None]
-    cost: Callable[[Sequence[Entry]], int]
+    def late(self, number: int) -> Entry:
+        """What is known of it where the deadline came first; called in several threads."""
+
+    def left(self, number: int, *, outbid: bool) -> Entry:
+        """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
+
+    def bound(self, number: int) -> int:
+        """None of its answers scores more."""
+
+    def cost(self, entries: Sequence[Entry]) -> int:
+        """Nodes that some answers took, which were found together."""
 
 
-def answer_places(
-    places: Iterable[int],
-    answering: Answering,
-    *,
-    top: int | None,
-    threads: int,
-    deadline: Deadline,
-    cancel: npt.NDArray[np.int32],
-    progress: Callable[[int], None],
-    one_at_least: bool = False,
-    nodes: int | None = None,
-) -> dict[int, Entry]:
-    """The answer of each place.
+class BestFirst:
+    """Answers candidates in the order of their bounds; is used once.
+
+    Which candidates are answered depends on bounds, scores and counted nodes alone, and each is answered by itself: the
+    answers do not depend on the number of threads.
 
     Parameters
     ----------
-    places : iterable of int
-    answering : Answering
+    candidates : Candidates
     top : int or None
-        Stop once so many answers score at least as much as any other can; None: look at all.
+        Stop once so many answers score at least as much as any other can; None: answer all.
     threads : int
-        At least 1. Each candidate is answered by itself, and which are looked at depends on bounds and scores alone:
-        the answers do not depend on the number of threads.
+        At least 1.
     deadline : Deadline
         What is not begun by then is late.
     cancel : int32 array, shape (1,)
         Set on any exception: searches under way then end.
     progress : callable
-        Called in the calling thread with the number of places done.
+        Called in the calling thread with the number of candidates done.
     one_at_least : bool
         Do not let the deadline cut off what comes before the first answer that has shifts.
     nodes : int or None
-        What all answers may take together; None for no limit. It is looked at after the first ``FIRST_ACCOUNTED``, then
-        after twice as many each time, up to ``MOST_ACCOUNTED``, and sooner once they take much.
-
-    Returns
-    -------
-    dict of int to Entry
-
-    Raises
-    ------
-    KernelError
-        A defect.
-    KeyboardInterrupt
-        Raised in the calling thread: searches under way are canceled first.
+        What all answers may take together; None for no limit. They are counted after the first ``FIRST_ACCOUNTED``,
+        then after twice as many each time, up to ``MOST_ACCOUNTED``, and sooner once they take much.
     """
-    if deadline.passed() and not one_at_least:
-        return {place: answering.late(place) for place in places}
-    bounds = {place: answering.bound(place) for place in places}
-    rest = sorted(bounds, key=lambda place: (-bounds[place], place))
-    answers: dict[int, Entry] = {}
-    scores: list[int] = []
-    search = deadline.from_now()
 
-    def answer(some: Sequence[int]) -> list[Entry]:
-        return [answering.answer(place) if search.leaves(0.5 * LETTING_GO) else answering.late(place) for place in some]
+    def __init__(
+        self,
+        candidates: Candidates,
+        *,
+        top: int | None,
+        threads: int,
+        deadline: Deadline,
+        cancel: Int32Array,
+        progress: Callable[[int], None],
+        one_at_least: bool = False,
+        nodes: int | None = None,
+    ) -> None:
+        self._candidates = candidates
+        self._top = top
+        self._threads = threads
+        self._deadline = deadline
+        self._cancel = cancel
+        self._progress = progress
+        self._one_at_least = one_at_least
+        self._nodes = nodes
+        self._accounted = FIRST_ACCOUNTED
+        self._entries: dict[int, Entry] = {}
+        self._scores: list[int] = []
 
-    allowance = Allowance(nodes, len(bounds))
+    def run(self, n_candidates: int) -> list[Entry]:
+        """The entry of each candidate, in the order of their numbers.
 
-    def take(place: int, found: Entry) -> None:
-        answers[place] = found
-        if found.score is not None:
-            scores.append(found.score)
-        progress(len(answers))
+        Raises
+        ------
+        KernelError
+            A defect.
+        KeyboardInterrupt
+            Raised in the calling thread: searches under way are canceled first.
+        """
+        candidates = self._candidates
+        if self._deadline.passed() and not self._one_at_least:
+            return [candidates.late(number) for number in range(n_candidates)]
+        bounds = [candidates.bound(number) for number in range(n_candidates)]
+        rest = sorted(range(n_candidates), key=lambda number: (-bounds[number], number))
+        self._search = self._deadline.from_now()
+        self._allowance = Allowance(self._nodes, n_candidates)
+        together = FIRST_TOGETHER
+        with canceling_pool(self._threads, "cassini-candidate", self._cancel) as pool:
+            while rest and not self._allowance.spent and not self._settled(bounds[rest[0]]):
+                some, rest = rest[:together], rest[together:]
+                together *= 2
+                rest = self._answer_some(pool, self._until_first(pool, some)) + rest
+        outbid = bool(rest) and self._settled(bounds[rest[0]])
+        self._entries |= {number: candidates.left(number, outbid=outbid) for number in rest}
+        return [self._entries[number] for number in range(n_candidates)]
 
-    def look_at(pool: Executor, some: Sequence[int]) -> None:
-        size = max(1, min(MOST_TOGETHER, len(some) // (8 * threads)))
-        futures = {pool.submit(answer, part): part for k in range(0, len(some), size) if (part := some[k : k + size])}
+    def _settled(self, bound: int) -> bool:
+        """Whether ``top`` answers are at least as good as anything with this bound."""
+        if self._top is None:
+            return False
+        best = heapq.nlargest(self._top, self._scores)
+        return len(best) == self._top and best[-1] >= bound
+
+    def _until_first(self, pool: Executor, some: list[int]) -> list[int]:
+        """Answers one after the other until one has shifts, if that is asked for; those that are left."""
+        while some and self._one_at_least:
+            number, *some = some
+            entry = pool.submit(self._candidates.answer, number, None).result()
+            self._one_at_least = not len(entry.answer.jobs)
+            self._take(number, entry)
+        return some
+
+    def _answer_some(self, pool: Executor, some: list[int]) -> list[int]:
+        """Answers candidates as far as there are nodes; those that are left."""
+        while some and not self._allowance.spent:
+            group, some = some[: self._accounted], some[self._accounted :]
+            self._answer_group(pool, group, self._allowance.limit(self._nodes))
+            cost = self._candidates.cost([self._entries[number] for number in group])
+            self._allowance.spend(cost, len(group))
+            cheap = self._nodes is None or 16 * cost < self._nodes
+            self._accounted = min(MOST_ACCOUNTED, 2 * self._accounted) if cheap else max(1, self._accounted // 2)
+        return some
+
+    def _answer_group(self, pool: Executor, group: Sequence[int], nodes: int | None) -> None:
+        size = max(1, min(MOST_TOGETHER, len(group) // (8 * self._threads)))
+        parts = [group[k : k + size] for k in range(0, len(group), size)]
+        futures = {pool.submit(self._answer_part, part, nodes): part for part in parts}
         for future in as_completed(futures):
-            for place, found in zip(futures[future], future.result(), strict=True):  # the first failure ends all
-                take(place, found)
+            for number, entry in zip(futures[future], future.result(), strict=True):  # the first failure ends all
+                self._take(number, entry)
 
-    size = FIRST_ACCOUNTED
+    def _answer_part(self, part: Sequence[int], nodes: int | None) -> list[Entry]:
+        candidates, search = self._candidates, self._search
+        return [
+            candidates.answer(number, nodes) if search.leaves(FREEING_PER_ANSWERING) else candidates.late(number)
+            for number in part
+        ]
 
-    def look_at_all(pool: Executor, some: Sequence[int]) -> list[int]:
-        """Those for which no nodes were left."""
-        nonlocal size
-        while some and not allowance.spent:
-            answering.allow(allowance.limit(nodes))
-            group, some = some[:size], some[size:]
-            look_at(pool, group)
-            cost = answering.cost([answers[place] for place in group])
-            allowance.spend(cost, len(group))
-            size = min(MOST_ACCOUNTED, 2 * size) if nodes is None or 16 * cost < nodes else max(1, size // 2)
-        return list(some)
-
-    together = FIRST_TOGETHER
-    with canceling_pool(threads, "cassini-candidate", cancel) as pool:
-        while rest and not (top is not None and _settled(scores, top, bounds[rest[0]])):
-            some, rest = rest[:together], rest[together:]
-            together *= 2
-            while some and one_at_least:
-                place = some.pop(0)
-                found = pool.submit(answering.answer, place).result()
-                one_at_least = not found.answer.shift
-                take(place, found)
-            rest = look_at_all(pool, some) + rest
-            if allowance.spent:
-                break
-    settled = top is not None and _settled(scores, top, bounds[rest[0]]) if rest else True
-    left = answering.outbid if settled else answering.beyond
-    return answers | {place: left(place) for place in rest}
-
-
-def _settled(scores: Sequence[int], top: int, bound: int) -> bool:
-    """Whether ``top`` answers are at least as good as anything with this bound."""
-    best = heapq.nlargest(top, scores)
-    return len(best) == top and best[-1] >= bound
+    def _take(self, number: int, entry: Entry) -> None:
+        self._entries[number] = entry
+        if entry.score is not None:
+            self._scores.append(entry.score)
+        self._progress(len(self._entries))

@@ -1,153 +1,187 @@
-"""How the candidates of a ranking are answered: which way each, and which of them twice."""
+"""Answers the candidates of a ranking: each by the search that fits its size, and the best large ones twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
+from ..arrays import Int64Array
 from ..concurrency import canceling_pool
-from ..deadline import Deadline, DeadlinePassed
-from ..joint.base_placement import NearAnchor
-from ..joint.joint_shifts import solve_jointly
-from ..joint.placement_solution import PlacementAnswer, Round, answer_placement, bounds_only
-from ..links.node_limits import CANDIDATE_NODES, PLACE_NODES, PLACES_OF_A_NODE
+from ..deadline import FREEING_PER_ANSWERING, Deadline, DeadlinePassed
+from ..joint.base_placement import BasePlacement
+from ..joint.loop_policy import answer_placement
+from ..joint.placement_solution import PlacementAnswer, bounds_only
+from ..joint.round import Round
 from ..links.route_deltas import READ_TOGETHER
-from ..links.shared_links import Placement, SharedLink
-from .best_first import Answering, answer_places
+from ..links.shared_links import Placement
+from ..node_budget import CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE
+from .best_first import BestFirst
 from .options import RankOptions
-from .ranked_candidate import Entry, bucket, entry_of, unread_entry
+from .ranked_candidate import CandidateMaker, Entry, bucket, unread
 
-__all__ = ["answer_candidates"]
+__all__ = ["CandidateSearch"]
 
 IMPROVED = 8
-"""So many of the best large placements are searched once more, everywhere."""
+"""The number of best large placements that are searched once more, on all their links."""
+
+_LATE = "no time-shifts: the deadline came first"
+_NO_NODES = "the candidates before it took all search nodes of the ranking"
 
 
-def answer_candidates(
-    placements: Sequence[Placement],
-    large: Sequence[bool],
-    common: Sequence[SharedLink],
-    context: Round,
-    options: RankOptions,
-    deadline: Deadline,
-    nodes: int | None = None,
-) -> list[Entry]:
-    """The entry of each placement, in their order.
+class CandidateSearch:
+    """Answers the candidates of a ranking, by their numbers; is used once.
 
     Parameters
     ----------
     placements : sequence of Placement
     large : sequence of bool
-        Which are answered by their difference from the common placement.
-    common : sequence of SharedLink
-        The shared links of their common placement; none where there is no time to begin from there.
+        Which are answered by their difference from the base placement.
+    base_links : int64 array
+        Indices of the shared links of the base placement; none where there is no time to search it.
     context : Round
+    maker : CandidateMaker
     options : RankOptions
     deadline : Deadline
         What was not begun by then has its bound only.
-    nodes : int or None
-        What all may take together, searches and all else; None for no limit.
-
-    Raises
-    ------
-    KernelError
-        A defect.
-    KeyboardInterrupt
-        Raised in the calling thread.
     """
-    places, jointly = range(len(placements)), options.strategy is solve_jointly
-    entry = partial(entry_of, context=context, aggregate=options.aggregate)
-    # The common placement is searched in a thread, so that the calling one can be interrupted, and make late entries.
-    with canceling_pool(1, "cassini-anchor", context.kernel_links.cancel) as pool:
-        searched = pool.submit(NearAnchor, context, common) if any(large) and common and not deadline.passed() else None
-        late = _late_entries(placements, entry, context, deadline)
-        try:
-            near = None if searched is None else searched.result()
-        except DeadlinePassed:
-            near = None
 
-    def answer(place: int) -> Entry:
-        if not large[place]:
-            return entry(place, answer_placement(placements[place], context, options.strategy))
-        return late(place) if near is None else entry(place, near.answer(placements[place]))
+    def __init__(
+        self,
+        placements: Sequence[Placement],
+        large: Sequence[bool],
+        base_links: Int64Array,
+        context: Round,
+        maker: CandidateMaker,
+        options: RankOptions,
+        deadline: Deadline,
+    ) -> None:
+        self._placements = placements
+        self._large = large
+        self._base_links = base_links
+        self._context = context
+        self._maker = maker
+        self._options = options
+        self._deadline = deadline
+        self._has_deadline = deadline.remaining_s() is not None
+        self._base: BasePlacement | None = None
+        self._late: list[Entry] = []
 
-    def outbid(place: int) -> Entry:
-        why = f"not searched: it cannot beat the first {options.top}"
-        return entry(place, bounds_only(placements[place], context, why=why, outbid=True))
+    def run(self, nodes: int | None) -> list[Entry]:
+        """The entry of each candidate, in the order of their numbers.
 
-    def beyond(place: int) -> Entry:
-        why = "not searched: the candidates before it took all search nodes of the ranking"
-        return entry(place, bounds_only(placements[place], context, why=why))
+        Parameters
+        ----------
+        nodes : int or None
+            What all may take together, searches and all else; None for no limit.
 
-    def allow(nodes: int | None) -> None:
-        context.nodes_of_candidate = nodes
+        Raises
+        ------
+        KernelError
+            A defect.
+        KeyboardInterrupt
+            Raised in the calling thread.
+        """
+        options, cancel = self._options, self._context.links.cancel
+        # A thread searches the base placement, so that the calling one can be interrupted, and make late entries.
+        with canceling_pool(1, "cassini-base", cancel) as pool:
+            wanted = any(self._large) and len(self._base_links) and not self._deadline.passed()
+            searched = pool.submit(BasePlacement, self._context, self._base_links) if wanted else None
+            self._make_late_entries()
+            if searched is not None:
+                with suppress(DeadlinePassed):
+                    self._base = searched.result()
+        done, total = len(self._context.solved), len(self._context.solved) + len(self._placements)
+        entries = BestFirst(
+            self,
+            top=options.top if options.loops == "joint" else None,
+            threads=options.threads,
+            deadline=self._deadline,
+            cancel=cancel,
+            progress=lambda more: options.progress(done + more, total),
+            one_at_least=self._has_deadline and not all(self._large),
+            nodes=nodes,
+        ).run(len(self._placements))
+        if self._base is not None:
+            with canceling_pool(options.threads, "cassini-candidate", cancel) as pool:
+                self._improve(self._base, entries, pool)
+        return entries
 
-    def cost(some: Sequence[Entry]) -> int:
-        return context.evaluator.new_nodes() + sum(map(own_cost, some))
+    def answer(self, number: int, nodes: int | None) -> Entry:
+        """Its answer, found with at most so many search nodes."""
+        placement = self._placements[number]
+        if not self._large[number]:
+            return self._maker.entry(number, answer_placement(placement, self._context, self._options.loops, nodes))
+        if self._base is None:
+            return self.late(number)
+        return self._maker.entry(number, self._base.answer(placement, nodes))
 
-    def own_cost(one: Entry) -> int:
-        places = context.flat.count_places(one.answer.placement.links)
-        graph = places // PLACES_OF_A_NODE if large[one.place] else PLACE_NODES * places
-        return one.answer.nodes + CANDIDATE_NODES + len(context.flat.jobs) // PLACES_OF_A_NODE + graph
+    def late(self, number: int) -> Entry:
+        """What is known of a candidate for which there is no time; O(1) where there is a deadline."""
+        if number < len(self._late):
+            return self._late[number]
+        placement = self._placements[number]
+        if self._has_deadline:
+            return Entry(
+                unread(placement.id), PlacementAnswer(placement, "bound_only", self._context.bound[:0]), number
+            )
+        return self._without_shifts(number, _LATE)
 
-    def bound(place: int) -> int:
-        if deadline.remaining_s() is not None:
-            return bucket(late(place).candidate.upper_bound)  # made already
-        placement = placements[place]
-        bounds = context.bound[placement.links]
-        return bucket(options.aggregate(bounds, lambda: context.flat.crossings(placement)))
+    def left(self, number: int, *, outbid: bool) -> Entry:
+        """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
+        why = f"it cannot beat the first {self._options.top}" if outbid else _NO_NODES
+        return self._without_shifts(number, f"not searched: {why}", outbid=outbid)
 
-    run = partial(answer_places, threads=options.threads, deadline=deadline, cancel=context.kernel_links.cancel)
-    answering = Answering(answer, late, outbid, beyond, bound, allow, cost)
-    done, total = len(context.solved), len(context.solved) + len(placements)
-    found = run(
-        places,
-        answering,
-        top=options.top if jointly else None,
-        progress=lambda more: options.progress(done + more, total),
-        one_at_least=deadline.remaining_s() is not None and not all(large),
-        nodes=nodes,
-    )
-    context.nodes_of_candidate = None
-    if near is not None:
-        scored = {place: one.score for place, one in found.items() if large[place] and one.score is not None}
-        # Of equals by id: the order of candidates decides nothing.
-        best = sorted(scored, key=lambda place: (-scored[place], placements[place].id))[:IMPROVED]
-        improving = replace(
-            answering,
-            answer=lambda place: _better(found[place], near.improved(found[place].answer), entry),
-            late=lambda place: found[place],
+    def bound(self, number: int) -> int:
+        """None of its answers scores more."""
+        if self._has_deadline:
+            return bucket(self.late(number).candidate.upper_bound)  # made already
+        return bucket(self._maker.bound(self._placements[number]))
+
+    def cost(self, entries: Sequence[Entry]) -> int:
+        """Nodes that some answers took, which were found together: searches, evaluations, and what else took time."""
+        return self._context.evaluator.new_nodes() + sum(map(self._own_cost, entries))
+
+    def _own_cost(self, entry: Entry) -> int:
+        flat = self._context.flat
+        crossings = flat.count(entry.answer.placement.links)
+        graph = crossings // CROSSINGS_OF_A_NODE if self._large[entry.number] else CROSSING_COST * crossings
+        return entry.answer.nodes + CANDIDATE_COST + len(flat.jobs) // CROSSINGS_OF_A_NODE + graph
+
+    def _without_shifts(self, number: int, why: str, *, outbid: bool = False) -> Entry:
+        return self._maker.entry(number, bounds_only(self._placements[number], self._context, why=why, outbid=outbid))
+
+    def _make_late_entries(self) -> None:
+        # Made in advance: past the deadline there is no time even for that.
+        if self._has_deadline:
+            for number in range(len(self._placements)):
+                if number >= READ_TOGETHER and self._deadline.passed():
+                    break
+                self._late.append(self._without_shifts(number, _LATE))
+
+    def _improve(self, base: BasePlacement, entries: list[Entry], pool: Executor) -> None:
+        """Searches the best large placements once more, as far as there is time."""
+        # Equal scores are sorted by id, so that the order of candidates decides nothing.
+        scored = sorted(
+            (-one.score, one.candidate.id, one.number)
+            for one in entries
+            if self._large[one.number] and one.score is not None
         )
-        found |= run(best, improving, top=None, progress=lambda more: None)
-    return [found[place] for place in places]
+        search = self._deadline.from_now()
+        futures = [pool.submit(self._improved, base, entries[number], search) for *_, number in scored[:IMPROVED]]
+        for future in futures:
+            entry = future.result()
+            entries[entry.number] = entry
 
+    def _improved(self, base: BasePlacement, before: Entry, search: Deadline) -> Entry:
+        """The better of two answers of one placement, with what is proven by either.
 
-def _better(before: Entry, after: PlacementAnswer, entry: Callable[[int, PlacementAnswer], Entry]) -> Entry:
-    """The better answer of one placement, with what is proven by either.
-
-    The search looks at the mean: by another aggregate, or by slack, the shifts before may be the better ones.
-    """
-    answers = (after, before.answer)
-    bounds = [one.mean_bound for one in answers if one.mean_bound is not None]
-    both = [entry(before.place, replace(one, mean_bound=min(bounds, default=None))) for one in answers]
-    return min(both, key=Entry.key)
-
-
-def _late_entries(
-    placements: Sequence[Placement], entry: Callable[[int, PlacementAnswer], Entry], context: Round, deadline: Deadline
-) -> Callable[[int], Entry]:
-    """What is said of a candidate for which there is no time."""
-
-    def late(place: int) -> Entry:
-        return entry(place, bounds_only(placements[place], context, why="no time-shifts: the deadline came first"))
-
-    if deadline.remaining_s() is None:
-        return late
-    # Made in advance: past the deadline there is no time even for that.
-    made: list[Entry] = []
-    for place in range(len(placements)):
-        if place >= READ_TOGETHER and deadline.passed():
-            break
-        made.append(late(place))
-    return lambda place: made[place] if place < len(made) else unread_entry(place, placements[place])
+        The search looks at the mean: by another aggregate, or by slack, the shifts before may be the better ones.
+        """
+        if not search.leaves(FREEING_PER_ANSWERING):
+            return before
+        answers = (base.improved(before.answer), before.answer)
+        bound = min((one.mean_bound for one in answers if one.mean_bound is not None), default=None)
+        both = [self._maker.entry(before.number, replace(one, mean_bound=bound)) for one in answers]
+        return min(both, key=Entry.key)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
+from ..checks import number_between, whole_number
+from ..choices import Loops
 from ..errors import InputError, shown
-from ..joint.loop_policy import STRATEGIES
-from ..joint.placement_solution import Strategy
-from ..kernel.link_problem import LinkProblem
-from ..kernel.search_limits import Budget
+from ..joint.loop_policy import LOOP_POLICIES
+from ..kernel.search_limits import SearchLimits
 from ..links.evaluation_cost import LinkEffort
-from ..links.node_limits import AUTO, NodeLimit, block_limit, link_limit
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, block_limit, link_limit
 from ..units import MAX_TICKS, TICKS_PER_MS
 from .aggregate import Aggregate, aggregate_named
 
-__all__ = ["Progress", "RankOptions", "checked_count", "checked_options"]
-
-_INT64_END = 2**63
+__all__ = ["Progress", "RankOptions", "checked_options"]
 
 Progress = Callable[[int, int], None]
 """``progress(done, total)``."""
@@ -32,9 +28,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RankOptions:
-    """What ``rank`` works with once every argument was looked at."""
+    """The arguments of ``rank``, checked."""
 
-    strategy: Strategy
+    loops: Loops
     aggregate: Aggregate
     top: int | None
     period_tolerance: float
@@ -47,20 +43,16 @@ class RankOptions:
     executor: Executor | None
     progress: Progress
 
-    def link_limits(self, problems: Sequence[LinkProblem]) -> list[int | None]:
-        """Search nodes of each link problem."""
-        return [link_limit(self.node_limit, len(problems), len(problem.demands)) for problem in problems]
-
-    def budget(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> Budget:
-        """What each of so many distinct links, and each block of so many candidates, may cost."""
-        return Budget(
+    def limits(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> SearchLimits:
+        """What each link problem and each block may cost in a round of this size."""
+        return SearchLimits(
             node_limit=link_limit(self.node_limit, n_problems),
             resolution_ms=self.resolution_ms,
             slack_tolerance=self.slack_tolerance,
-            block_node_limit=block_limit(self.block_node_limit, n_candidates, affordable=effort.affordable),
+            block_node_limit=block_limit(self.block_node_limit, n_candidates, with_slack=effort.with_slack),
             max_events=effort.max_events,
             max_levels=effort.max_levels,
-            centred=effort.affordable,
+            with_slack=effort.with_slack,
         )
 
 
@@ -94,60 +86,41 @@ def checked_options(
         raise InputError(f"progress: expected None or a callable, got {shown(progress)}")
     if not isinstance(exhaustive, bool):
         raise InputError(f"exhaustive: expected True or False, got {shown(exhaustive)}")
-    first = checked_count(top, "top")
+    first = whole_number(top, "top")
     if executor is not None and not isinstance(executor, Executor):
         raise InputError(f"executor: expected None or a concurrent.futures.Executor, got {shown(executor)}")
     return RankOptions(
-        strategy=_strategy(loops),
+        loops=_loops(loops),
         aggregate=aggregate_named(aggregate),
         top=None if exhaustive else first,
-        period_tolerance=_at_least_zero(period_tolerance, "period_tolerance"),
-        threads=_usable_cpus() if threads is None else checked_count(threads, "threads", "None or "),
-        deadline_s=None if deadline_s is None else _at_least_zero(deadline_s, "deadline_s", none="None or "),
+        period_tolerance=number_between(period_tolerance, 0, math.inf, "", "period_tolerance"),
+        threads=_usable_cpus() if threads is None else whole_number(threads, "threads", words="None or "),
+        deadline_s=_seconds(deadline_s),
         node_limit=_node_limit(node_limit, "node_limit"),
         block_node_limit=_node_limit(block_node_limit, "block_node_limit"),
-        resolution_ms=_at_least_zero(resolution_ms, "resolution_ms", most=MAX_TICKS / TICKS_PER_MS),
-        slack_tolerance=_at_least_zero(slack_tolerance, "slack_tolerance"),
+        resolution_ms=number_between(resolution_ms, 0, MAX_TICKS / TICKS_PER_MS, "", "resolution_ms"),
+        slack_tolerance=number_between(slack_tolerance, 0, math.inf, "", "slack_tolerance"),
         executor=executor,
         progress=_silent if progress is None else progress,
     )
 
 
-def _strategy(loops: Any) -> Strategy:
-    expected = " or ".join(repr(name) for name in STRATEGIES)
-    if isinstance(loops, str) and loops in STRATEGIES:
-        return STRATEGIES[loops]
+def _loops(loops: Any) -> Loops:
+    for name in LOOP_POLICIES:
+        if isinstance(loops, str) and loops == name:
+            return name
+    expected = " or ".join(repr(name) for name in LOOP_POLICIES)
     raise InputError(f"loops: expected {expected}, got {shown(loops)}")
 
 
-def _at_least_zero(value: Any, what: str, *, most: float | None = None, none: str = "") -> float:
-    if not isinstance(value, bool) and isinstance(value, (float, int, Real)):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number) and 0 <= number <= (math.inf if most is None else most):
-            return number
-    expected = "a finite number of at least 0" if most is None else f"a number from 0 to {most!r}"
-    raise InputError(f"{what}: expected {none}{expected}, got {shown(value)}")
-
-
-def checked_count(value: Any, what: str, words: str = "") -> int:
-    """A whole number of at least 1, or :class:`InputError`; ``words`` say what else may be given."""
-    try:
-        # Whatever can index a list is a whole number, NumPy's too; so is a bool, but it counts nothing.
-        number = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = 0
-    if 1 <= number < _INT64_END:
-        return number
-    raise InputError(f"{what}: expected {words}a whole number of at least 1, got {shown(value)}")
+def _seconds(value: Any) -> float | None:
+    return None if value is None else number_between(value, 0, math.inf, "", "deadline_s", "None or ")
 
 
 def _node_limit(value: Any, what: str) -> NodeLimit:
     if value is None:
         return None
-    return AUTO if isinstance(value, str) and value == AUTO else checked_count(value, what, "'auto', None or ")
+    return AUTO if isinstance(value, str) and value == AUTO else whole_number(value, what, words="'auto', None or ")
 
 
 def _usable_cpus() -> int:

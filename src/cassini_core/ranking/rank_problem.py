@@ -1,66 +1,66 @@
-"""Algorithm 2: scores every candidate placement and puts the best first."""
+"""Algorithm 2: scores every candidate placement and puts the best first.
+
+The way of a problem is that of ``_rank_in_time``: routes and links are read, iteration times harmonised, links solved
+each by itself, candidates answered from these answers, and what came out is sorted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Int64Array, int64
+from ..choices import AggregateName, Loops
 from ..concurrency import canceling_pool, collector_rests
-from ..deadline import Deadline, DeadlinePassed
+from ..deadline import (
+    FINISH_S,
+    FINISH_S_PER_CANDIDATE,
+    LINK_SHARE,
+    LINK_SHARE_OF_LARGE,
+    PACING_PER_READING,
+    PACING_SHARE,
+    PREPARING_PER_READING,
+    Deadline,
+    DeadlinePassed,
+)
 from ..errors import InputError
-from ..joint.base_placement import large_ones
-from ..joint.joint_shifts import solve_jointly
-from ..joint.placement_solution import TOLERANCE, Round
+from ..joint.base_placement import large_placements
+from ..joint.placement_solution import TOLERANCE
+from ..joint.round import Round
+from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
     DEFAULT_MAX_EVENTS,
     DEFAULT_MAX_LEVELS,
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
 )
-from ..kernel.prepared_links import KernelLinks
-from ..links.batch_solver import SolvedLink, solve_problems
+from ..kernel.prepared_links import PreparedLinks
+from ..links.batch_solver import BatchSolver
 from ..links.evaluation_cost import LinkEffort, link_effort
-from ..links.incidence import FlatLinks
-from ..links.node_limits import AUTO, NodeLimit, all_candidates_limit, all_links_limit
 from ..links.route_deltas import READ_TOGETHER, RouteTable
-from ..links.shared_links import LinkCatalog, Placement, SharedLink
+from ..links.shared_links import LinkCatalog, Placement
 from ..links.solution_cache import LinkStore
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
 from ..periods.cluster_pacing import paced_problem
-from ..results import RankedCandidate, Ranking
+from ..results import Ranking
 from ..units import ticks_from_ms
 from .aggregate import DEFAULT_AGGREGATE
-from .candidate_search import answer_candidates
+from .candidate_search import CandidateSearch
 from .options import Progress, RankOptions, checked_options
-from .ranked_candidate import Entry, unread
+from .ranked_candidate import CandidateMaker, Entry, unread
 
-__all__ = ["rank"]
-
-PACING_SHARE = 0.25
-"""Of a deadline: iteration times are worth no more, the links need the rest."""
-
-
-PACING_PER_READING = 0.7
-"""Of the time that it took to read the routes: with less harmonising is not begun, it would not come to an end."""
-
-PREPARING_PER_READING = 0.4
-"""Of the time that it took to read all candidates, for what must be done before the first large one is answered: with
-less it is not begun."""
-
-LINK_SHARE, LINK_SHARE_OF_LARGE = 0.8, 0.2
-"""Of what is then left of a deadline, for small and for large placements: bounds are no answer without shifts."""
-
-FINISH_S, FINISH_S_PER_CANDIDATE = 0.004, 25e-6
-"""Taken off a deadline: to stop searches, sort what was found, and let go of what is no longer needed."""
+__all__ = ["rank", "rank_checked"]
 
 
 def rank(
     problem: Problem,
     *,
-    loops: str = "joint",
-    aggregate: str = DEFAULT_AGGREGATE,
+    loops: Loops = "joint",
+    aggregate: AggregateName = DEFAULT_AGGREGATE,
     top: int = 1,
     exhaustive: bool = False,
     period_tolerance: float = 0.01,
@@ -84,7 +84,7 @@ def rank(
         same problem, lets free jobs go, and finds shifts for the links of each loop together. ``"merge"`` keeps what
         then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
         candidate that is given up keeps its bounds and sorts last.
-    aggregate : str
+    aggregate : {"per_job", "mean", "min"} or a percentile such as "p10"
         How the scores of a candidate's shared links become its score. ``"per_job"``: the mean over all placed jobs of
         the score of the job's worst shared link, 1 for a job that shares none; of all aggregates it predicts slowdown
         best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the paper's. Others are
@@ -92,8 +92,9 @@ def rank(
         mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless the aggregate
         is ``"mean"``: then what a joint search proved of the mean counts too.
     top : int
-        With ``loops="joint"`` candidates are looked at in the order of their bounds, 16 at first, then twice as many
-        each time, until so many score at least as much as any other can. The others are ``bound_only``.
+        How many candidates are sure to be the best; one by default, as a scheduler places one. With ``loops="joint"``
+        candidates are looked at in the order of their bounds, 16 at first, then twice as many each time, until so many
+        score at least as much as any other can. The others are ``bound_only``.
     exhaustive : bool
         Look at all candidates instead, whatever that takes.
     period_tolerance : float
@@ -106,7 +107,7 @@ def rank(
         valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
-        (:mod:`cassini_core.links.node_limits`); then what all links together, and all candidates, may take is limited,
+        (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
         too (docs/safety.md). What was cut short says so in its candidate's warnings.
     block_node_limit : int, "auto" or None
         The same per cyclic block with ``loops="joint"``.
@@ -143,6 +144,21 @@ def rank(
     Paper, Algorithm 2 and section 4.2; ``loops="discard", aggregate="mean"`` is its rule. Each distinct link problem
     is solved once, whatever the number of links and candidates that pose it; its cost is that of
     :func:`cassini_core.solve_link`. Releases the GIL while solving; can be interrupted.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> links = [cc.Link("up1", 50), cc.Link("up2", 25)]
+    >>> on_one = cc.Candidate("wide", {"a": ["up1"], "b": ["up1"]})
+    >>> on_other = cc.Candidate("narrow", {"a": ["up2"], "b": ["up2"]})
+    >>> ranking = cc.rank(cc.Problem(jobs, links, [on_other, on_one]))
+    >>> ranking
+    <Ranking: 2 candidates, best 'wide' with 1 (proven)>
+    >>> ranking["wide"].shifts_ms
+    {'a': 0.0, 'b': 20.0}
+    >>> [(one.id, one.score) for one in ranking]
+    [('wide', 1.0), ('narrow', 0.0)]
     """
     options = checked_options(
         problem,
@@ -160,10 +176,11 @@ def rank(
         executor=executor,
         progress=progress,
     )
-    return _rank(problem, options, Deadline(options.deadline_s))
+    return rank_checked(problem, options, Deadline(options.deadline_s))
 
 
-def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
+    """As :func:`rank`, with checked options; ``store`` keeps answers of links from one ranking to the next."""
     if deadline.remaining_s() is None:
         return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
@@ -178,57 +195,19 @@ def _rank(problem: Problem, options: RankOptions, deadline: Deadline, store: Lin
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
     routes = RouteTable(problem.candidates, deadline.check_reading)
-    paced = _paced(problem, options, deadline, routes, store)
-    out_of_step = paced is None
-    paced = problem if paced is None else paced
-    catalog = LinkCatalog(paced, routes, deadline.check_reading)
-    placements, common = catalog.placements(), catalog.common_links()
-    period = {job.id: ticks_from_ms(job.iteration_ms) for job in paced.jobs}
-    flat = FlatLinks(catalog.shared, period)
-    large = _large(placements, common, flat, options)
-    if len(placements) > READ_TOGETHER:
-        deadline.check_reading()
-    anchored = any(large) and deadline.leaves(PREPARING_PER_READING)
-    deadline = deadline.after_reading()
-    n_routes = sum(map(len, routes.placed))
-    effort = _effort(catalog, placements, flat, n_routes, options)
-    budget = options.budget(len(catalog.problems), len(placements), effort)
-    total = len(catalog.problems) + len(placements)
-    kernel_links = KernelLinks(catalog.problems, budget, deadline)
-    with canceling_pool(1, "cassini-prepare", kernel_links.cancel) as pool:
-        if anchored:  # they will be needed; meanwhile links are solved
-            pool.submit(kernel_links.prepared)
-        solved = solve_problems(
-            catalog.problems,
-            budget,
-            threads=options.threads,
-            deadline=deadline.part(LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE),
-            executor=options.executor,
-            progress=lambda done: options.progress(done, total),
-            node_limits=options.link_limits(catalog.problems),
-            with_slack=budget.centred and not all(large),  # else no use is made of the own shifts of links
-            store=store,
-            together=all_links_limit(options.node_limit, n_routes),
-            looks=effort.nodes,
-        )
-    context = Round(catalog, flat, solved, period, budget, kernel_links, effort.nodes)
-    nodes = None if options.top is None else all_candidates_limit(options.block_node_limit, n_routes)
-    entries = answer_candidates(placements, large, common if anchored else (), context, options, deadline, nodes)
-    candidates = tuple(entry.candidate for entry in sorted(entries, key=Entry.key))
-    best = candidates[0] if candidates and candidates[0].score is not None else None
-    return Ranking(
-        best=best,
-        best_proven=best is not None and _beats(best, candidates[1:]),
-        paces_ms={job.id: job.iteration_ms for job in sorted(paced.jobs, key=lambda job: job.id)},
-        candidates=candidates,
-        warnings=_warnings(solved, entries, out_of_step=out_of_step),
+    paced = _pace(problem, routes, options, deadline, store)
+    read = _read(problem if paced is None else paced, routes, options, deadline)
+    context = Round(read.catalog.incidence, _solve_links(read, options, store), read.links, read.effort.nodes)
+    entries = _answer_candidates(read, context, options)
+    return _ranking(
+        sorted(entries, key=Entry.key), read.paces_ms, _warnings(context.solved, entries, out_of_step=paced is None)
     )
 
 
-def _paced(
-    problem: Problem, options: RankOptions, deadline: Deadline, routes: RouteTable, store: LinkStore | None
+def _pace(
+    problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline, store: LinkStore | None
 ) -> Problem | None:
-    """None if there is not time enough."""
+    """The problem with harmonised iteration times; None if there is no time for that."""
     if options.period_tolerance == 0:
         return problem
     in_time = deadline.part(PACING_SHARE)
@@ -242,48 +221,92 @@ def _paced(
         raise
 
 
-def _unread(problem: Problem) -> Ranking:
-    return Ranking(
-        best=None,
-        best_proven=False,
-        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
-        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
-        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
-    )
+class _Reading(NamedTuple):
+    """What was read of a problem, and what answering it may cost.
+
+    ``large`` tells which placements are answered from the base placement, ``base_links`` are the indices of its shared
+    links: none if there is no time to search it. All candidates together place ``n_routes`` jobs.
+    """
+
+    paces_ms: Mapping[str, float]
+    catalog: LinkCatalog
+    placements: Sequence[Placement]
+    large: Sequence[bool]
+    base_links: Int64Array
+    n_routes: int
+    effort: LinkEffort
+    links: PreparedLinks
+    deadline: Deadline
 
 
-def _large(
-    placements: Sequence[Placement], common: Sequence[SharedLink], flat: FlatLinks, options: RankOptions
-) -> list[bool]:
-    """Which placements are answered by their difference from the common one: that is no use to one alone."""
-    if options.strategy is solve_jointly and common and len(placements) > 1:
-        large = large_ones(placements, flat)
-        if sum(large) > 1:
-            return large
-    return [False for _ in placements]
+def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline) -> _Reading:
+    """What the jobs of each candidate share, which way each will be answered, and the limits of all searches."""
+    catalog = LinkCatalog(problem, routes, deadline.check_reading)
+    placements = catalog.placements()
+    base_links = int64(link.index for link in catalog.base_links())
+    large = [False] * len(placements)
+    # A difference from the base placement is of no use to one placement alone.
+    if options.loops == "joint" and len(base_links):
+        found = large_placements(placements, catalog.incidence)
+        large = found if sum(found) > 1 else large
+    if len(placements) > READ_TOGETHER:
+        deadline.check_reading()
+    if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
+        base_links = base_links[:0]
+    deadline = deadline.after_reading()
+    n_routes = sum(map(len, routes.placed))
+    effort = _effort(catalog, placements, n_routes, options)
+    limits = options.limits(len(catalog.problems), len(placements), effort)
+    links = PreparedLinks(catalog.problems, limits, deadline)
+    paces_ms = {job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)}
+    return _Reading(paces_ms, catalog, placements, large, base_links, n_routes, effort, links, deadline)
 
 
-def _effort(
-    catalog: LinkCatalog, placements: Sequence[Placement], flat: FlatLinks, n_routes: int, options: RankOptions
-) -> LinkEffort:
-    """What looking at each link may cost; whatever it does where the caller says how many nodes it may."""
+def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int, options: RankOptions) -> LinkEffort:
+    """What evaluating each link may cost. A caller who sets a node limit himself gets no other limit."""
     if options.node_limit != AUTO:
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
-    uses = np.zeros(len(flat.problem), dtype=np.int64)
+    problem = catalog.incidence.problem
+    uses = np.zeros(len(problem), dtype=np.int64)
     for placement in placements:
         uses[placement.links] += 1  # none stands twice in one
-    of_problem = np.bincount(flat.problem, uses, len(catalog.problems)).astype(np.int64)
+    of_problem = np.bincount(problem, uses, len(catalog.problems)).astype(np.int64)
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
-def _beats(best: RankedCandidate, others: Sequence[RankedCandidate]) -> bool:
-    return best.score is not None and all(best.score >= other.upper_bound - TOLERANCE for other in others)
+def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) -> LinkAnswers:
+    """Every distinct link problem by itself."""
+    links, total = read.links, len(read.links.arrays) + len(read.placements)
+    with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
+        if len(read.base_links):  # the base placement will need them; meanwhile links are solved
+            pool.submit(links.prepared)
+        return BatchSolver(
+            links,
+            link_limits(options.node_limit, links.arrays.n_jobs()),
+            threads=options.threads,
+            deadline=read.deadline.part(LINK_SHARE_OF_LARGE if any(read.large) else LINK_SHARE),
+            executor=options.executor,
+            progress=lambda done: options.progress(done, total),
+            with_slack=links.limits.with_slack and not all(read.large),  # else nobody uses the own shifts of links
+            store=store,
+            together=all_links_limit(options.node_limit, read.n_routes),
+            evaluation_nodes=read.effort.nodes,
+        ).solve()
 
 
-def _warnings(solved: Sequence[SolvedLink], entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
+def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> list[Entry]:
+    """One shift per job for each candidate that can be among the first."""
+    maker = CandidateMaker(context, read.catalog.shared, options.aggregate)
+    search = CandidateSearch(
+        read.placements, read.large, read.base_links, context, maker, options, deadline=read.deadline
+    )
+    return search.run(None if options.top is None else all_candidates_limit(options.block_node_limit, read.n_routes))
+
+
+def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: bool) -> tuple[str, ...]:
     """What was cut short or left out, in the whole ranking."""
-    unreached = sum(one.answer is None for one in solved)
-    unproven = sum(one.answer is not None and not one.answer.optimal for one in solved)
+    unreached = int((~solved.answered).sum())
+    unproven = int((solved.answered & ~solved.optimal).sum())
     unanswered = sum(one.answer.status == "bound_only" and not one.answer.outbid for one in entries)
     lines = [
         (out_of_step, "iteration times were not harmonised: the deadline came first"),
@@ -292,3 +315,24 @@ def _warnings(solved: Sequence[SolvedLink], entries: Sequence[Entry], *, out_of_
         (unanswered, f"{unanswered} of {len(entries)} candidates were not solved; they have a bound only"),
     ]
     return tuple(line for count, line in lines if count)
+
+
+def _ranking(entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...]) -> Ranking:
+    """The public answer; ``entries`` are sorted."""
+    candidates = tuple(entry.candidate for entry in entries)
+    best = candidates[0] if candidates else None
+    if best is None or best.score is None:
+        best, best_proven = None, False
+    else:
+        best_proven = all(best.score >= other.upper_bound - TOLERANCE for other in candidates[1:])
+    return Ranking(best=best, best_proven=best_proven, paces_ms=paces_ms, candidates=candidates, warnings=warnings)
+
+
+def _unread(problem: Problem) -> Ranking:
+    return Ranking(
+        best=None,
+        best_proven=False,
+        paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
+        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
+        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
+    )

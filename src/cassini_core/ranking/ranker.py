@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
+from ..checks import whole_number
+from ..choices import AggregateName, Loops
 from ..deadline import Deadline
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..links.solution_cache import CacheInfo, LinkStore
 from ..model import Problem
+from ..node_budget import AUTO, NodeLimit
 from ..results import Ranking
 from . import rank_problem as ranking
-from .options import checked_count, checked_options
+from .aggregate import DEFAULT_AGGREGATE
+from .options import Progress, checked_options
 
 __all__ = ["Ranker"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _called_as(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
-    """A method with the signature of a function, so that it stands in one place."""
-
-    def give(method: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
-        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        signature = inspect.signature(model)
-        method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[own, *signature.parameters.values()]
-        )
-        return method
-
-    return give
 
 
 class Ranker:
@@ -57,14 +44,42 @@ class Ranker:
     -----
     May be used from several threads at once; no ranking waits for another to solve anything. A forked child has what
     was kept until then. A pickled Ranker, or a copy, has kept nothing.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
+    >>> candidate = cc.Candidate("c", {"a": ["up"], "b": ["up"]})
+    >>> problem = cc.Problem(jobs, [cc.Link("up", 50)], [candidate])
+    >>> ranker = cc.Ranker()
+    >>> ranker.rank(problem) == ranker.rank(problem) == cc.rank(problem)
+    True
+    >>> ranker.cache_info().hits
+    1
     """
 
     def __init__(self, *, max_links: int = 100_000) -> None:
-        self._max_links = checked_count(max_links, "max_links")
+        self._max_links = whole_number(max_links, "max_links")
         self._store = LinkStore(self._max_links)
 
-    @_called_as(ranking.rank)
-    def rank(self, problem: Problem, **options: Any) -> Ranking:
+    def rank(
+        self,
+        problem: Problem,
+        *,
+        loops: Loops = "joint",
+        aggregate: AggregateName = DEFAULT_AGGREGATE,
+        top: int = 1,
+        exhaustive: bool = False,
+        period_tolerance: float = 0.01,
+        threads: int | None = None,
+        deadline_s: float | None = None,
+        node_limit: NodeLimit = AUTO,
+        block_node_limit: NodeLimit = AUTO,
+        resolution_ms: float = DEFAULT_RESOLUTION_MS,
+        slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+    ) -> Ranking:
         """As :func:`cassini_core.rank`: same arguments, same answer, same errors.
 
         Notes
@@ -73,8 +88,23 @@ class Ranker:
         cut short serves for its limit alone. With a deadline, what comes back in the last 50 ms of the time that
         links have may have been cut by it and is not kept.
         """
-        given = checked_options(problem, **{**_DEFAULTS, **options})
-        return ranking._rank(problem, given, Deadline(given.deadline_s), self._store)
+        options = checked_options(
+            problem,
+            loops=loops,
+            aggregate=aggregate,
+            top=top,
+            exhaustive=exhaustive,
+            period_tolerance=period_tolerance,
+            threads=threads,
+            deadline_s=deadline_s,
+            node_limit=node_limit,
+            block_node_limit=block_node_limit,
+            resolution_ms=resolution_ms,
+            slack_tolerance=slack_tolerance,
+            executor=executor,
+            progress=progress,
+        )
+        return ranking.rank_checked(problem, options, Deadline(options.deadline_s), self._store)
 
     def cache_info(self) -> CacheInfo:
         """Distinct link problems, added up over all rankings, whose answer was known (``hits``) and was not
@@ -91,6 +121,3 @@ class Ranker:
 
     def __repr__(self) -> str:
         return f"Ranker(max_links={self._max_links})"
-
-
-_DEFAULTS: dict[str, Any] = ranking.rank.__kwdefaults__ or {}

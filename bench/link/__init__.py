@@ -1,0 +1,1 @@
+"""How fast is a link solved with proof, and how fast by others?"""

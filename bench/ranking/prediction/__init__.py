@@ -1,0 +1,1 @@
+"""Does the ranking predict how much slower jobs get?"""

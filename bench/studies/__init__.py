@@ -1,1 +1,0 @@
-"""The studies of the link report: ``run`` measures, ``tables`` says in Markdown what was found."""

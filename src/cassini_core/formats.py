@@ -1,0 +1,64 @@
+"""What problems and answers are written with: JSON values, the words of one-line summaries, HTML tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import refusal, shown, worded
+
+__all__ = ["by_id", "counted", "finite", "finite_or_none", "html_table", "json_line", "short"]
+
+
+def json_line(content: Any) -> bytes:
+    """One line of JSON; floats in the shortest form that reads back as the same number."""
+    import msgspec  # loading it takes longer than loading this package
+
+    return msgspec.json.encode(content) + b"\n"
+
+
+def finite(value: Any, place: str) -> float:
+    """A plain float that JSON can hold, or :class:`InputError`: the JSON library writes ``null`` for NaN.
+
+    Adding zero makes -0.0 into 0.0, so that equal answers are the same bytes.
+    """
+    number = float(value) + 0.0
+    if not math.isfinite(number):
+        raise refusal("", place, "a finite number", repr(number))
+    return number
+
+
+def finite_or_none(value: Any, place: str) -> float | None:
+    """As :func:`finite`, for what may be missing."""
+    return None if value is None else finite(value, place)
+
+
+def by_id(values: Mapping[str, float], place: str) -> dict[str, float]:
+    """A mapping as :func:`finite` numbers, ids sorted."""
+    plain = {key: float(values[key]) + 0.0 for key in sorted(values)}
+    for key, number in plain.items():
+        if not math.isfinite(number):
+            finite(number, f"{place}[{shown(key)}]")
+    return plain
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 job``, ``2 jobs``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def short(number: float | None) -> str:
+    """A number with six digits, a dash for what is not known."""
+    return "-" if number is None else f"{number:.6g}"
+
+
+def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """An HTML table; no text can break out of its cell or its line."""
+    from html import escape
+
+    def row(tag: str, cells: Iterable[object]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(worded(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
