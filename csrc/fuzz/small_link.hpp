@@ -46,4 +46,7 @@ double slack_of_rounding(double score);
 void fuzz_small_link(Bytes& in);
 void fuzz_small_joint(Bytes& in);
 
+// Rates up to 10^12 times the capacity for one tick: what rounding hides must not be called proven.
+void fuzz_spiked_link(Bytes& in);
+
 }  // namespace cassini::fuzz
