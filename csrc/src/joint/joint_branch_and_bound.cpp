@@ -62,7 +62,7 @@ struct Node {
 class PartSearch {
  public:
   PartSearch(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget)
-      : problem_(problem), jobs_(jobs.begin(), jobs.end()), budget_(budget), n_(jobs.size()), noise_(problem.noise) {
+      : problem_(problem), jobs_(jobs.begin(), jobs.end()), budget_(budget), n_(jobs.size()) {
     proof_.objective = known;
     add_links();
   }
@@ -75,7 +75,7 @@ class PartSearch {
     twins_ = Twins(n_, [&](std::size_t i, std::size_t k) { return are_equal(i, k); });
     branch_from_root();
     const double lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
-    proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, problem_.weight));
+    proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, weight_));
     return proof_;
   }
 
@@ -86,6 +86,7 @@ class PartSearch {
     places_.resize(n_);
     std::vector<std::size_t> number(problem_.n_jobs(), n_);
     for (std::size_t k = 0; k < n_; ++k) number[jobs_[k]] = k;
+    double rounding = 0.0;
     for (const std::size_t l : links_of(problem_, jobs_)) {
       const JointLink& at = problem_.links[l];
       PartLink part{&at.link(), {}, at.per_excess(), at.lower_bound};
@@ -94,8 +95,11 @@ class PartSearch {
         places_[part.job[m]].push_back({links_.size(), m});
       }
       floor_ += part.weight * part.lower_bound;
+      weight_ += at.weight;
+      rounding += at.per_excess() * at.noise;
       links_.push_back(std::move(part));
     }
+    noise_ = noise_of(weight_, rounding);
   }
 
   // Meetings of opposite edges, on any link, of job k with each job i at shift 0: modulo gcd(T_k, T_i).
@@ -412,7 +416,9 @@ class PartSearch {
   std::vector<std::size_t> jobs_;
   Budget& budget_;
   const std::size_t n_;
-  const double noise_;
+  // Of the part alone: what is taken for nothing in each of many parts must be nothing in their sum, too.
+  double noise_ = 0.0;
+  double weight_ = 0.0;
   double floor_ = 0.0;
   double open_ = 0.0;
   bool cut_ = false;

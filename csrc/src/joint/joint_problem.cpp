@@ -196,7 +196,7 @@ void fill(JointProblem& problem, std::vector<int64_t> modulus) {
     problem.weight += at.weight;
     if (at.guides) rounding += at.per_excess() * at.noise;
   }
-  problem.noise = std::max(1e-11 * problem.weight, 10.0 * rounding);
+  problem.noise = noise_of(problem.weight, rounding);
   find_components(problem);
 }
 

@@ -2,6 +2,7 @@
 // sum of the links' mean excess as shares of their capacities.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -104,6 +105,9 @@ void set_constant_excess(JointLink& at);
 // All that follows from the period and the links, which are sorted, joined and settled. What is known of the moduli
 // [jobs] may be given: those at 0 are not known. Else all are looked up.
 void fill(JointProblem& problem, std::vector<int64_t> modulus = {});
+
+// What counts as nothing in the objective of links of this weight together. `rounding`: of their sum.
+inline double noise_of(double weight, double rounding) { return std::max(1e-11 * weight, 10.0 * rounding); }
 
 // The shifts of a link's movable jobs, each by its modulus.
 void shifts_on(const JointLink& at, std::span<const int64_t> shift, std::vector<int64_t>& out);

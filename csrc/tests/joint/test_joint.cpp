@@ -367,3 +367,29 @@ TEST(a_link_whose_weight_vanishes_beside_others_divides_nothing_by_nothing) {
   CHECK(std::fetestexcept(FE_INVALID | FE_DIVBYZERO) == 0);
   CHECK(std::isfinite(found.lower));
 }
+
+TEST(what_counts_as_nothing_in_one_component_is_nothing_in_the_sum_of_many_too) {
+  // Pairs, each on a link of its own. All but the first stand one tick beside the best, and the proof alone looks there.
+  constexpr std::size_t kPairs = 500;
+  constexpr int64_t kPeriod = 250'000'000;
+  const std::array<Phase, 2> gaps{{{0, 3 * kPeriod / 10, 1}, {kPeriod / 2, 3 * kPeriod / 10, 1}}};
+  const std::array<Phase, 1> burst{{{0, 9 * kPeriod / 20, 1}}};
+  const PreparedLink prepared =
+      prepare_link(make_link({make_pattern(kPeriod, gaps, 1), make_pattern(kPeriod, burst, 1)}, {0, 0}, 1.0, {}));
+  std::vector<JointLink> links;
+  std::vector<int64_t> shift;
+  for (std::size_t i = 0; i < kPairs; ++i) {
+    JointLink& link = links.emplace_back(prepared);
+    for (const std::size_t place : prepared.link.movable) link.job.push_back(2 * i + place);
+    shift.insert(shift.end(), {0, 3 * kPeriod / 10 + (i > 0 ? 1 : 0)});
+  }
+  std::vector<std::size_t> origin;
+  const JointProblem joint = make_joint_problem(std::vector<int64_t>(2 * kPairs, kPeriod), std::move(links), origin);
+  std::vector<uint8_t> dirty(2 * kPairs, 0);
+  dirty[0] = dirty[1] = 1;
+  JointStart start;
+  start.shift = shift;
+  start.dirty = dirty;
+  // The burst fills one gap of a fifth: a quarter of the period is left above the capacity.
+  CHECK(solve(joint, kNone, start).lower <= (0.25 + 1e-9) * kPairs);
+}
