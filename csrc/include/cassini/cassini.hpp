@@ -45,8 +45,8 @@ class Error : public std::runtime_error {
       : std::runtime_error(std::string(function) + ": " + (why.text[0] != 0 ? why.text : cassini_strerror(status))),
         status_(status),
         argument_(why.argument),
-        index_(why.index),
-        link_(why.link) {}
+        index_(why.status != CASSINI_OK ? why.index : -1),
+        link_(why.status != CASSINI_OK ? why.link : -1) {}
   int32_t status() const noexcept { return status_; }
   const std::string& argument() const noexcept { return argument_; }  // empty where no single one is to blame
   int64_t index() const noexcept { return index_; }                   // -1: not an array

@@ -165,6 +165,8 @@ TEST(an_error_says_which_argument_was_wrong) {
     CHECK(error.status() == CASSINI_EINVAL && error.argument() == "phase_length_ns" && error.index() == 1);
     CHECK(std::string(error.what()) == "solve_link: phase_length_ns[1]: expected 0 .. 100, got 101");
   }
+  const cassini::Error nothing_said("init_options", CASSINI_EINVAL);
+  CHECK(nothing_said.argument().empty() && nothing_said.index() == -1 && nothing_said.link() == -1);
 }
 
 }  // namespace
