@@ -50,14 +50,14 @@ double rate_at(const JobPattern& job, int64_t tick) {
   return tick < s.end ? job.levels[static_cast<std::size_t>(s.level)] : 0.0;
 }
 
-struct IntervalCursor {
+struct SampledJob {
   int64_t rotations;           // allowed: 0 .. rotations - 1
   std::vector<double> sample;  // twice round, so that a rotation is an offset
 };
 
 class AngleSearch {
  public:
-  AngleSearch(std::vector<IntervalCursor> jobs, double capacity, std::size_t angles, double floor, Budget& budget)
+  AngleSearch(std::vector<SampledJob> jobs, double capacity, std::size_t angles, double floor, Budget& budget)
       : jobs_(std::move(jobs)),
         capacity_(capacity),
         angles_(angles),
@@ -82,7 +82,7 @@ class AngleSearch {
       }
       return;
     }
-    const IntervalCursor& job = jobs_[depth];
+    const SampledJob& job = jobs_[depth];
     for (int64_t d = 0; d < job.rotations; ++d) {
       if (best_ <= floor_) return;
       if (best_ < std::numeric_limits<double>::infinity() && !budget_.spend()) {
@@ -104,7 +104,7 @@ class AngleSearch {
     }
   }
 
-  std::vector<IntervalCursor> jobs_;
+  std::vector<SampledJob> jobs_;
   double capacity_;
   std::size_t angles_;
   double floor_;  // no rotations have less excess
@@ -121,13 +121,13 @@ class AngleSearch {
 Angles solve_angles(const std::vector<JobPattern>& jobs, double capacity, int64_t angles, Budget& budget) {
   const std::vector<int64_t> factor = perimeter_factors(jobs);
   const auto n_angles = static_cast<std::size_t>(angles);
-  std::vector<IntervalCursor> cursor;
+  std::vector<SampledJob> sampled;
   bool symmetric = true;  // a turn of all jobs by one angle stays within the allowed rotations
   double total = 0.0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const int64_t r = iterations(factor, jobs[j].period, angles + 1);
     symmetric = symmetric && r <= angles && angles % r == 0;
-    IntervalCursor one{(angles + r - 1) / r, std::vector<double>(2 * n_angles)};
+    SampledJob one{(angles + r - 1) / r, std::vector<double>(2 * n_angles)};
     const Wide modulus = static_cast<Wide>(angles) * static_cast<Wide>(jobs[j].period);
     const Wide p = perimeter_modulo(factor, modulus);
     for (std::size_t a = 0; a < n_angles; ++a) {
@@ -136,11 +136,11 @@ Angles solve_angles(const std::vector<JobPattern>& jobs, double capacity, int64_
       one.sample[a] = one.sample[a + n_angles] = rate_at(jobs[j], static_cast<int64_t>(position));
       total += one.sample[a];
     }
-    cursor.push_back(std::move(one));
+    sampled.push_back(std::move(one));
   }
-  if (symmetric && !cursor.empty()) cursor[0].rotations = 1;
+  if (symmetric && !sampled.empty()) sampled[0].rotations = 1;
   const double floor = std::max(0.0, total - capacity * static_cast<double>(angles));
-  AngleSearch search(std::move(cursor), capacity, n_angles, floor, budget);
+  AngleSearch search(std::move(sampled), capacity, n_angles, floor, budget);
   search.run();
 
   Angles out;
