@@ -72,8 +72,12 @@ cdef class Links:
                  const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
                  const int64_t[::1] phase_length not None, const int64_t[::1] phase_rate not None,
                  const int64_t[::1] capacity not None, Options options not None):
-        cdef cassini_links links = checked_links(job_offset, period, phase_offset, phase_start, phase_length, phase_rate,
-                                                 capacity)
+        # A copy, and what the kernel reads: lengths of outputs are checked by it, whatever becomes of the caller's array.
+        self.job_offset = np.array(job_offset)
+        self.job_offset.setflags(write=False)
+        self.offset_view = self.job_offset
+        cdef cassini_links links = checked_links(self.offset_view, period, phase_offset, phase_start, phase_length,
+                                                 phase_rate, capacity)
         self.status = np.zeros(links.n_links, dtype=np.int32)
         cdef int32_t[::1] status = self.status
         cdef int32_t* statuses = &status[0] if links.n_links > 0 else NULL
@@ -86,9 +90,6 @@ cdef class Links:
         for i in range(links.n_links):
             if status[i] != CASSINI_EINVAL:  # a link that is refused may be left unused
                 raise_for(status[i], "prepare_links", NULL)
-        self.job_offset = np.array(job_offset)  # a copy: lengths are checked by it
-        self.job_offset.setflags(write=False)
-        self.offset_view = self.job_offset
 
     def __dealloc__(self):
         cassini_free_prepared_links(self.handle)
