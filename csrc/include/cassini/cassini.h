@@ -190,7 +190,7 @@ CASSINI_API const char* cassini_stop_string(int32_t stopped_by);
  *
  *   size                           sizeof(cassini_options) at the caller: no byte beyond it is written
  *
- * EINVAL: null, or a size that no header of this ABI ever had. */
+ * EINVAL: null, or a size that no header of this ABI can have (they only grow). */
 CASSINI_API int32_t cassini_init_options(cassini_options* options, int64_t size);
 
 /* Best shifts for one link: minimises mean (sum_j b_j(t - s_j) - C)+ over the LCM circle, in continuous time.
