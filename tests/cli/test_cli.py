@@ -226,6 +226,12 @@ def test_help_is_an_answer(run: Run, line: str) -> None:
     assert "Usage: cassini-core" in answer.out
 
 
+def test_help_says_every_exit_status_and_where_the_library_lies(run: Run) -> None:
+    text = run("--help").out
+    for words in ("0 answered", "2 the input", "130 interrupted", "1 anything", "--library", "--include-dir", "--cmake-dir", "--pkg-config-dir"):
+        assert words in text
+
+
 def test_version_is_the_package_version(run: Run) -> None:
     assert run("--version") == (0, f"cassini-core {cassini_core.__version__}\n", "")
 
@@ -241,8 +247,9 @@ def test_start_loads_nothing_heavy() -> None:
 
 WRONG_OPTIONS = [
     ("rank", "FILE"),
-    ("rank FILE extra", "extra"),
+    ("rank FILE extra", "expected no more arguments, got 'extra'. See cassini-core rank --help"),
     ("rank -x", "-x"),
+    ("rank FILE --bogus", "--bogus"),
     ("rank FILE --jsno", "--json"),
     ("rank FILE --json --json", "--json"),
     ("rank FILE --json=maybe", "--json"),
@@ -289,6 +296,10 @@ def test_wrong_options_are_one_line_and_status_2(run: Run, problem: str, line: s
     assert (answer.status, answer.out) == (2, "")
     assert is_one_line(answer.err)
     assert word in answer.err
+    assert "?." not in answer.err
+    advice = re.search(r" See cassini-core (.*)--help$", answer.err.rstrip())
+    assert advice is None or line.startswith(advice[1].strip())
+    assert advice is None or run(*advice[1].split(), "--help").status == 0
 
 
 @pytest.mark.parametrize(
