@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cassini_core
+from cassini_core import install_paths
 from cassini_core.cli import console, main
 from cassini_core.cli.link import link as link_verb
 from cassini_core.cli.rank import rank as rank_verb
@@ -228,7 +229,7 @@ def test_help_is_an_answer(run: Run, line: str) -> None:
 
 def test_help_says_every_exit_status_and_where_the_library_lies(run: Run) -> None:
     text = run("--help").out
-    for words in ("0 answered", "2 the input", "130 interrupted", "1 anything", "--library", "--include-dir", "--cmake-dir", "--pkg-config-dir"):
+    for words in ("0 answered", "2 the input", "130 interrupted", "1 anything", *install_paths._PATHS):
         assert words in text
 
 
