@@ -1,4 +1,4 @@
-"""The commands of docs/c-interface.md build its program with pkg-config and with CMake; it prints what the page says."""
+"""The commands of docs/c-interface.md build its program, with pkg-config and with CMake, and it prints what is said."""
 
 from __future__ import annotations
 
