@@ -233,6 +233,11 @@ def test_help_says_every_exit_status_and_where_the_library_lies(run: Run) -> Non
         assert words in text
 
 
+def test_help_offers_no_choice_that_leaves_out_others(run: Run) -> None:
+    """The limits of nodes take numbers and none, too."""
+    assert "[choices: auto]" not in " ".join(run("rank", "--help").out.replace("│", "").split())
+
+
 def test_version_is_the_package_version(run: Run) -> None:
     assert run("--version") == (0, f"cassini-core {cassini_core.__version__}\n", "")
 
