@@ -358,7 +358,7 @@ class Ranking:
         return f"<Ranking: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        header = ("", "candidate", "score", "at most", "optimal", "status", "hold, ms", "worst link")
+        header = ("", "candidate", "score", "bound", "optimal", "status", "hold, ms", "worst link")
         rows = (
             (
                 *(rank, one.id, short(one.score), short(one.upper_bound), "yes" if one.optimal else "no", one.status),

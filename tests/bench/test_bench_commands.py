@@ -34,7 +34,7 @@ def test_commands_of_bench_that_are_named_can_be_run() -> None:
 
 def test_the_rooms_of_the_table_are_those_that_are_there() -> None:
     text = (ROOT / "bench/README.md").read_text(encoding="utf-8")
-    rooms = {path.name for path in (ROOT / "bench").iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == rooms - {"measuring"}
+    folders = {path.name for path in (ROOT / "bench").iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == folders - {"measuring"}
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / "bench" / target).exists(), target

@@ -1,4 +1,4 @@
-"""The rule of ``bench/README.md``: all rooms may import ``measuring``, and of each other only what is said here."""
+"""The rule of ``bench/README.md``: all folders may import ``measuring``, and of each other only what is said here."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cassini_core
+from cassini_core import install_paths
 from cassini_core.cli import console, main
 from cassini_core.cli.link import link as link_verb
 from cassini_core.cli.rank import rank as rank_verb
@@ -226,6 +227,17 @@ def test_help_is_an_answer(run: Run, line: str) -> None:
     assert "Usage: cassini-core" in answer.out
 
 
+def test_help_says_every_exit_status_and_where_the_library_lies(run: Run) -> None:
+    text = run("--help").out
+    for words in ("0 answered", "2 the input", "130 interrupted", "1 anything", *install_paths._PATHS):
+        assert words in text
+
+
+def test_help_offers_no_choice_that_leaves_out_others(run: Run) -> None:
+    """The limits of nodes take numbers and none, too."""
+    assert "[choices: auto]" not in " ".join(run("rank", "--help").out.replace("│", "").split())
+
+
 def test_version_is_the_package_version(run: Run) -> None:
     assert run("--version") == (0, f"cassini-core {cassini_core.__version__}\n", "")
 
@@ -241,8 +253,9 @@ def test_start_loads_nothing_heavy() -> None:
 
 WRONG_OPTIONS = [
     ("rank", "FILE"),
-    ("rank FILE extra", "extra"),
+    ("rank FILE extra", "expected no more arguments, got 'extra'. See cassini-core rank --help"),
     ("rank -x", "-x"),
+    ("rank FILE --bogus", "--bogus"),
     ("rank FILE --jsno", "--json"),
     ("rank FILE --json --json", "--json"),
     ("rank FILE --json=maybe", "--json"),
@@ -289,6 +302,10 @@ def test_wrong_options_are_one_line_and_status_2(run: Run, problem: str, line: s
     assert (answer.status, answer.out) == (2, "")
     assert is_one_line(answer.err)
     assert word in answer.err
+    assert "?." not in answer.err
+    advice = re.search(r" See cassini-core (.*)--help$", answer.err.rstrip())
+    assert advice is None or line.startswith(advice[1].strip())
+    assert advice is None or run(*advice[1].split(), "--help").status == 0
 
 
 @pytest.mark.parametrize(

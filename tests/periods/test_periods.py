@@ -371,7 +371,9 @@ def test_the_longest_iteration_time_is_not_passed() -> None:
         ({"tolerance": None}, "tolerance"),
         ({"capacity_gbps": 0}, "capacity_gbps"),
         ({"capacity_gbps": math.nan}, "capacity_gbps"),
-        ({"capacity_gbps": 50, "score": agreement}, "capacity_gbps or score, got both"),
+        ({"capacity_gbps": 50, "score": agreement}, "^capacity_gbps: expected capacity_gbps or score, got both"),
+        ({"score": 3}, "^score: expected None or a callable, got 3"),
+        *(({"score": lambda _, given=given: given}, r"^score\(\): expected a") for given in ("x", None, math.nan, [])),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:

@@ -29,7 +29,8 @@ from bad_input import (
     with_text,
     without,
 )
-from cassini_core.problem_file import load_job, load_link, problem_from_json
+from cassini_core import InputError
+from cassini_core.problem_file import load_job, load_link, load_problem, problem_from_json
 
 
 def test_the_file_the_table_is_made_from_is_valid():
@@ -258,6 +259,13 @@ TOGETHER = {
 def test_what_does_not_fit_together(tmp_path, case):
     content, expected = TOGETHER[case]
     assert refusal(tmp_path, content) == expected
+
+
+@pytest.mark.parametrize("load", [load_problem, load_link, load_job])
+@pytest.mark.parametrize("path", [3, None, ["a.json"], {}])
+def test_what_is_no_path_is_refused(load, path):
+    with pytest.raises(InputError, match=r"^path: expected a str or path-like, got"):
+        load(path)
 
 
 def test_the_first_fault_in_the_file_order_of_fields_is_told(tmp_path):

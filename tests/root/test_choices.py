@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cassini_core as cc
+from cassini_core.cli import main
 from cassini_core.kernel import _kernel
+from pages import ROOT, read
 from placements import mixed_scores
 
 A, B = cc.Job("a", 40, [cc.Phase(0, 20, 50)]), cc.Job("b", 40, [cc.Phase(0, 20, 50)])
@@ -21,6 +24,19 @@ PLAIN_AGGREGATES = get_args(get_args(cc.AggregateName)[0])
 def test_every_word_of_rank_is_taken_and_every_status_is_a_known_one(loops: Any, aggregate: str) -> None:
     ranking = cc.rank(mixed_scores(), loops=loops, aggregate=aggregate)
     assert {candidate.status for candidate in ranking.candidates} <= set(get_args(cc.Status))
+
+
+@pytest.mark.parametrize("aggregate", PLAIN_AGGREGATES)
+def test_whoever_asks_which_aggregates_there_are_is_told_of_each(
+    aggregate: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(cc.InputError, match=repr(aggregate)):
+        cc.rank(mixed_scores(), aggregate="median")
+    assert main(["rank", "--help"]) == 0
+    about = capsys.readouterr().out.partition("--aggregate")[2].partition("--period-tolerance")[0]
+    assert re.search(rf"\b{aggregate}\b", about)
+    assert f'``"{aggregate}"``' in (cc.rank.__doc__ or "")
+    assert f"| `{aggregate}`" in read(ROOT / "docs/ranking.md")
 
 
 @pytest.mark.parametrize("method", get_args(cc.Method))

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from cyclopts import App, CoercionError, CycloptsError
+from cyclopts import App, CoercionError, CycloptsError, UnusedCliTokensError
 
-from ..errors import CassiniError, InputError
+from ..errors import CassiniError, InputError, shown
 from . import link, profile, rank
 from .console import PROGRAM, one_line, package_version, prepare_streams
 from .inputs import STREAM
@@ -33,7 +33,10 @@ job that makes them interleave best, scores the placements, and proves how good 
 
 Start with `cassini-core rank PROBLEM.json`; `cassini-core rank --help` explains its options.
 
-Exit status: 0 answered, 2 the input is wrong, 1 anything else.
+`python -m cassini_core` with `--library`, `--include-dir`, `--cmake-dir` or `--pkg-config-dir` says where the C
+library lies.
+
+Exit status: 0 answered, 2 the input is wrong, 130 interrupted, 1 anything else.
 """
 
 
@@ -101,7 +104,11 @@ def _option_message(error: CycloptsError) -> str:
     if isinstance(error, CoercionError) and token is not None and token.keyword and error.msg is not None:
         return f"{token.keyword}: {error.msg}"
     error.verbose = False
-    return f"{str(error).rstrip('.')}. See {PROGRAM} --help"
+    text = str(error).rstrip(".")
+    if isinstance(error, UnusedCliTokensError):
+        text = f"expected no more arguments, got {', '.join(map(shown, error.unused_tokens or ()))}"
+    stop = "" if text.endswith("?") else "."
+    return f"{text}{stop} See {' '.join((PROGRAM, *(error.command_chain or ())))} --help"
 
 
 def _failure_message(error: Exception) -> str:

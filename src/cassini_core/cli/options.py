@@ -98,6 +98,7 @@ LinkNodeLimit = Annotated[
     int | Literal["auto"] | None,
     Parameter(
         converter=whole_number_from(1, {"auto": "auto", "none": None}),
+        show_choices=False,  # they would leave out none, and numbers
         help="Search nodes per link problem before the answer is given without proof; auto gives each fewer the more "
         "there are, none removes the limit.",
     ),
@@ -106,6 +107,7 @@ BlockNodeLimit = Annotated[
     int | Literal["auto"] | None,
     Parameter(
         converter=whole_number_from(1, {"auto": "auto", "none": None}),
+        show_choices=False,  # they would leave out none, and numbers
         help="Search nodes per cyclic block of links (--loops joint); auto and none as for --node-limit.",
     ),
 ]

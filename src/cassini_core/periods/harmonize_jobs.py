@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..arrays import Int64Array
-from ..checks import number_between
+from ..checks import number, number_between
 from ..errors import refusal, shown
 from ..kernel.demand import Demand
 from ..kernel.prepared_link import PreparedLink
@@ -70,8 +70,8 @@ def harmonize(
     Raises
     ------
     InputError
-        Duplicate ids, a tolerance that is not a finite number of at least 0, a wrong capacity, or both
-        ``capacity_gbps`` and ``score``.
+        Duplicate ids, a tolerance that is not a finite number of at least 0, a wrong capacity, both
+        ``capacity_gbps`` and ``score``, or a ``score`` that returns no finite number.
 
     Notes
     -----
@@ -88,7 +88,7 @@ def harmonize(
     """
     jobs, tolerance = checked_jobs(jobs), number_between(tolerance, 0, math.inf, "", "tolerance")
     if score is not None and capacity_gbps is not None:
-        raise refusal("harmonize", "capacity_gbps", "capacity_gbps or score", "both")
+        raise refusal("", "capacity_gbps", "capacity_gbps or score", "both")
     if score is not None and not callable(score):
         raise refusal("", "score", "None or a callable", shown(score))
     loud = sorted((job for job in jobs if kbps_from_gbps(loudest_gbps(job)) > 0), key=lambda job: job.id)
@@ -102,7 +102,7 @@ def harmonize(
     def value(paces: Int64Array) -> float:
         nonlocal left
         left -= 1
-        return float(score(paced(paces)) if score else kernel(paced(paces), node_limit))
+        return number(score(paced(paces)), "", "score()") if score else kernel(paced(paces), node_limit)
 
     def careful(paces: Int64Array) -> float:
         return kernel(paced(paces), max(node_limit, min(CAREFUL_PACE_NODES, work.left // 2)))

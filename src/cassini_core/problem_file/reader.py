@@ -9,7 +9,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
-from ..errors import InputError, shown
+from ..errors import InputError, refusal, shown
 from ..model import Candidate, Job, Link, Phase, Problem, checked_capacity_gbps
 from .faults import explain
 from .wire import JobFile, JobWire, LinkFile, PhaseWire, ProblemFile
@@ -148,7 +148,10 @@ def load_job(path: str | os.PathLike[str]) -> Job:
 
 def read_file(path: str | os.PathLike[str], stream: BinaryIO | None = None) -> tuple[bytes, str]:
     """All bytes of a file, or of an open stream that ``path`` only names; and the name fit for a message."""
-    name = os.fsdecode(path)
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        raise refusal("", "path", "a str or path-like", shown(path)) from None
     source = name if name.isprintable() else shown(name)
     chunks: list[bytes] = []
     left = MAX_FILE_BYTES + 1

@@ -49,14 +49,14 @@ def aggregate_named(name: Any) -> Aggregate:
     InputError
         Another name.
     """
-    named: dict[str, Aggregate] = {"per_job": _per_job, "mean": mean, "min": _minimum}
     if isinstance(name, str):
-        if name in named:
-            return named[name]
+        if name in _NAMED:
+            return _NAMED[name]
         match = _PERCENTILE.fullmatch(name)
         if match is not None and float(match[1]) <= 100:
             return _percentile(float(match[1]))
-    raise InputError(f"aggregate: expected 'per_job', 'mean', 'min' or a percentile 'p0' to 'p100', got {shown(name)}")
+    named = ", ".join(map(repr, _NAMED))
+    raise InputError(f"aggregate: expected {named} or a percentile 'p0' to 'p100', got {shown(name)}")
 
 
 def mean(scores: Float64Array, crossings: Crossings) -> float:
@@ -83,3 +83,6 @@ def _per_job(scores: Float64Array, crossings: Crossings) -> float:
     np.minimum.at(worst, crossings.job, np.repeat(scores, crossings.jobs_per_link()))
     below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared link
     return math.fsum([*below.tolist(), float(crossings.n_placed - len(below))]) / crossings.n_placed
+
+
+_NAMED: dict[str, Aggregate] = {"per_job": _per_job, "mean": mean, "min": _minimum}
