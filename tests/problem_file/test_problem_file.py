@@ -159,7 +159,7 @@ def test_a_pipe_can_be_read(tmp_path):
 
 
 def test_an_integer_is_no_path():
-    with pytest.raises(TypeError):
+    with pytest.raises(InputError, match="path-like"):
         load_problem(0)
 
 
