@@ -9,19 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from ..model import Problem
 from ..results import LinkScore, LinkSolution, RankedCandidate, Ranking
+from ..units import SCORE_TOLERANCE
 from .console import one_line
 
 __all__ = ["conclude_link", "conclude_ranking", "magnitude_text", "score_text"]
-
-TIE = 1e-9
-"""Scores closer than this are equal."""
 
 
 def score_text(score: float) -> str:
     """A score with four decimals, more where four would show a score below 1 as 1."""
     text = f"{score:.4f}"
     for digits in (6, 9):
-        if float(text) < 1 or score >= 1 - TIE:
+        if float(text) < 1 or score >= 1 - SCORE_TOLERANCE:
             break
         text = f"{score:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
@@ -51,7 +49,7 @@ def conclude_ranking(ranking: Ranking, problem: Problem, aggregate: str) -> str:
 def conclude_link(solution: LinkSolution, capacity_gbps: float) -> str:
     """What the score of one link means, and whether it can be better."""
     excess = (1 - solution.score) * capacity_gbps
-    if solution.score >= 1 - TIE:
+    if solution.score >= 1 - SCORE_TOLERANCE:
         meaning = "The jobs interleave completely: demand never exceeds the capacity"
     elif solution.score_is_exact:
         meaning = f"Demand above the capacity averages {magnitude_text(excess)} Gbit/s at these shifts"
@@ -88,7 +86,7 @@ def _verdict(
         return f"{name} is the only candidate and scores {points}"
     if not solved:
         return f"{name} scores {points} and is the only one of {len(others) + 1} candidates that was solved"
-    tied = [c for c in solved if abs(_score_of(c) - score) <= TIE]
+    tied = [c for c in solved if abs(_score_of(c) - score) <= SCORE_TOLERANCE]
     if tied:
         company = _quoted(tied[0].id) if len(tied) == 1 else f"{len(tied)} other candidates"
         return f"{name} and {company} tie at {points}{_tie_break(ranking, best, tied, problem)}"
@@ -120,14 +118,14 @@ def _reason(best: RankedCandidate, others: Sequence[RankedCandidate]) -> str:
     worst = _worst_link(best)
     if worst is None:
         reason = "it has no shared link, so no shift is needed"
-    elif (worst.score or 0.0) >= 1 - TIE:
+    elif (worst.score or 0.0) >= 1 - SCORE_TOLERANCE:
         whole = "its only shared link" if len(best.links) == 1 else f"all its {len(best.links)} shared links"
         reason = f"demand stays within the capacity on {whole}"
     else:
         reason = f"its worst link {_quoted(worst.id)} scores {_link_text(worst)}"
     solved = [c for c in others if c.score is not None]
     theirs = _worst_link(solved[0]) if solved else None
-    if theirs is not None and _score_of(best) - _score_of(solved[0]) > TIE:
+    if theirs is not None and _score_of(best) - _score_of(solved[0]) > SCORE_TOLERANCE:
         reason += f", the runner-up's worst {_quoted(theirs.id)} scores {_link_text(theirs)}"
     return reason
 

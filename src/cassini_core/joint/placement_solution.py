@@ -14,12 +14,11 @@ import numpy as np
 from ..arrays import BoolArray, Float64Array, Int64Array
 from ..choices import Status
 from ..links.shared_links import Placement
+from ..units import SCORE_TOLERANCE
 from .round import Round
 
-__all__ = ["TOLERANCE", "PlacementAnswer", "bounds_only", "verified"]
+__all__ = ["PlacementAnswer", "bounds_only", "verified"]
 
-TOLERANCE = 1e-9
-"""Scores are exact to this."""
 
 _NONE: Int64Array = np.zeros(0, dtype=np.int64)
 
@@ -122,7 +121,7 @@ def verified(
         f"link {placement.shared[k].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
         for k in np.flatnonzero(seen.upper > seen.lower).tolist()
     ]
-    loops_cost_nothing = bool((seen.lower >= bounds - TOLERANCE).all())
+    loops_cost_nothing = bool((seen.lower >= bounds - SCORE_TOLERANCE).all())
     return PlacementAnswer(
         placement,
         "consistent" if status == "joint" and loops_cost_nothing else status,

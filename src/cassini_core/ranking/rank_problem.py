@@ -28,7 +28,6 @@ from ..deadline import (
 )
 from ..errors import InputError
 from ..joint.base_placement import large_placements
-from ..joint.placement_solution import TOLERANCE
 from ..joint.round import Round
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
@@ -47,7 +46,7 @@ from ..model import Problem
 from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
 from ..periods.cluster_pacing import paced_problem
 from ..results import Ranking
-from ..units import ticks_from_ms
+from ..units import SCORE_TOLERANCE, ticks_from_ms
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_search import CandidateSearch
 from .options import Progress, RankOptions, checked_options
@@ -324,7 +323,7 @@ def _ranking(entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: 
     if best is None or best.score is None:
         best, best_proven = None, False
     else:
-        best_proven = all(best.score >= other.upper_bound - TOLERANCE for other in candidates[1:])
+        best_proven = all(best.score >= other.upper_bound - SCORE_TOLERANCE for other in candidates[1:])
     return Ranking(best=best, best_proven=best_proven, paces_ms=paces_ms, candidates=candidates, warnings=warnings)
 
 

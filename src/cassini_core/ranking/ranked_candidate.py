@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Float64Array, Int64Array, objects
-from ..joint.placement_solution import TOLERANCE, PlacementAnswer
+from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
 from ..kept_property import kept_property
 from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
 from ..links.shared_links import Placement, SharedLink
 from ..results import LinkScore, RankedCandidate
-from ..units import TICKS_PER_MS, ms_from_ticks
+from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
 from .aggregate import Aggregate, mean
 
 __all__ = ["TIE_BREAKS", "CandidateMaker", "Entry", "bucket", "tie_break", "unread"]
@@ -37,7 +37,7 @@ def tie_break(least_slack: float, n_links: int, number: int) -> tuple[float, int
 
 def bucket(score: float) -> int:
     """Scores compare in buckets, so that a rounding error decides nothing."""
-    return round(score / TOLERANCE)
+    return round(score / SCORE_TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CandidateMaker:
             id=placement.id,
             score=score,
             upper_bound=bound,
-            optimal=score is not None and score >= bound - TOLERANCE,
+            optimal=score is not None and score >= bound - SCORE_TOLERANCE,
             status=answer.status,
             shifts_ms=dict(zip(names, (answer.shift / TICKS_PER_MS).tolist(), strict=True)),
             slack_ms=dict(zip(names, (answer.slack / TICKS_PER_MS).tolist(), strict=True)),
