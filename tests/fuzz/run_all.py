@@ -6,6 +6,8 @@ are new (``corpus/NAME``) and those that break something (``found/NAME-...``). E
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).parent.absolute()
 KERNEL = HERE.parent.parent / "csrc" / "fuzz"
 LIMITS = ("-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1")
+_SEED = os.environ.get("FUZZ_SEED", "0")  # 0: another each time
+_SHOWN_LINES = 60
 _PROGRESS = re.compile(r"^#(\d+)\s.*cov: (\d+) ft: (\d+)", re.MULTILINE)
 _FINDING = re.compile(r"Test unit written to (\S+)")
 
@@ -50,7 +54,7 @@ def fuzz(target: Target, seconds: int, build: Path) -> bool:
     (build / "found").mkdir(exist_ok=True)
     known = str(target.inputs / "corpus" / target.name)
     log = build / f"{target.name}.log"
-    command = [*target.command, f"-max_total_time={seconds}", f"-max_len={target.longest}", *LIMITS]
+    command = [*target.command, f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-seed={_SEED}", *LIMITS]
     command += [f"-artifact_prefix={build}/found/{target.name}-", str(corpus), known]
     with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT) as process:
         began = time.monotonic()
@@ -62,9 +66,12 @@ def fuzz(target: Target, seconds: int, build: Path) -> bool:
         return True
     text = log.read_text(errors="replace")
     print(f"{target.name}: ended with status {process.returncode}; see {log}")
-    print("\n".join(text.splitlines()[-25:]))
+    lines = [line for line in text.splitlines() if not _PROGRESS.match(line)]
+    print("\n".join(lines[-_SHOWN_LINES:]))
     for finding in _FINDING.findall(text):
         print(f"{target.name}: the input is {finding}\n  replay: {target.replay(finding)}")
+        # The log may be all that is left of the machine.
+        print(f"  its bytes: base64 -d <<< {base64.b64encode(Path(finding).read_bytes()).decode()}")
     return False
 
 

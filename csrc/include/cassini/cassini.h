@@ -231,7 +231,8 @@ CASSINI_API int32_t cassini_evaluate_link(const cassini_link* link, const int64_
 
 /* Solves many links in one call, one after the other. Each answer is that of cassini_solve_link.
  *
- *   output                         its arrays have one entry per job of all links together
+ *   output                         its arrays have one entry per job, as those of links have; entries of jobs before the
+ *                                  first link or after the last stay as they are
  *   result       [n_links]         result[i].size must be set, to the same in all
  *   status       [n_links]  out    CASSINI_OK, or why this link was not solved; the others are solved all the same
  *

@@ -63,10 +63,10 @@ struct Batch {
   int32_t* status;
   cassini_error* error;  // of the first link that is refused
 
-  // solve_one(i, options, output, result) for each link, one after the other; job_offset: [n_links + 1]. ECANCELED
-  // where the flag was seen: then all links from there on have that status.
+  // solve_one(i, options, output, result) for each link, one after the other; job_offset: [n_links + 1]; first_job: whose
+  // answer stands at output[0]. ECANCELED where the flag was seen: then all links from there on have that status.
   template <class SolveOne>
-  int32_t solve_each(int64_t n_links, const int64_t* job_offset, SolveOne&& solve_one) {
+  int32_t solve_each(int64_t n_links, const int64_t* job_offset, int64_t first_job, SolveOne&& solve_one) {
     check(result);
     require_given(status, "status");
     const int64_t stride = result->size;
@@ -77,7 +77,7 @@ struct Batch {
         const auto used = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - entry).count();
         o.deadline_ns = std::max<int64_t>(0, options.deadline_ns - used);
       }
-      const int64_t j = job_offset[i] - job_offset[0];
+      const int64_t j = job_offset[i] - first_job;
       auto* own = reinterpret_cast<cassini_link_result*>(reinterpret_cast<unsigned char*>(result) + i * stride);
       const LinkOutput to{output.shift + j, output.slack != nullptr ? output.slack + j : nullptr, output.is_free + j};
       status[i] = status_of(error, i, [&] {
@@ -206,7 +206,7 @@ int32_t cassini_solve_links(const cassini_links* links, const cassini_options* o
     if (in.n_links == 0) return;
     Batch batch{o, cancel, checked(output), result, status, error};
     stopped =
-        batch.solve_each(in.n_links, in.job_offset,
+        batch.solve_each(in.n_links, in.job_offset, 0,
                          [&](int64_t i, const cassini_options& own, const LinkOutput& to, cassini_link_result* r) {
                            Budget budget = budget_of(own, cancel);
                            solve(prepare(link_input(in, i), own, budget), own, budget, to, r);
@@ -227,8 +227,9 @@ int32_t cassini_solve_prepared_links(const cassini_prepared_links* prepared, int
     const cassini_options o = checked(options);
     if (first == last) return;
     Batch batch{o, cancel, checked(output), result, status, error};
+    const int64_t* job_offset = prepared->job_offset.data() + first;
     stopped =
-        batch.solve_each(last - first, prepared->job_offset.data() + first,
+        batch.solve_each(last - first, job_offset, *job_offset,
                          [&](int64_t i, const cassini_options& own, const LinkOutput& to, cassini_link_result* r) {
                            const auto& link = prepared->link[static_cast<std::size_t>(first + i)];
                            require(link.has_value(), "prepared", "a link that was not refused", first + i);

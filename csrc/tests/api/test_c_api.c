@@ -125,6 +125,37 @@ static void test_batch(void) {
   CHECK(strcmp(error.argument, "result") == 0);
 }
 
+/* Links from the middle of longer arrays: answers stand where their jobs do. */
+static void test_batch_that_begins_at_a_later_job(void) {
+  static const int64_t offsets[3][2] = {{0, 2}, {1, 3}, {2, 3}};
+  int32_t status, i, j;
+  cassini_link_result result = {CASSINI_SIZE(cassini_link_result)};
+  cassini_link_result again = {CASSINI_SIZE(cassini_link_result)};
+  int64_t alone[3], alone_slack[3];
+  for (i = 0; i < 3; ++i) {
+    const int64_t first = offsets[i][0], last = offsets[i][1];
+    cassini_links links = both_links();
+    cassini_link link = {CASSINI_SIZE(cassini_link), .capacity_kbps = both_capacity[0], .n_jobs = last - first};
+    const cassini_link_output to = {CASSINI_SIZE(cassini_link_output), alone, alone_slack, is_free};
+    link.period_ns = both_period + first;
+    link.phase_offset = both_offset + first;
+    link.n_phases = 3;
+    link.phase_start_ns = both_start;
+    link.phase_length_ns = both_length;
+    link.phase_rate_kbps = both_rate;
+    CHECK(cassini_solve_link(&link, NULL, NULL, &to, &again, NULL) == CASSINI_OK);
+    links.n_links = 1;
+    links.job_offset = offsets[i];
+    for (j = 0; j < 3; ++j) shift[j] = slack[j] = -7;
+    CHECK(cassini_solve_links(&links, NULL, NULL, &output, &result, &status, NULL) == CASSINI_OK);
+    CHECK(status == CASSINI_OK && memcmp(&result, &again, sizeof result) == 0);
+    for (j = 0; j < 3; ++j) {
+      const int inside = first <= j && j < last;
+      CHECK(shift[j] == (inside ? alone[j - first] : -7) && slack[j] == (inside ? alone_slack[j - first] : -7));
+    }
+  }
+}
+
 /* The same links, prepared once. */
 static void test_prepared_links_are_solved_as_others(void) {
   const cassini_links links = both_links();
@@ -709,6 +740,7 @@ int main(void) {
   test_angles();
   test_optional_outputs_and_long_deadlines();
   test_batch();
+  test_batch_that_begins_at_a_later_job();
   test_prepared_links_are_solved_as_others();
   test_batch_without_slack_and_canceled();
   test_evaluation_agrees_with_solution();
