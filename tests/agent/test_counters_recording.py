@@ -27,8 +27,8 @@ from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_agent.counters.varints import write_varints, zigzag
 from cassini_core import InputError
-from cassini_core.profiles import counter_recording
-from cassini_core.profiles.counter_recording import _unzigzag, _varints, read_recording
+from cassini_core.profiles.counters import recording as counter_recording
+from cassini_core.profiles.counters.recording import _unzigzag, _varints, read_recording
 
 MS = 1_000_000
 TX, RX = Channel("eth0", "tx_bytes", "bytes"), Channel("eth0", "rx_bytes", "bytes")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cassini_core.errors import InputError
-from cassini_core.profiles import kineto_trace
 from cassini_core.profiles.collectives import collective_kind
 from cassini_core.profiles.kineto import profile_kineto
+from cassini_core.profiles.kineto import trace as kineto_trace
 from kineto_traces import Recording, Transfer, write_trace
 from work import works_less_than
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .collectives import collective_kind, kernel_kind
-from .kineto_trace import Kernel, RankTrace, Step
-from .phases import Spread
+from ..collectives import collective_kind, kernel_kind
+from ..phases import Spread
+from .trace import Kernel, RankTrace, Step
 
 __all__ = ["Key", "RankTable", "choose_steps", "couple", "step_periods", "tabulate"]
 

@@ -2,12 +2,12 @@
 
 How a figure comes about:
 
-* *Traffic*: bytes of all chosen devices in the busier direction, per sample (:mod:`.counters_traffic`).
+* *Traffic*: bytes of all chosen devices in the busier direction, per sample (:mod:`.traffic`).
 * *Iteration time*: lower median of the distance from start to start, of iterations followed through the recording
-  (:mod:`.counters_period`); those whose length is untypical or whose traffic is not known are left out and counted. The
+  (:mod:`.period`); those whose length is untypical or whose traffic is not known are left out and counted. The
   mean where the counter is refreshed too rarely for a single length to mean anything.
 * *Phases*: median over iterations, bin by bin, each read from its own start, so that neither one slow iteration nor
-  traffic of others changes anything; then pieces of constant rate (:mod:`.counters_phases`).
+  traffic of others changes anything; then pieces of constant rate (:mod:`.segments`).
 * *Rate*: bytes by time. What flows all the time at less than a tenth of the peak is taken off as background.
 """
 
@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from ..model import Job
-from .counters_period import FEWEST_ITERATIONS, Rhythm, find_rhythm
-from .counters_phases import phases_of, segment
-from .counters_traffic import Traffic, read_traffic
-from .phases import Spread, round_phases, simplify, volume_mbit
+from ...errors import InputError
+from ...model import Job
+from ..phases import Spread, round_phases, simplify, volume_mbit
+from .period import FEWEST_ITERATIONS, Rhythm, find_rhythm
+from .segments import phases_of, segment
+from .traffic import Traffic, read_traffic
 
 __all__ = ["CounterProfile", "profile_counters"]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from counter_jobs import MS, Disturbance, Readings, read_job, write_recording
 from hypothesis import HealthCheck, given, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
@@ -21,7 +20,8 @@ from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_core import InputError, Job, Phase
 from cassini_core.cli import main
 from cassini_core.profiles.counters import CounterProfile, profile_counters
-from cassini_core.profiles.counters_phases import segment
+from cassini_core.profiles.counters.segments import segment
+from counter_jobs import MS, Disturbance, Readings, read_job, write_recording
 
 VGG = Job("vgg", 254.7, (Phase(141.3, 113.4, 45.0),))
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from ..errors import InputError, worded
+from ...errors import InputError, worded
 
 __all__ = ["MAX_TRACE_BYTES", "Communication", "Kernel", "RankTrace", "Step", "read_trace"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from .counter_recording import BREAK, Recording, Samples, read_recording
+from ...errors import InputError
+from .recording import BREAK, Recording, Samples, read_recording
 
 __all__ = ["Traffic", "read_traffic"]
 

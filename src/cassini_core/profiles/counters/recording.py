@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..errors import InputError
+from ...errors import InputError
 
 __all__ = ["BREAK", "MISSING", "Channel", "Group", "Recording", "Samples", "read_recording"]
 

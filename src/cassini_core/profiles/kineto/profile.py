@@ -24,13 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError, shown, worded
-from ..model import Job, Phase
-from ..units import MAX_TICKS, TICKS_PER_MS
-from .collectives import KINDS, collective_kind, dtype_bytes, wire_bytes
-from .kineto_match import Key, RankTable, choose_steps, couple, tabulate
-from .kineto_trace import Communication, RankTrace, read_trace
-from .phases import Spread, align_rows, round_phases, simplify, superpose
+from ...errors import InputError, shown, worded
+from ...model import Job, Phase
+from ...units import MAX_TICKS, TICKS_PER_MS
+from ..collectives import KINDS, collective_kind, dtype_bytes, wire_bytes
+from ..phases import Spread, align_rows, round_phases, simplify, superpose
+from .match import Key, RankTable, choose_steps, couple, tabulate
+from .trace import Communication, RankTrace, read_trace
 
 __all__ = ["CollectiveProfile", "KinetoProfile", "profile_kineto"]
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Phase
+from ...model import Phase
 
 __all__ = ["Levels", "phases_of", "segment"]
 

@@ -1,0 +1,93 @@
+"""``cassini-core profile counters``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from ...errors import InputError
+from ..console import PROGRAM, Waiting, one_line, package_version
+from ..inputs import STREAM
+from .job_output import deliver, output_job_id
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ...profiles.counters import CounterProfile
+
+__all__ = ["counters"]
+
+
+def counters(
+    recording: str,
+    /,
+    *,
+    output: Annotated[str, Parameter(name=("--output", "-o"))],
+    id: Annotated[str | None, Parameter(name="--id")] = None,
+    device: Annotated[list[str] | None, Parameter(name="--device", negative=())] = None,
+    direction: Literal["busier", "tx", "rx"] = "busier",
+) -> None:
+    """Profile a job from a recording of port counters (cassini-counters/1).
+
+    The iteration time is that with which the traffic repeats. Counters do not show where an iteration begins: time 0
+    is where the traffic before the longest pause ends. python -m cassini_agent.counters makes recordings.
+
+    Parameters
+    ----------
+    recording
+        Recorded while the job ran, at best alone on the devices.
+    output
+        Job file to write; an existing one is replaced. - writes to standard output.
+    id
+        Id of the job. Default: the name of the output file, or of the recording.
+    device
+        Device whose traffic counts, as named in the recording; may be given again. Default: all, added up.
+    direction
+        Which way: tx, rx, or the busier one.
+    """
+    from ...problem_file import job_to_json
+    from ...profiles.counters import profile_counters
+
+    if recording == STREAM:
+        raise InputError("RECORDING: expected a file, got '-'; a recording is not read from standard input")
+    job_id = output_job_id(id, output, (recording,))
+    with Waiting("reading counters"):
+        profiled = profile_counters(recording, job_id=job_id, devices=device or (), direction=direction)
+    data = job_to_json(profiled.job, _about_counters(profiled, recording))
+    deliver(output, data, _counter_report(profiled), profiled.warnings)
+
+
+def _about_counters(profiled: CounterProfile, recording: str) -> dict[str, Any]:
+    return {
+        "measured_by": f"{PROGRAM} {package_version()} profile counters",
+        "recording": os.path.basename(recording),
+        "devices": list(profiled.devices),
+        "direction": profiled.direction,
+        "iteration_ms": {"least": profiled.iteration_ms.least, "most": profiled.iteration_ms.most},
+        "iterations_used": profiled.iteration_ms.count,
+        "iterations_ignored": profiled.iterations_ignored,
+        "regularity": round(profiled.regularity, 4),
+        "background_gbps": round(profiled.background_gbps, 6),
+        "resolution_ms": round(profiled.resolution_ms, 4),
+        "warnings": list(profiled.warnings),
+    }
+
+
+def _counter_report(profiled: CounterProfile) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    from ..tables import ms_text, phase_table
+
+    job, spread = profiled.job, profiled.iteration_ms
+    yield phase_table(job)
+    volume = sum(phase.duration_ms * phase.gbps for phase in job.phases)
+    yield Text(
+        f"One iteration takes {ms_text(job.iteration_ms)} ms ({ms_text(spread.least)} to {ms_text(spread.most)}) and "
+        f"puts {volume / 8:.3f} MB on the wire ({volume / job.iteration_ms:.3f} Gbit/s on average); measured in "
+        f"{spread.count} iterations, {profiled.iterations_ignored} left out, direction {profiled.direction} of "
+        f"{one_line(', '.join(profiled.devices))}."
+    )
+    yield Text(f"The typical iteration explains {profiled.regularity:.0%} of the traffic.")
