@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from counter_jobs import MS, Disturbance, read_job
 from fake_sysfs import FakePort
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from cassini_agent.counters.starts import compare_starts
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_agent.counters.watch import CounterWatch, open_sources
 from cassini_core import Job, Phase
+from counter_jobs import MS, Disturbance, read_job
 
 JOB = Job("vgg", 200.0, (Phase(110.0, 60.0, 40.0),))
 TWO_PHASES = Job("two", 200.0, (Phase(60.0, 20.0, 80.0), Phase(120.0, 50.0, 30.0)))
