@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ...errors import InputError, shown, worded
@@ -114,7 +115,7 @@ def _header(source: str, words: list[str]) -> tuple[str, dict[str, int]]:
         raise InputError(f"{source}: line 1: expected {' or '.join(_POLICIES)}, got {shown(policy)}")
     header: dict[str, int] = {}
     # After "checkpoints:" the numbers of layers follow, which do not matter as their count must be 0.
-    for word, value in zip(words[1:], [*words[2:], ""], strict=True):
+    for word, value in pairwise([*words[1:], ""]):
         key = word.removesuffix(":")
         if word == f"{key}:" and key in _KEYS:
             if not re.fullmatch(r"\d{1,12}", value):
