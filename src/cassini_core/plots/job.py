@@ -73,4 +73,4 @@ def _draw_circle(figure: Figure, data: dict[str, Any], peak: float) -> None:
     axes.tick_params(colors=GREY)
     axes.grid(False)
     axes.spines["polar"].set_visible(False)
-    axes.set_title("one turn, ms", fontsize=9, color=GREY)
+    axes.text(0, 0, f"{data['iteration_ms']:.4g} ms\na turn", ha="center", va="center", fontsize=8, color=GREY)

@@ -133,8 +133,8 @@ def _verdict(first: Job, second: Job, found: JobComparison) -> str:
         word = "does not agree"
     return (
         f"{worded(second.id)} {word} with {worded(first.id)}: iteration time {_percent(found.iteration_ratio)}, bytes "
-        f"{_percent(found.bytes_ratio)}, peak {_percent(found.peak_ratio)}; {found.overlap:.0%} of the demand coincides "
-        f"once it is {abs(found.rotation_ms):.3f} ms {'earlier' if found.rotation_ms < 0 else 'later'}"
+        f"{_percent(found.bytes_ratio)}, peak {_percent(found.peak_ratio)}; {found.overlap:.0%} of demand coincides "
+        f"if it is {abs(found.rotation_ms):.3f} ms {'earlier' if found.rotation_ms < 0 else 'later'}"
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
+from ..options import plainly
 from .counters import counters
 from .fit import fit
 from .kineto import kineto
@@ -17,6 +18,7 @@ profile = App(
     name="profile",
     sort_key=3,
     help="Job files (iteration time, traffic phases): made from measurements or a model, shown, compared.",
+    default_parameter=Parameter(converter=plainly),
 )
 
 profile.command(kineto, usage="Usage: cassini-core profile kineto TRACE [MORE-TRACES] -o JOB.json [OPTIONS]")

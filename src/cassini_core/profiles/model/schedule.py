@@ -22,6 +22,8 @@ What is sent, and the source of each figure:
   al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020, section 7; Zhao et al., "PyTorch
   FSDP: Experiences on Scaling Fully Sharded Data Parallel", 2023), for each micro-batch. With overlap a layer's
   parameters are gathered while the layer before it computes.
+* *Computation*: the backward pass takes twice the forward pass (Kaplan et al., "Scaling Laws for Neural Language
+  Models", 2020, section 2.1) unless told otherwise.
 """
 
 from __future__ import annotations
@@ -75,8 +77,8 @@ class _Rank:
         self._job = job
         groups = job.groups
         spread = job.tensor * job.pipeline
-        dense = job.bytes_per_parameter * job.parameters / spread
-        expert = job.bytes_per_parameter * job.expert_parameters / (spread * job.expert)
+        dense = job.dense_bytes / spread
+        expert = job.bytes_per_parameter * (job.expert_parameters or 0.0) / (spread * job.expert)
         self._shards = [(groups["data"], dense), (groups["expert data"], expert)]
         self._units = _units(job, max(dense, expert))
         whole_ms = job.compute_ms / job.microbatches / len(self._units)
