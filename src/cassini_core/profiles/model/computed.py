@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ...errors import refusal, shown
 from ...model import Job, Phase
+from ...units import MAX_TICKS, TICKS_PER_MS
 from ..phases import Spread, round_phases, simplify, volume_mbit
 from ..provenance import Provenance
 from .groups import Message
@@ -61,6 +63,9 @@ def computed_profile(
 ) -> ComputedProfile:
     """The profile of the rank that a timeline shows, in an iteration of that length, ms."""
     iteration_ms = round(iteration_ms, 6)
+    longest_ms = MAX_TICKS / TICKS_PER_MS
+    if not 0 < iteration_ms <= longest_ms:
+        raise refusal("", "iteration_ms", f"an iteration of up to {longest_ms!r} ms", shown(iteration_ms))
     sent = [
         Phase(one.start_ms, one.end_ms - one.start_ms, _gbps(one.message.network_bytes, one.end_ms - one.start_ms))
         for one in timeline.transfers
@@ -89,8 +94,6 @@ def computed_profile(
 
 
 def _warned(about: Provenance, gap_ms: float, warnings: Iterable[str]) -> Provenance:
-    from dataclasses import replace
-
     found = ["computed from a model, not measured: compare it with a recording (cassini-core profile fit)", *warnings]
     if not about.recorded_gbps:
         found.append("nothing is sent through the network: the job has no phases")

@@ -93,7 +93,7 @@ def rank_groups(
     """
     if workers % (tensor * pipeline):
         raise InputError(f"workers: expected a multiple of tensor times pipeline, {tensor * pipeline}, got {workers}")
-    data = workers // (tensor * pipeline)
+    data, in_server = workers // (tensor * pipeline), min(local_ranks, workers)
     if data % expert:
         raise InputError(f"expert: expected a divisor of the {data} data parallel ranks, got {expert}")
     shapes = {
@@ -103,7 +103,7 @@ def rank_groups(
         "expert data": (data // expert, tensor * expert),
         "pipeline": (pipeline, tensor * data),
     }
-    return {name: Group(name, size, _local(name, size, step, local_ranks)) for name, (size, step) in shapes.items()}
+    return {name: Group(name, size, _local(name, size, step, in_server)) for name, (size, step) in shapes.items()}
 
 
 def _local(name: str, size: int, step: int, local_ranks: int) -> int:
