@@ -28,4 +28,4 @@ profile.command(
 )
 profile.command(workload, usage="Usage: cassini-core profile workload FILE --gbps G -o JOB.json [OPTIONS]")
 profile.command(show, usage="Usage: cassini-core profile show JOB.json [OPTIONS]")
-profile.command(fit, usage="Usage: cassini-core profile fit JOB.json OTHER-JOB.json [OPTIONS]")
+profile.command(fit, usage="Usage: cassini-core profile fit A.json B.json [OPTIONS]")
