@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -250,6 +252,33 @@ def test_the_bubble_is_that_of_1f1b(stages: int, microbatches: int) -> None:
         workers=stages, pipeline=stages, microbatches=microbatches, layers=stages, batch=1, sequence=1, hidden=1
     ).job
     assert job.iteration_ms == pytest.approx(300 * (1 + (stages - 1) / microbatches), rel=1e-6)
+
+
+@given(st.integers(2, 6), st.integers(1, 12), st.floats(0.1, 0.9), st.floats(0.05, 0.9))
+def test_a_pipeline_takes_as_long_as_its_longest_chain(
+    stages: int, microbatches: int, share: float, load: float
+) -> None:
+    """The longest path through what waits for what, where a message never waits for another one."""
+    forward_ms, backward_ms = share * 10, (1 - share) * 10
+    message_ms = load * min(forward_ms, backward_ms)
+    graph = nx.DiGraph()
+    for stage in range(stages):
+        ahead = min(stages - 1 - stage, microbatches)
+        # One backward pass after each forward pass, once so many are ahead as stages follow.
+        passes = [(max(k, 2 * k - ahead), "F", k) for k in range(microbatches)]
+        passes += [(2 * k + ahead + 0.5, "B", k) for k in range(microbatches)]
+        order = [(kind, stage, k) for _, kind, k in sorted(passes)]
+        for one, two in itertools.pairwise(order):
+            graph.add_edge(one, two, weight=forward_ms if one[0] == "F" else backward_ms)
+        graph.add_edge(order[-1], "end", weight=backward_ms)
+        for k in range(microbatches if stage else 0):
+            graph.add_edge(("F", stage - 1, k), ("F", stage, k), weight=forward_ms + message_ms)
+            graph.add_edge(("B", stage, k), ("B", stage - 1, k), weight=backward_ms + message_ms)
+    job = computed(
+        workers=stages, pipeline=stages, microbatches=microbatches, layers=stages, compute_ms=10.0 * microbatches,
+        forward_share=share, batch=1, sequence=1000, hidden=1000, gbps=2e6 * 8e-6 / message_ms,
+    ).job  # fmt: skip
+    assert job.iteration_ms == pytest.approx(nx.dag_longest_path_length(graph), abs=1e-5)
 
 
 def test_bursts_stand_where_the_backward_pass_has_filled_buckets() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ...errors import refusal, shown
@@ -14,22 +14,12 @@ from ..provenance import Provenance
 from .groups import Message
 from .timeline import Timeline
 
-__all__ = ["ComputedProfile", "MessageTotal", "computed_profile"]
+__all__ = ["ComputedProfile", "computed_profile"]
 
 MERGE_GAP_MS = 0.1
 """Phases closer than this become one: agents hold no shift that fits in between."""
 
 MAX_PHASES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class MessageTotal:
-    """All messages of one kind of an iteration: how many, and their bytes through the network and inside the server."""
-
-    name: str
-    count: int
-    network_bytes: float
-    local_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +32,13 @@ class ComputedProfile:
         Times rounded to 1 ns, rates to 9 figures.
     about : Provenance
         What it was computed from; the first warning says that nothing was measured.
-    messages : tuple of MessageTotal
-        What one rank sends in an iteration.
+    messages : tuple of Message
+        What one rank sends in an iteration, all of one name together.
     """
 
     job: Job
     about: Provenance
-    messages: tuple[MessageTotal, ...]
+    messages: tuple[Message, ...]
 
 
 def computed_profile(
@@ -84,10 +74,7 @@ def computed_profile(
         kept_gbps=volume_mbit(job.phases) / iteration_ms,
         details={
             **details,
-            "messages": [
-                {"name": m.name, "count": m.count, "network_bytes": m.network_bytes, "local_bytes": m.local_bytes}
-                for m in messages
-            ],
+            "messages": [asdict(one) for one in messages],
         },
     )
     return ComputedProfile(job, _warned(about, gap_ms, warnings), messages)
@@ -107,9 +94,10 @@ def _gbps(size_bytes: float, ms: float) -> float:
     return 8e-6 * size_bytes / ms
 
 
-def _totals(messages: Iterable[Message]) -> tuple[MessageTotal, ...]:
-    totals: dict[str, tuple[int, float, float]] = {}
+def _totals(messages: Iterable[Message]) -> tuple[Message, ...]:
+    totals: dict[str, Message] = {}
     for one in messages:
-        count, network, local = totals.get(one.name, (0, 0.0, 0.0))
-        totals[one.name] = (count + one.count, network + one.network_bytes, local + one.local_bytes)
-    return tuple(MessageTotal(name, *total) for name, total in totals.items())
+        total = totals.get(one.name, Message(one.name, 0.0, 0.0, 0))
+        network, local = total.network_bytes + one.network_bytes, total.local_bytes + one.local_bytes
+        totals[one.name] = Message(one.name, network, local, total.count + one.count)
+    return tuple(totals.values())
