@@ -107,5 +107,5 @@ def test_too_many_phases_are_refused() -> None:
         Job(name, 1000, [Phase(start + 0.001 * start * start, 0.5, 5) for start in range(0, 600, step)])
         for name, step in (("a", 2), ("b", 3))
     ]
-    with pytest.raises(InputError, match="phases: expected at most 40000 alignments of edges, got"):
+    with pytest.raises(InputError, match="phases: expected at most 100000 pairs of edges of two jobs, got"):
         compare_jobs(*many)

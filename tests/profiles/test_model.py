@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cassini_core import InputError
+from cassini_core.profiles.compare import compare_jobs
 from cassini_core.profiles.kineto import profile_kineto
 from cassini_core.profiles.model import ComputedProfile, TrainingJob, profile_model
 from cassini_core.profiles.model.groups import Group, rank_groups
@@ -174,10 +176,14 @@ def test_a_job_inside_one_server_sends_nothing_and_says_so() -> None:
 
 
 def test_resnet50_sends_what_was_recorded() -> None:
-    """Two ranks, single precision, 25,557,032 parameters: the model and a trace agree on the bytes."""
+    """Two ranks, single precision, 25,557,032 parameters, against a trace."""
     recorded = profile_kineto(DATA / "kineto/allreduce_3steps.json", job_id="recorded").job
-    modelled = computed(workers=2, parameters=25_557_032, bytes_per_parameter=4, compute_ms=220).job
-    assert volume_mbit(modelled.phases) == pytest.approx(volume_mbit(recorded.phases), rel=1e-4)
+    modelled = computed(workers=2, parameters=25_557_032, bytes_per_parameter=4, compute_ms=222, gbps=80).job
+    found = compare_jobs(recorded, modelled)
+    assert found.bytes_ratio == pytest.approx(1, abs=1e-4)
+    assert found.iteration_ratio == pytest.approx(1, abs=0.015)
+    # And not on where the bursts are: docs/profiles.md says so.
+    assert 0.15 < found.overlap < 0.25
 
 
 # --- all kinds of jobs ------------------------------------------------------------------------------------------------
@@ -314,7 +320,12 @@ def test_bursts_stand_where_the_backward_pass_has_filled_buckets() -> None:
         ({"moe_layers": 5, **GPT}, "moe_layers: expected a divisor of the layers, 24, got 5"),
         ({"pipeline": 2, "sharding": "full", **GPT}, "sharding: expected none or optimizer with a pipeline"),
         ({"compute_ms": 2e6}, "iteration_ms: expected"),
-        ({"tensor": 8, "microbatches": 10**6, **GPT}, "expected at most 200000 messages"),
+        (
+            {"tensor": 8, "microbatches": 10**6, **GPT},
+            "expected at most 1000000 passes of micro-batches through layers",
+        ),
+        ({"tensor": 8, "microbatches": 10**4, **GPT}, "expected at most 200000 messages"),
+        ({"parameters": 1e15}, "bucket_bytes: expected at most 200000 buckets"),
     ],
 )
 def test_what_does_not_fit_is_refused(fields: dict[str, Any], message: str) -> None:
@@ -322,3 +333,43 @@ def test_what_does_not_fit_is_refused(fields: dict[str, Any], message: str) -> N
         computed(**fields)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+wild_counts = st.one_of(st.integers(1, 8), st.sampled_from([64, 1000, 2**20, 2**40, 2**41, -1]))
+wild_sizes = st.one_of(st.floats(1e-3, 1e4), st.sampled_from([5e-324, 1e-9, 1e9, 1e15, 1e100, 1.7e308]))
+
+
+@given(
+    st.fixed_dictionaries(
+        {"workers": wild_counts, "compute_ms": wild_sizes, "gbps": wild_sizes, "parameters": wild_sizes},
+        optional={
+            **dict.fromkeys(
+                ["tensor", "pipeline", "expert", "microbatches", "layers", "batch", "sequence", "hidden", "moe_layers",
+                 "local_ranks", "top_k"],
+                wild_counts,
+            ),
+            **dict.fromkeys(
+                ["expert_parameters", "bytes_per_parameter", "bucket_bytes", "activation_bytes", "capacity_factor",
+                 "local_gbps"],
+                wild_sizes,
+            ),
+            "sharding": st.sampled_from(["none", "optimizer", "full"]),
+            "overlap": st.booleans(),
+            "sequence_parallel": st.booleans(),
+            "forward_share": st.floats(0.001, 0.999),
+        },
+    )
+)  # fmt: skip
+def test_whatever_is_asked_is_answered_or_refused_in_one_line(fields: dict[str, Any]) -> None:
+    began = time.monotonic()
+    refused = "one line"
+    try:
+        profile = profile_model(TrainingJob(**fields), job_id="job")
+    except InputError as error:
+        refused = str(error)
+    else:
+        assert profile.job.iteration_ms > 0
+        assert len(profile.job.phases) <= 16
+    assert refused
+    assert "\n" not in refused
+    assert time.monotonic() - began < 60

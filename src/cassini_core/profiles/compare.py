@@ -21,7 +21,7 @@ __all__ = ["JobComparison", "compare_jobs"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MAX_ROTATIONS = 40_000
+MAX_ROTATIONS = 100_000
 _CLOSE, _CLOSE_OVERLAP = 0.05, 0.9
 _ROUGH, _ROUGH_OVERLAP = 0.2, 0.7
 
@@ -64,12 +64,13 @@ def compare_jobs(first: Job, second: Job) -> JobComparison:
     Raises
     ------
     InputError
-        So many phases that more than 40,000 rotations would have to be tried.
+        So many phases that more than 100,000 rotations would have to be tried.
     """
     ours, theirs = _Demand.of(first), _Demand.of(second)
+    alignments = len(ours.edges) * len(theirs.edges)
+    if alignments > MAX_ROTATIONS:
+        raise InputError(f"phases: expected at most {MAX_ROTATIONS} pairs of edges of two jobs, got {alignments}")
     rotations = np.unique(np.append((ours.edges[:, None] - theirs.edges[None, :]).ravel() % 1.0, 0.0))
-    if len(rotations) > MAX_ROTATIONS:
-        raise InputError(f"phases: expected at most {MAX_ROTATIONS} alignments of edges, got {len(rotations)}")
     shared = [ours.shared_with(theirs, float(rotation)) for rotation in rotations]
     most = max(shared)
     # Of equally good ones that which turns least.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...errors import InputError, shown
+from ...checks import number, whole_number
+from ...errors import InputError, refusal, shown
 from .computed import ComputedProfile, computed_profile
 from .groups import Group, Message, rank_groups
 from .timeline import Timeline
@@ -54,10 +55,10 @@ def profile_workload(
         The file is wrong or says too little: the number of ranks, how a pipeline runs, how long anything computes.
     """
     for name, value in (("gbps", gbps), ("local_gbps", local_gbps)):
-        if value is not None and not 0 < value < float("inf"):
-            raise InputError(f"{name}: expected a finite number above 0, got {value!r}")
-    if local_ranks < 1:
-        raise InputError(f"local_ranks: expected a whole number of at least 1, got {local_ranks!r}")
+        if value is not None and number(value, "", name) <= 0:
+            raise refusal("", name, "a number above 0", shown(value))
+    local_ranks = whole_number(local_ranks, "local_ranks")
+    workers = None if workers is None else whole_number(workers, "workers")
     workload = read_workload(path)
     ranks = _workers(workload, workers)
     groups = _groups(workload, ranks, local_ranks)
@@ -126,12 +127,12 @@ def _play(workload: Workload, groups: dict[str, Group], timeline: Timeline) -> N
     for layer in layers:
         timeline.compute(layer.forward.compute_ms)
         timeline.run(message(layer.forward, "tensor"))
-    for number, layer in reversed(list(enumerate(layers))):
+    for place, layer in reversed(list(enumerate(layers))):
         gradient = message(layer.weight_gradient, "data")
         if workload.policy == "DATA":
             timeline.compute(layer.weight_gradient.compute_ms)
             timeline.start(gradient)
-            if number:  # the first layer has no input that would need a gradient
+            if place:  # the first layer has no input that would need a gradient
                 timeline.compute(layer.input_gradient.compute_ms)
             continue
         timeline.compute(layer.input_gradient.compute_ms)
