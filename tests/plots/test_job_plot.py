@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from cassini_core import InputError, Job, Phase
@@ -44,6 +45,14 @@ def test_touching_phases_do_not_fall_to_nothing_in_between() -> None:
     data = job_plot_data(TOUCHING)["demand"]
     between = [rate for time, rate in zip(data["time_ms"], data["gbps"], strict=True) if 10 < time < 30]
     assert min(between) >= 5
+
+
+@given(st.integers(1, 10**7), st.integers(1, 10**7))
+def test_a_phase_that_ends_with_the_iteration_does_not_begin_it(begins: int, lasts: int) -> None:
+    """Times as files have them: three digits, whose sums are off by rounding errors."""
+    job = Job("a", (begins + lasts) / 1000, [Phase(begins / 1000, lasts / 1000, 5)])
+    circle = job_plot_data(job)["circle"]
+    assert [arc["to_degrees"] for arc in circle] == [pytest.approx(360)]
 
 
 @pytest.mark.parametrize("job", [VGG, TOUCHING, Job("idle", 40)])

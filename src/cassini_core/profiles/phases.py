@@ -126,7 +126,8 @@ def demand_steps(
         start = start if start < period_ms else 0.0
         end = start + rest
         arcs.append((start, min(end, period_ms), phase.gbps))
-        if end > period_ms:
+        # What ends a rounding error behind the turn does not begin it.
+        if end > period_ms * (1 + 1e-12):
             arcs.append((0.0, end - period_ms, phase.gbps))
     cuts = np.unique(np.array([0.0, period_ms, *(x for arc in arcs for x in arc[:2])]))
     level = np.zeros(len(cuts) - 1)

@@ -46,10 +46,10 @@ def profile_model(job: TrainingJob, *, job_id: str) -> ComputedProfile:
     timelines = play(job)
     loads = [sum(one.message.network_bytes for one in timeline.transfers) for timeline in timelines]
     stage = loads.index(max(loads))
-    groups = job.groups.values()
+    groups = [one for one in job.groups.values() if one.size > 1 and (job.expert > 1 or one.name != "expert data")]
     details = {
         "model": {name: value for name, value in asdict(job).items() if value is not None},
-        "groups": [{"name": g.name, "ranks": g.size, "in_one_server": g.local} for g in groups if g.size > 1],
+        "groups": [{"name": g.name, "ranks": g.size, "in_one_server": g.local} for g in groups],
         "stage": stage,
     }
     warnings = [
