@@ -26,6 +26,8 @@ _MOST_RAW = 1 << 64
 _MOST_TIME_NS = 1 << 62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_FASTEST_PER_SECOND = 10**12  # bytes: no server sends so much, though a column may be the sum of its ports
+_LAG_S = 0.02
 _FALLING = 0.2  # of the readings that differ: so many falls make no total that is reset now and then
 
 
@@ -80,18 +82,22 @@ def read_lines(name: str, data: bytes, parse: Callable[[str], None]) -> str | No
     Returns
     -------
     str or None
-        That the last line is cut off: it makes no sense and does not end as a line does, so its writer was killed.
+        That the last line does not end as a line does. Its writer may have been killed in the middle of a number, which
+        nobody could tell from a smaller one, so the line is left out.
     """
-    number, line = 0, ""
     try:
-        for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig"):
-            number += 1
-            parse(line.rstrip("\n"))
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: after line {number}: expected text in UTF-8: {error.reason}") from None
+        number = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}: line {number}: expected text in UTF-8, got {error.reason}") from None
+    number = 0
+    try:
+        for line in io.StringIO(text, newline=None):
+            number += 1
+            if number > 1 and not line.endswith("\n"):
+                return f"line {number} is cut off and was left out"
+            parse(line.rstrip("\n"))
     except ValueError as error:
-        if number > 1 and not line.endswith("\n"):
-            return f"line {number} is cut off and was left out"
         raise InputError(f"{name}: line {number}: {error}") from None
     return None
 
@@ -108,21 +114,21 @@ class _Counter:
     fallen: int = 0
 
     def add(self, at_ns: int, raw: int | None) -> None:
+        seconds = (at_ns - self.times_ns[-1]) / 1e9 if self.times_ns else 0.0
         if self.times_ns and at_ns <= self.times_ns[-1]:
             if at_ns == self.times_ns[-1] and raw == self.raw:
                 return  # Said twice.
-            which = (
-                "another value at the same time" if at_ns == self.times_ns[-1] else "a time before the one before it"
-            )
-            raise ValueError(f"expected times that grow, got {which}")
+            got = "two values at one" if at_ns == self.times_ns[-1] else "an earlier one"
+            raise ValueError(f"expected times that grow, got {got}")
         value = MISSING
         if raw is not None:
-            last = raw if self.raw is None else self.raw
-            # It was reset, or its width is unknown and it has gone round: by how much it grew is not known.
-            value = BREAK if raw < last else self.total + raw - last
-            self.changed += raw != last
-            self.fallen += raw < last
-            self.total, self.raw = max(self.total, value), raw
+            gained = 0 if self.raw is None else raw - self.raw
+            self.changed += gained != 0
+            self.fallen += gained < 0
+            # It was reset, or it has gone round (its width is not known), or what it shows is nonsense.
+            known = 0 <= gained <= _FASTEST_PER_SECOND * (seconds + _LAG_S)
+            self.total, self.raw = self.total + gained * known, raw
+            value = self.total if known else BREAK
         if value >= 1 << 63:
             raise ValueError("expected totals that grow by less than 2^63 in all")
         self.times_ns.append(at_ns)
