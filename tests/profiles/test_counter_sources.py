@@ -353,6 +353,7 @@ def test_the_command_reads_any_of_them(tmp_path: Path, capsys: pytest.CaptureFix
         ),
         ('node_network_transmit_bytes_total{device="a" 1 5\n', "line 1: expected a sample, got "),
         ('node_network_transmit_bytes_total{device="a"} x 5\n', "line 1: expected a sample, got "),
+        (f'node_network_transmit_bytes_total{{device="a"}} 1 {10**400}\n', "line 1: expected a sample, got "),
         ('node_network_transmit_bytes_total{device="a"} +Inf 5\n', "line 1: expected a total of bytes"),
         ('node_network_transmit_bytes_total{device="a"} 1 1e300\n', "line 1: expected a time in s"),
         ("node_network_transmit_bytes_total{} 1 5\n", "line 1: expected a label device, got none"),

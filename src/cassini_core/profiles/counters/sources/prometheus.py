@@ -81,7 +81,7 @@ def read_text_format(name: str, data: bytes) -> Recording:
             return
         try:
             ((sample,),) = (family.samples for family in text_string_to_metric_families(line))
-        except (ValueError, IndexError):
+        except (ValueError, IndexError, OverflowError):
             raise ValueError(f"expected a sample, got {shown(line)}") from None
         if sample.timestamp is None:
             raise ValueError(
