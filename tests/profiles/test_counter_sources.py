@@ -318,6 +318,8 @@ def test_the_command_reads_any_of_them(tmp_path: Path, capsys: pytest.CaptureFix
             "time,a tx_bytes\n1700000000,1\n",
             "line 2: expected a time as in 2026-01-31T12:00:00.125Z, got '1700000000'; a n",
         ),
+        ("time,a tx_bytes\n9999-12-31T00:00:00Z,1\n", "line 2: expected a time within 146 years of 1970, got '9999-12"),
+        ("time,a tx_bytes\n0001-01-01T00:00:00+14:00,1\n", "line 2: expected a time within 146 years of 1970"),
         ("time_s,a tx_bytes\n1e999,1\n", "line 2: expected a time in s, got '1e999'"),
         ("time_s,a tx_bytes\nNaN,1\n", "line 2: expected a time in s, got 'NaN'"),
         ("time_ms,a tx_bytes\n1_0,1\n", "line 2: expected a time in ms, got '1_0'"),

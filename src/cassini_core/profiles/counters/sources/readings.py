@@ -62,7 +62,10 @@ def iso_time_ns(text: str) -> int:
         hint = "; a number needs a unit: time_s, time_ms, time_us or time_ns" if _NUMBER.fullmatch(text) else ""
         raise ValueError(f"expected a time as in 2026-01-31T12:00:00.125Z, got {shown(text)}{hint}")
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    at_ns = (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+    if abs(at_ns) >= _MOST_TIME_NS:
+        raise ValueError(f"expected a time within 146 years of 1970, got {shown(text)}")
+    return at_ns
 
 
 def total_of(text: str) -> int | None:
