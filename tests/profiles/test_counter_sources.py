@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,21 +67,22 @@ def job_series(job: Job = JOB, every_ms: int = 1, iterations: int = 12) -> Serie
 
 @st.composite
 def series(draw: st.DrawFn) -> Series:
-    """Totals that grow, are missing here and there, and fall now and then."""
-    steps = draw(st.lists(st.integers(1, 40), min_size=1, max_size=30))
+    """Totals that grow, also while they are missing, and fall now and then."""
+    steps = draw(st.lists(st.integers(1, 40) | st.just(60_000), min_size=1, max_size=30))
     times = [BEGIN_MS + sum(steps[:n]) for n in range(len(steps) + 1)]
     devices = draw(st.lists(st.sampled_from(["mlx5_0/1", "mlx5_0/2", "efa_10/1"]), min_size=1, max_size=3, unique=True))
     found: dict[tuple[str, str], list[int | None]] = {}
     for device in devices:
         for way in draw(st.sampled_from([("tx", "rx"), ("tx",), ("rx",)])):
-            raw = draw(st.integers(0, 2**52))
-            column: list[int | None] = []
-            for _ in times:
-                what = draw(st.sampled_from(["grow", "grow", "grow", "rest", "miss", "reset"])) if column else "rest"
-                raw = raw + draw(st.integers(0, 10**8)) if what == "grow" else 0 if what == "reset" else raw
+            raw = draw(st.integers(0, 2**51))
+            column: list[int | None] = [raw]
+            for step in steps:
+                what = draw(st.sampled_from(["grow", "grow", "grow", "rest", "miss", "reset"]))
+                # A reset oftener than that is taken for a rate.
+                what = "rest" if what == "reset" and column.count(0) > 2 else what
+                raw = 0 if what == "reset" else raw if what == "rest" else raw + draw(st.integers(0, step * 10**8))
                 column.append(None if what == "miss" else raw)
-            falls = sum(b == 0 for b in column[1:])
-            found[device, way] = column if falls <= 3 else [None if one is None else n for n, one in enumerate(column)]
+            found[device, way] = column
     kept = [n for n in range(len(times)) if any(column[n] is not None for column in found.values())]
     return Series([times[n] for n in kept], {key: [column[n] for n in kept] for key, column in found.items()})
 
@@ -411,6 +413,12 @@ def test_what_federate_says_twice_counts_once(tmp_path: Path) -> None:
     assert columns(read(tmp_path / "x", text.encode())) == {("a", "tx_bytes"): [0, 1, 2, 3]}
 
 
+def test_without_the_parser_the_text_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client.parser", None)
+    text = refused(tmp_path / "x", text_format(job_series(iterations=1)))
+    assert "needs the package prometheus-client (pip install 'cassini-core[profiles]')" in text
+
+
 def test_what_promtool_dumps_is_read(tmp_path: Path) -> None:
     line = '{{__name__="node_network_receive_bytes_total", device="a", instance="h:9100"}} {} {}\n'
     text = "".join(line.format(5e15 + 2 * n, 1700000000000 + n) for n in range(3))
@@ -442,6 +450,22 @@ def test_too_much_text_is_refused_before_it_is_read(tmp_path: Path, monkeypatch:
         with pytest.raises(InputError, match="expected at most 1048576 bytes of text"):
             read_recording(tmp_path / "x")
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_series_at_times_of_their_own_are_refused_in_little_memory(tmp_path: Path) -> None:
+    """As a table they would take counters times readings: a hundred times their own size."""
+    metric = "node_network_transmit_bytes_total"
+    series = [
+        {"metric": {"__name__": metric, "device": f"d{d}"}, "values": [[n + d / 1000, "5"] for n in range(100)]}
+        for d in range(1000)
+    ]
+    data = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
+    tracemalloc.start()
+    try:
+        assert "expected at most 67108864 values, got 1000 counters at 100000 times" in refused(tmp_path / "x", data)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
     finally:
         tracemalloc.stop()
 

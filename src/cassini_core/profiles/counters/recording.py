@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
 
 from ...errors import InputError
 from .samples import BREAK, MISSING, Channel, Group, Recording, Samples
@@ -18,6 +18,7 @@ __all__ = ["BREAK", "MISSING", "Channel", "Group", "Recording", "Samples", "read
 
 MAX_TEXT_BYTES = 1 << 28
 _HEAD_BYTES = 4096
+_PART_BYTES = 1 << 20
 
 
 class _Source(NamedTuple):
@@ -59,7 +60,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         with open(name, "rb") as file:
             data = file.read(_HEAD_BYTES)
             recorded = data.startswith(MAGIC) or (data != b"" and MAGIC.startswith(data))
-            data += file.read() if recorded else file.read(MAX_TEXT_BYTES + 1 - len(data))
+            data += file.read() if recorded else b"".join(_parts(file))
     except OSError as error:
         raise InputError(f"{name}: cannot read the file: {error.strerror or error}") from None
     if recorded:
@@ -73,3 +74,11 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     shown = f"{data[:12]!r}" if data else "an empty file"
     known = ", ".join(source.name for source in _SOURCES)
     raise InputError(f"{name}: expected a recording of counters (it begins with {MAGIC!r}), or {known}; got {shown}")
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    """The rest of a file, to a little more than may be read; asked for at once, so much memory would be set aside."""
+    left = MAX_TEXT_BYTES
+    while left >= 0 and (part := file.read(_PART_BYTES)):
+        left -= len(part)
+        yield part
