@@ -17,7 +17,10 @@ from cassini_agent.counters.recorder import Recorder
 from cassini_agent.counters.sampler import Sampler
 from cassini_agent.counters.sources import Source
 from cassini_agent.counters.unwrap import BREAK, MISSING
+from cassini_core import Job, Phase
+from cassini_core.profiles.counters import profile_counters
 from cassini_core.profiles.counters.recording import Channel, read_recording
+from counter_jobs import Disturbance, read_job
 
 CAPTURED = Path(__file__).parent / "data/rdma"
 MS = 1_000_000
@@ -202,3 +205,22 @@ def test_the_commands_say_what_could_not_be_read(tmp_path: Path) -> None:
     status, _, wrong = run("cassini_core", "profile", "counters", out, "-o", str(tmp_path / "job.json"))
     assert status == 2
     assert "none7 tx_bytes: not there, so unknown, not zero" in wrong
+
+
+def test_a_job_over_efa_comes_back_with_its_rate(tmp_path: Path) -> None:
+    """Bytes, refreshed every 10 ms: from the files of the kernel to the profile."""
+    port = port_with(tmp_path, "efa_0", EFA)
+    fast, slow = opened(port)
+    sampler = Sampler([*fast.values()], [*slow.values()], capacity=8192)
+    recorder = Recorder(sampler, tmp_path / "r")
+    readings = read_job(Job("job", 210.0, (Phase(120.0, 60.0, 40.0),)), 20, Disturbance(lateness_ms=0))
+    for tick, (at_ns, words) in enumerate(readings.rows):
+        if tick % 10 == 0:
+            port.write("hw_counters/tx_bytes", 4 * words)
+        sampler.tick(at_ns, with_slow=tick % 100 == 0)
+    recorder.stop()
+    found = profile_counters(tmp_path / "r", job_id="job")
+    assert (found.direction, found.devices, found.resolution_ms) == ("tx", ("efa_0/1",), 10.0)
+    assert found.job.iteration_ms == pytest.approx(210, abs=1)
+    (phase,) = found.job.phases
+    assert phase.gbps * phase.duration_ms == pytest.approx(40 * 60, rel=0.05)

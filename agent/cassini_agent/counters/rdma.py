@@ -25,23 +25,25 @@ _ROOT = "sys/class/infiniband"
 _WORD_BYTES = 4
 _LEAST_PACKET_BYTES = 20  # headers alone; bounds how many packets a link can carry
 
+
+def _of_driver(names: str) -> tuple[str, ...]:
+    return tuple(f"hw_counters/{name}" for name in names.split())
+
+
 # Where a counter may lie, best first. The names in hw_counters are the drivers' (drivers/infiniband/hw): efa, bnxt_re,
 # erdma count bytes; mlx5, bnxt_re, irdma, ionic congestion.
 _DATA = {
-    "tx_bytes": ("counters/port_xmit_data", "hw_counters/tx_bytes", "hw_counters/hw_tx_bytes_cnt"),
-    "rx_bytes": ("counters/port_rcv_data", "hw_counters/rx_bytes", "hw_counters/hw_rx_bytes_cnt"),
+    "tx_bytes": ("counters/port_xmit_data", *_of_driver("tx_bytes hw_tx_bytes_cnt tx_bytes_cnt")),
+    "rx_bytes": ("counters/port_rcv_data", *_of_driver("rx_bytes hw_rx_bytes_cnt rx_bytes_cnt")),
 }
 _PACKETS = {
-    "tx_packets": ("counters/port_xmit_packets", "hw_counters/tx_pkts", "hw_counters/hw_tx_packets_cnt"),
-    "rx_packets": ("counters/port_rcv_packets", "hw_counters/rx_pkts", "hw_counters/hw_rx_packets_cnt"),
+    "tx_packets": ("counters/port_xmit_packets", *_of_driver("tx_pkts hw_tx_packets_cnt tx_packets_cnt")),
+    "rx_packets": ("counters/port_rcv_packets", *_of_driver("rx_pkts hw_rx_packets_cnt rx_packets_cnt")),
 }
 _CONGESTION = {
-    name: tuple(f"hw_counters/{file}" for file in files.split())
-    for name, files in {
-        "cnp_sent": "np_cnp_sent np_cnp_pkts tx_cnp_pkts cnpSent tx_rdma_cnp_pkts",
-        "cnp_handled": "rp_cnp_handled rx_cnp_pkts cnpHandled rx_rdma_cnp_pkts",
-        "ecn_marked": "np_ecn_marked_roce_packets rx_ecn_marked_pkts RxECNMrkd",
-    }.items()
+    "cnp_sent": _of_driver("np_cnp_sent np_cnp_pkts tx_cnp_pkts cnpSent tx_rdma_cnp_pkts"),
+    "cnp_handled": _of_driver("rp_cnp_handled rx_cnp_pkts cnpHandled rx_rdma_cnp_pkts"),
+    "ecn_marked": _of_driver("np_ecn_marked_roce_packets rx_ecn_marked_pkts RxECNMrkd"),
 }
 _RATE = re.compile(rb"\s*(\d+(?:\.\d+)?)\s*Gb/sec\b")
 

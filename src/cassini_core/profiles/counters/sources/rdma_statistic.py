@@ -18,8 +18,8 @@ from .readings import TIME_NAMES, Readings, iso_time_ns, named_time_ns, read_lin
 __all__ = ["read_rdma_statistic"]
 
 _NAMES = {
-    "tx": ("tx_bytes", "rdma_tx_bytes", "hw_tx_bytes_cnt"),
-    "rx": ("rx_bytes", "rdma_rx_bytes", "hw_rx_bytes_cnt"),
+    "tx": ("tx_bytes", "rdma_tx_bytes", "hw_tx_bytes_cnt", "tx_bytes_cnt"),
+    "rx": ("rx_bytes", "rdma_rx_bytes", "hw_rx_bytes_cnt", "rx_bytes_cnt"),
 }
 """As efa and bnxt_re, mlx5 (where these optional counters are on), erdma call them; the first that is there counts."""
 
