@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from ....errors import InputError, shown
+from ....errors import InputError, shown, worded
 from ..samples import Recording
 from .readings import Readings, read_lines, seconds_ns, total_of
 
@@ -85,7 +85,7 @@ def read_text_format(name: str, data: bytes) -> Recording:
             raise ValueError(f"expected a sample, got {shown(line)}") from None
         if sample.timestamp is None:
             raise ValueError(
-                f"expected a timestamp after the value of {sample.name}, got none; a page of node_exporter does not "
+                f"expected a timestamp after the value of {worded(sample.name)}, got none; a page of node_exporter does not "
                 "say when it was read: save /federate of Prometheus again and again, or a response of query_range"
             )
         at_ns = seconds_ns(repr(float(sample.timestamp)))
