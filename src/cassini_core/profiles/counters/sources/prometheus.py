@@ -85,8 +85,8 @@ def read_text_format(name: str, data: bytes) -> Recording:
             raise ValueError(f"expected a sample, got {shown(line)}") from None
         if sample.timestamp is None:
             raise ValueError(
-                f"expected a timestamp after the value of {worded(sample.name)}, got none; a page of node_exporter does "
-                "not say when it was read: save /federate of Prometheus again and again, or a response of query_range"
+                f"expected a timestamp after the value of {worded(sample.name)}, got none; a page of node_exporter "
+                "does not say when it was read: save /federate of Prometheus repeatedly, or a response of query_range"
             )
         at_ns = seconds_ns(repr(float(sample.timestamp)))
         # Prometheus counts ms; as seconds they are not exact.
