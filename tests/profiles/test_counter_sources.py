@@ -120,9 +120,11 @@ def test_a_file_cut_off_anywhere_is_refused_or_gives_its_whole_lines(
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_format_gives_the_same_profile(tmp_path: Path, name: str) -> None:
-    (tmp_path / "own").write_bytes(recorded(job_series()))
-    (tmp_path / "x").write_bytes(TEXTS[name](job_series()))
-    expected, found = (profile_counters(tmp_path / one, job_id="job") for one in ("own", "x"))
+    profiles = []
+    for write in (recorded, TEXTS[name]):
+        (tmp_path / "x").write_bytes(write(job_series()))
+        profiles.append(profile_counters(tmp_path / "x", job_id="job"))
+    expected, found = profiles
     assert found == expected
     assert found.job.iteration_ms == pytest.approx(210, abs=0.1)
     assert found.job.phases[0].gbps == pytest.approx(40, rel=0.02)

@@ -86,8 +86,9 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
     samples, chosen, warnings = select_counters(recording, devices, directions)
     found = [_direction(recording, samples, one, chosen) for one in directions]
     traffic = max(found, key=lambda one: float(one.total[-1]))
-    if warnings and traffic.total[-1] <= 0:
-        raise InputError(f"{path}: no traffic on {', '.join(chosen)} as far as it is known: {'; '.join(warnings[:8])}")
+    if traffic.total[-1] <= 0:
+        known = f"as far as it is known: {'; '.join(warnings[:8])}" if warnings else "while its counters were read"
+        raise InputError(f"{path}: no traffic on {', '.join(chosen)} {known}")
     return replace(traffic, warnings=(*warnings, *traffic.warnings))
 
 
