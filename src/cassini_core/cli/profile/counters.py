@@ -30,7 +30,7 @@ def counters(
     device: Annotated[list[str] | None, Parameter(name="--device", negative=())] = None,
     direction: Literal["busier", "tx", "rx"] = "busier",
 ) -> None:
-    """Profile a job from a recording of port counters (cassini-counters/1).
+    """Profile a job from a recording of port counters: the agent's, CSV, Prometheus', or rdma -j statistic's.
 
     The iteration time is that with which the traffic repeats. Counters do not show where an iteration begins: time 0
     is where the traffic before the longest pause ends. python -m cassini_agent.counters makes recordings.
@@ -44,7 +44,7 @@ def counters(
     id
         Id of the job. Default: the name of the output file, or of the recording.
     device
-        Device whose traffic counts, as named in the recording; may be given again. Default: all, added up.
+        Device or port whose traffic counts, as named in the recording; may be given again. Default: all, added up.
     direction
         Which way: tx, rx, or the busier one.
     """

@@ -7,7 +7,7 @@ what was interpolated keep every byte. Where it was reset, or not read for long,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from .recording import BREAK, Recording, Samples, read_recording
+from .selection import select_counters
 
 __all__ = ["Traffic", "read_traffic"]
 
@@ -69,7 +70,7 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
     Parameters
     ----------
     path : path
-        A file in format ``cassini-counters/1``.
+        A recording in any format that :func:`.recording.read_recording` knows.
     devices : sequence of str
         Whose traffic to add up, as named in the recording; empty: all.
     direction : str
@@ -81,29 +82,14 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
         The file cannot be read, lacks the devices or holds too little.
     """
     recording = read_recording(path)
-    samples, chosen = _choose(recording, devices)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
+    samples, chosen, warnings = select_counters(recording, devices, directions)
     found = [_direction(recording, samples, one, chosen) for one in directions]
-    return max(found, key=lambda traffic: float(traffic.total[-1]))
-
-
-def _choose(recording: Recording, devices: Sequence[str]) -> tuple[Samples, tuple[str, ...]]:
-    """The group that was read most often among those that count bytes, and its devices that are wanted."""
-    groups = [
-        samples for samples in recording.samples if any(c.name.endswith("_bytes") for c in samples.group.channels)
-    ]
-    if not groups:
-        raise InputError(f"{recording.path}: expected a counter of bytes among the channels, got none")
-    samples = min(groups, key=lambda one: one.group.interval_ns)
-    there = tuple(dict.fromkeys(c.device for c in samples.group.channels if c.name.endswith("_bytes")))
-    missing = [device for device in devices if device not in there]
-    if missing:
-        raise InputError(
-            f"{recording.path}: expected a device of the recording ({', '.join(there)}), got {missing[0]!r}"
-        )
-    if len(samples.times_ns) < 16:
-        raise InputError(f"{recording.path}: expected at least 16 samples, got {len(samples.times_ns)}")
-    return samples, tuple(devices) or there
+    traffic = max(found, key=lambda one: float(one.total[-1]))
+    if traffic.total[-1] <= 0:
+        known = f"as far as it is known: {'; '.join(warnings[:8])}" if warnings else "while its counters were read"
+        raise InputError(f"{path}: no traffic on {', '.join(chosen)} {known}")
+    return replace(traffic, warnings=(*warnings, *traffic.warnings))
 
 
 def _direction(recording: Recording, samples: Samples, direction: str, devices: tuple[str, ...]) -> Traffic:
@@ -126,8 +112,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         values = np.asarray(column, dtype=np.int64)
         known = (values >= 0) | (values == BREAK)
         if np.count_nonzero(values >= 0) < 2:
-            warnings.append(f"{channel.device} {channel.name}: no values in this recording")
-            continue
+            continue  # Nothing is known of it, which was said when it was chosen.
         refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
         refreshes.append(refresh_ms)
         if refresh_ms > 1.5 * step_ms:
