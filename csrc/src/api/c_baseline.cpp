@@ -32,7 +32,7 @@ std::unique_ptr<cassini_baseline> prepare(const JointInput& in, const int64_t* s
   out->prepared = in.prepared;
   out->kernel = make_baseline({in.period.begin(), in.period.end()}, std::move(links), wrapped, budget);
   for (const JointLink& at : out->kernel.problem.links) {
-    budget.in_time();  // sees the cancel flag
+    budget.throw_if_canceled();
     out->excess.push_back(canonical_excess(at, wrapped, &budget.work));
   }
   const int64_t* member = in.member;

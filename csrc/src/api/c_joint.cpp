@@ -64,7 +64,7 @@ void evaluate(const JointInput& in, const int64_t* shift, double slack_tolerance
     for (std::size_t j = 0; j < link.jobs.size(); ++j) own.push_back(shift[*member++]);
     std::vector<int64_t> movable = movable_shifts(link, own);
     in.at(i).canonical.apply(movable);  // jobs that stand alike score alike, to the last bit
-    budget.in_time();                   // sees the cancel flag
+    budget.throw_if_canceled();
     excess.push_back(excess_interval(link, movable, &budget.work));
     if (to.slack_ns != nullptr) holds.push_back(hold_of(link, movable, excess.back(), {}, slack_tolerance, budget));
   }
@@ -100,7 +100,7 @@ int32_t cassini_prepare_links(const cassini_links* links, const cassini_options*
     cassini_error first{};  // written when nothing can go wrong any more
     first.size = sizeof first;
     for (int64_t i = 0; i < in.n_links; ++i) {
-      budget.in_time();  // sees the cancel flag
+      budget.throw_if_canceled();
       out->link.emplace_back();
       out->job_offset.push_back(in.job_offset[i + 1] - in.job_offset[0]);
       cassini_error* to = first.status == CASSINI_OK ? &first : nullptr;

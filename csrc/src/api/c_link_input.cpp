@@ -72,11 +72,16 @@ cassini_options checked(const cassini_options* given) {
   return options;
 }
 
-Budget budget_without_nodes(const cassini_options& options, const int32_t* cancel) {
-  return {kMost, options.deadline_ns, cancel};
+Budget budget_of(const cassini_options& options, const int32_t* cancel) {
+  const Budget out(options.node_limit, options.deadline_ns, cancel);
+  out.throw_if_canceled();
+  return out;
 }
 
-Budget budget_to_prepare(const int32_t* cancel) { return {kMost, kMost, cancel}; }
+Budget budget_without_nodes(cassini_options options, const int32_t* cancel) {
+  options.node_limit = kMost;
+  return budget_of(options, cancel);
+}
 
 LinkInput link_input(const cassini_link* given) {
   const cassini_link in = read_sized(given, "link");

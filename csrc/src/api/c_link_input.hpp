@@ -16,16 +16,14 @@ cassini_options defaults();
 // The options with all fields in range; defaults for null.
 cassini_options checked(const cassini_options* given);
 
-// A call may spend as much as its options say, from now on.
-inline Budget budget_of(const cassini_options& options, const int32_t* cancel) {
-  return {options.node_limit, options.deadline_ns, cancel};
-}
+// A call may spend as much as its options say, from now on. Throws Canceled where the flag is set already.
+Budget budget_of(const cassini_options& options, const int32_t* cancel);
 
 // The same for calls that count no nodes.
-Budget budget_without_nodes(const cassini_options& options, const int32_t* cancel);
+Budget budget_without_nodes(cassini_options options, const int32_t* cancel);
 
 // For what outlives the call, and would be less for good where a deadline cut it off.
-Budget budget_to_prepare(const int32_t* cancel);
+inline Budget budget_to_prepare(const int32_t* cancel) { return budget_without_nodes(defaults(), cancel); }
 
 // The arrays of one link. What errors say of them is numbered as the caller has them.
 struct LinkInput {

@@ -41,7 +41,14 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
   SmallVector<int64_t, 64> common;  // [j * n + k] gcd of two periods
   common.resize(n * n);
   // Between two looks at the clock some thousand periods are compared.
-  const auto late = [&](std::size_t j) { return j % 8 == 7 && !budget.in_time(); };
+  constexpr std::size_t kPeriodsPerLook = 4096;
+  std::size_t compared = 0;
+  const auto late = [&](std::size_t more) {
+    compared += more;
+    if (compared < kPeriodsPerLook) return false;
+    compared = 0;
+    return !budget.in_time();
+  };
   for (std::size_t j = 0; j < n; ++j) {
     if (late(j)) return is_free;
     for (std::size_t k = 0; k < j; ++k) common[j * n + k] = common[k * n + j] = std::gcd(periods[j], periods[k]);
@@ -54,7 +61,7 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
     marked.clear();
     for (std::size_t j = 0; j < n; ++j) {
       if (is_free[j] || (!stale[j] && left > 1)) continue;
-      if (late(j)) return is_free;
+      if (late(n)) return is_free;
       stale[j] = 0;
       int64_t modulus = left > 1 ? 1 : periods[j];
       for (std::size_t k = 0; k < n && modulus <= 2 * resolution; ++k) {
@@ -63,6 +70,7 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
       if (modulus <= 2 * resolution) marked.push_back(j);
     }
     for (const std::size_t j : marked) {
+      if (late(n)) return is_free;
       is_free[j] = 1;
       for (std::size_t k = 0; k < n; ++k) stale[k] = stale[k] || common[j * n + k] > 1;
     }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <span>
 
@@ -174,4 +175,21 @@ TEST(looking_for_free_jobs_ends_with_the_deadline_and_the_cancel_flag) {
     thrown = true;
   }
   CHECK(thrown);
+}
+
+TEST(the_clock_is_looked_at_while_jobs_become_free_whoever_is_free_already) {
+  // The jobs that share nothing are free after the first pass; the others follow one by one.
+  std::vector<int64_t> periods;
+  for (const int64_t period : chain_of_primes(896)) {
+    periods.push_back(period);
+    if (periods.size() % 8 == 7) periods.push_back(1);
+  }
+  const auto begin = Budget::Clock::now();
+  Budget endless(kNone, kNone, nullptr);
+  const std::vector<uint8_t> all = mark_free(periods, 500000, endless);
+  CHECK(all == std::vector<uint8_t>(periods.size(), 1));
+  const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - begin).count();
+  Budget quarter(kNone, whole / 4, nullptr);
+  CHECK(mark_free(periods, 500000, quarter) != all);
+  CHECK(quarter.out_of_time());
 }
