@@ -85,6 +85,8 @@ Link make_link(std::vector<JobPattern> jobs, std::vector<uint8_t> is_free, doubl
   });
   double peak = 0.0;
   for (const JobPattern& job : link.jobs) peak += job.peak;
+  // Sums are exact below 2^53. Beyond, each addition is off by up to u = 2^-53 of the sum so far, to either side: ten
+  // thousand of them by some 100 u / 3 = 4e-15 of the whole sum (docs/method.md, F3). No demand is above all peaks.
   link.noise = std::max(1e-12 * capacity, 4e-15 * peak);
   fold_jobs(link);
   return link;

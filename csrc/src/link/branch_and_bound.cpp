@@ -39,18 +39,14 @@ class Search {
     best_.excess = std::numeric_limits<double>::infinity();
     Found found;
     try {
-      if (n_ == 2) {
-        found.lower = solve_pair();
-      } else {
-        found.lower = solve_many();
-      }
+      found.lower = n_ == 2 ? solve_pair() : solve_many();
     } catch (const LimitExceeded&) {
       found.limited = true;
       if (!std::isfinite(best_.excess)) best_.excess = link_.excess(best_.shift, &budget_.work);
-      found.lower = std::max(floor_, link_.area_bound());
+      found.lower = floor_;
     }
-    found.lower = std::max(found.lower - rounding_of_bound(noise_, link_.capacity), link_.area_bound());
     found.lower = std::min(found.lower, best_.excess);
+    found.noise = noise_;
     found.shift = best_.shift;
     found.excess = best_.excess;
     return found;

@@ -338,14 +338,14 @@ TEST(no_shifts_beat_the_bound_of_a_joint_problem_however_far_rates_are_from_the_
   for (int round = 0; round < 300; ++round) {
     const SpikedSlots slots(rng);
     const PreparedLink prepared =
-        prepare_link(make_link(slots.patterns(), std::vector<uint8_t>(3, 0), slots.kCapacity, {}));
+        prepare_link(make_link(slots.patterns(), std::vector<uint8_t>(3, 0), static_cast<double>(slots.capacity), {}));
     JointLink link(prepared);
     for (const std::size_t j : prepared.link.movable) link.job.push_back(j);
     std::vector<std::size_t> origin;
     const JointProblem joint =
         make_joint_problem(std::vector<int64_t>(3, prepared.link.jobs[0].period), {link}, origin);
     Budget budget(kNone, kNone, nullptr);
-    CHECK(solve_joint(joint, {}, budget).lower <= slots.best() / slots.kCapacity + 1e-9);
+    CHECK(solve_joint(joint, {}, budget).lower <= slots.best() / static_cast<double>(slots.capacity) + 1e-9);
   }
 }
 
