@@ -175,21 +175,15 @@ int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns,
                               const int32_t* cancel, const cassini_evaluation* evaluation, cassini_error* error) {
   return guarded(error, [&] {
     require_given(shift_ns, "shift_ns");
-    const cassini_evaluation to = checked(evaluation, 1);
+    cassini_evaluation to = checked(evaluation, 1);
     const cassini_options o = checked(options);
     Budget budget = budget_without_nodes(o, cancel);
     const Link prepared = prepare(link_input(link), o, budget);
     const std::vector<int64_t> movable = movable_shifts(prepared, {shift_ns, prepared.jobs.size()});
     const Interval excess = excess_interval(prepared, movable, &budget.work);
-    Hold h;
-    if (to.slack_ns != nullptr) h = hold_of(prepared, movable, excess, {}, o.slack_tolerance, budget);
-    *to.score_lower = 1.0 - excess.upper / prepared.capacity;
-    *to.score_upper = 1.0 - excess.lower / prepared.capacity;
-    if (to.slack_ns != nullptr) {
-      std::copy(h.slack.begin(), h.slack.end(), to.slack_ns);
-      *to.hold_ns = h.hold;
-    }
-    if (to.is_free != nullptr) std::copy(prepared.is_free.begin(), prepared.is_free.end(), to.is_free);
+    Hold hold;
+    if (to.slack_ns != nullptr) hold = hold_of(prepared, movable, excess, {}, o.slack_tolerance, budget);
+    write(prepared, excess, hold, to);
   });
 }
 

@@ -166,6 +166,15 @@ cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links) {
   return out;
 }
 
+void write(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to) {
+  *to.score_lower++ = 1.0 - excess.upper / link.capacity;
+  *to.score_upper++ = 1.0 - excess.lower / link.capacity;
+  if (to.is_free != nullptr) to.is_free = std::copy(link.is_free.begin(), link.is_free.end(), to.is_free);
+  if (to.slack_ns == nullptr) return;
+  to.slack_ns = std::copy(hold.slack.begin(), hold.slack.end(), to.slack_ns);
+  *to.hold_ns++ = hold.hold;
+}
+
 int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact) {
   if (beyond_limits) return CASSINI_STOP_LIMITS;
   if (optimal) return CASSINI_STOP_COMPLETE;

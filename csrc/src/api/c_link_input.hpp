@@ -8,6 +8,8 @@
 #include "base/budget.hpp"
 #include "cassini/cassini.h"
 #include "demand/link_problem.hpp"
+#include "link/score_interval.hpp"
+#include "robustness/hold.hpp"
 
 namespace cassini {
 
@@ -59,6 +61,9 @@ LinkOutput checked(const cassini_link_output* given);
 
 // Its pointers checked; `n_links` 0: none need be there.
 cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links);
+
+// Writes what shifts of a link are worth; `to` then says where the next link's goes.
+void write(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to);
 
 // Why a search ended: one of CASSINI_STOP_*. `exact`: it was for a proof.
 int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact);

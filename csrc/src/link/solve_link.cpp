@@ -89,11 +89,9 @@ std::vector<int64_t> all_shifts(const Link& link, std::span<const int64_t> movab
 
 Hold hold_of(const Link& link, std::span<const int64_t> movable, const Interval& excess, std::span<const int64_t> slack,
              double tolerance, Budget& budget) {
-  if (link.within_limits) {
+  if (link.within_limits && (excess.lower == excess.upper || link.size() < 3)) {
     try {
-      const double most = tolerance * link.capacity;
-      if (excess.lower < excess.upper) return slack_and_hold(link, movable, most, budget);
-      return slack_and_hold(link, movable, Known{excess.lower, slack}, most, budget);
+      return slack_and_hold(link, movable, excess.lower, slack, tolerance * link.capacity, budget);
     } catch (const LimitExceeded&) {
     }
   }

@@ -60,16 +60,10 @@ struct Hold {
   int64_t hold = 0;            // ticks
 };
 
-// What is known of the shifts already: their mean excess, and the slack of the movable jobs where it was computed.
-struct Known {
-  double excess;
-  std::span<const int64_t> slack;  // [movable], or empty
-};
-
-// Slack and hold of given shifts [movable]: exact slack, certified hold; out of time, less. `tolerance` is a mean
-// excess in the link's unit.
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, const Known& known, double tolerance,
-                    Budget& budget);
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget);
+// Slack and hold of given shifts [movable]: exact slack, certified hold; out of time, less. `excess` is their mean
+// excess, which pairs do not need; `slack` [movable] that of the movable jobs, or empty if it is not known. `tolerance`
+// is a mean excess in the link's unit.
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double excess, std::span<const int64_t> slack,
+                    double tolerance, Budget& budget);
 
 }  // namespace cassini

@@ -86,14 +86,12 @@ TEST(a_widened_circle_is_the_largest_demand_within_reach) {
   }
 }
 
-TEST(folded_turns_of_the_documented_examples) {
-  const auto turns = [](std::vector<int64_t> periods) {
-    return folded_moduli(periods, std::vector<uint8_t>(periods.size(), 1));
-  };
-  CHECK((turns({40, 60}) == std::vector<int64_t>{20, 20}));
-  CHECK((turns({200, 250, 300}) == std::vector<int64_t>{100, 50, 100}));
-  CHECK((turns({255, 247, 331}) == std::vector<int64_t>{1, 1, 1}));
-  CHECK((turns({255}) == std::vector<int64_t>{255}));
+TEST(folded_moduli_of_the_documented_examples) {
+  const auto moduli = [](std::vector<int64_t> periods) { return folded_moduli(periods); };
+  CHECK((moduli({40, 60}) == std::vector<int64_t>{20, 20}));
+  CHECK((moduli({200, 250, 300}) == std::vector<int64_t>{100, 50, 100}));
+  CHECK((moduli({255, 247, 331}) == std::vector<int64_t>{1, 1, 1}));
+  CHECK((moduli({255}) == std::vector<int64_t>{255}));
 }
 
 TEST(jobs_are_marked_free_in_passes) {
@@ -129,15 +127,20 @@ std::vector<int64_t> chain_of_primes(std::size_t n) {
 
 // F1b, word by word.
 std::vector<uint8_t> free_by_definition(std::span<const int64_t> periods, int64_t resolution) {
-  std::vector<uint8_t> keep(periods.size(), 1);
   std::vector<uint8_t> is_free(periods.size(), 0);
   for (bool more = true; more;) {
     more = false;
-    const std::vector<int64_t> moduli = folded_moduli(periods, keep);
+    std::vector<std::size_t> left;
+    std::vector<int64_t> periods_left;
     for (std::size_t j = 0; j < periods.size(); ++j) {
-      if (!is_free[j] && moduli[j] <= 2 * resolution) is_free[j] = more = true;
+      if (is_free[j]) continue;
+      left.push_back(j);
+      periods_left.push_back(periods[j]);
     }
-    for (std::size_t j = 0; j < periods.size(); ++j) keep[j] = !is_free[j];
+    const std::vector<int64_t> moduli = folded_moduli(periods_left);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (moduli[i] <= 2 * resolution) is_free[left[i]] = more = true;
+    }
   }
   return is_free;
 }
