@@ -40,15 +40,7 @@
 
 #include <stdint.h>
 
-#if defined(_WIN32)
-#if defined(CASSINI_BUILDING)
-#define CASSINI_API __declspec(dllexport)
-#else
-#define CASSINI_API __declspec(dllimport)
-#endif
-#else
 #define CASSINI_API __attribute__((visibility("default")))
-#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,4 @@
 // The C functions of cassini.h on joint problems beside a baseline.
-#include <algorithm>
 #include <memory>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "api/guarded.hpp"
 #include "base/budget.hpp"

@@ -1,7 +1,6 @@
 #include "base/piecewise_linear.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/merge_runs.hpp"
 #include "base/periods.hpp"

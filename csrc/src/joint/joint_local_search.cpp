@@ -8,7 +8,7 @@ namespace cassini {
 namespace {
 
 constexpr int64_t kFirstAnswer = 4096;      // nodes
-constexpr int64_t kPromise = 48;            // jobs asked after a kick before it must have paid
+constexpr int64_t kPromise = 48;            // jobs asked after a random move before it must have paid
 constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's turn wins
 
 }  // namespace
@@ -87,7 +87,7 @@ void Escape::run(double floor, int64_t patience) {
     state_.mark();
     one_round();
     if (state_.moved().empty()) continue;
-    // A kick that pays shows soon; only then it may send moves through the whole joint problem.
+    // A random move that pays shows soon; only then it may send moves through the whole joint problem.
     bool complete = descent_.run(kPromise);
     if (complete && state_.objective() < best - noise) complete = descent_.run();
     descent_.forget();
@@ -124,7 +124,7 @@ void Escape::one_round() {
     case 0:
     case 1: {
       const std::size_t b = jobs[below(jobs.size())];
-      if (a != b) kick_pair(a, b);
+      if (a != b) perturb_pair(a, b);
       break;
     }
     case 2:
@@ -198,7 +198,7 @@ void Escape::rotate_group(std::span<const std::size_t> group) {
 }
 
 // Job a to one of its best places as if b were not there, then b to its best.
-void Escape::kick_pair(std::size_t a, std::size_t b) {
+void Escape::perturb_pair(std::size_t a, std::size_t b) {
   const JointProblem& problem = state_.problem();
   const int64_t b_at = state_.shift()[b];
   budget_.spend();

@@ -53,7 +53,7 @@ class Escape {
   std::size_t pick_link();
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   std::optional<int64_t> draw(std::vector<Minimum>& minima, int64_t present);
-  void kick_pair(std::size_t a, std::size_t b);
+  void perturb_pair(std::size_t a, std::size_t b);
   void rotate_group(std::span<const std::size_t> group);
   void grow(std::size_t seed, std::size_t size);
 

@@ -115,8 +115,8 @@ int64_t last_within(int64_t most, double at_zero, const Over& over, int64_t work
   return low;
 }
 
-}  // namespace
-
+// A radius within which all movable jobs may move at once so that the mean excess stays within `tolerance` of `excess`,
+// its value at the shifts. Certified, not always the largest. `least_slack` is the least slack of a movable job.
 int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double excess, double tolerance,
                        int64_t least_slack, Budget& budget) {
   // An envelope of more levels costs more than it is worth: no hold is promised.
@@ -133,8 +133,6 @@ int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double 
   const auto over = [&](int64_t radius) { return demand.excess(radius, &budget.work) - excess - spare; };
   return most == 0 ? 0 : last_within(most, -spare, over, link.limits.max_sum_work(), budget);
 }
-
-namespace {
 
 // Slack of a pair: two jobs matter only through their difference, one reach serves both.
 int64_t pair_slack(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget) {

@@ -50,11 +50,6 @@ class WidenedDemand {
   Demand room_[2];
 };
 
-// A radius within which all movable jobs may move at once so that the mean excess stays within `tolerance` of `excess`,
-// its value at the shifts. Certified, not always the largest. `least_slack` is the least slack of a movable job.
-int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double excess, double tolerance,
-                       int64_t least_slack, Budget& budget);
-
 struct Hold {
   std::vector<int64_t> slack;  // [jobs of the link] ticks
   int64_t hold = 0;            // ticks

@@ -56,9 +56,9 @@ TEST(bounds_hold_whatever_the_node_limit) {
     }
     Budget budget(kNone, kNone, nullptr);
     CHECK(static_bound(link, pair_gains(link, budget)) <= best + 1e-9);
-    const double coupled = coupling_bound(link, best, budget);
-    CHECK(coupled <= best + 1e-9);
-    CHECK(coupled >= link.area_bound() - 1e-9);
+    const double relaxed = lagrangian_bound(link, best, budget);
+    CHECK(relaxed <= best + 1e-9);
+    CHECK(relaxed >= link.area_bound() - 1e-9);
   }
 }
 
@@ -156,8 +156,8 @@ TEST(levels_that_cannot_stand_together_bound_the_excess_better_than_the_area) {
   // By hand: at best one job at all instants, and the rest of their time on top of each other: 40 x (1.286 - 1) + 10.
   const double share = 8.0 * 41.0 / 255.0;
   const double expected = 40.0 * share - 40.0;
-  CHECK(coupling_bound(link, 20.0, budget) > area + 5.0);
-  CHECK(coupling_bound(link, 20.0, budget) <= expected + 1e-9);
+  CHECK(lagrangian_bound(link, 20.0, budget) > area + 5.0);
+  CHECK(lagrangian_bound(link, 20.0, budget) <= expected + 1e-9);
 }
 
 TEST(an_expired_deadline_still_gives_a_valid_answer) {

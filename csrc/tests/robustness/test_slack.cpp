@@ -260,7 +260,7 @@ TEST(centring_ends_where_no_tried_move_raises_the_least_slack) {
   CHECK(centred > 500);
 }
 
-TEST(slack_and_hold_do_not_depend_on_a_common_turn_nor_on_what_is_known) {
+TEST(slack_and_hold_do_not_depend_on_a_common_rotation_nor_on_what_is_known) {
   std::mt19937 rng(47);
   for (int round = 0; round < 200; ++round) {
     const Drawn d = draw(rng, 2 + static_cast<std::size_t>(round) % 4, 2);
