@@ -128,7 +128,9 @@ def test_one_more_edge_inside_a_component_closes_a_loop(tree: dict[str, list[str
 
 @given(incidences())
 def test_components_hold_every_node_once_and_no_edge_leaves_one(time_shifts: dict[str, dict[str, int]]) -> None:
-    parts = components(affinity_graph(time_shifts, jobs=["lonely"]))
+    graph = affinity_graph(time_shifts)
+    graph.add_node(job_node("lonely"), bipartite=JOB)
+    parts = components(graph)
     found_jobs = [job for part in parts for job in part.jobs]
     found_links = [link for part in parts for link in part.links]
     assert sorted(found_jobs) == sorted({"lonely"} | {job for members in time_shifts.values() for job in members})
