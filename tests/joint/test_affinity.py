@@ -195,7 +195,9 @@ def test_graph_is_bipartite_and_carries_its_weights_by_name() -> None:
 
 
 def test_jobs_without_a_link_stand_at_zero() -> None:
-    assert bfs_time_shifts(affinity_graph({}, jobs=["b", "a"]), {"a": 1, "b": 1}) == {"a": 0, "b": 0}
+    graph = affinity_graph({})
+    graph.add_nodes_from(map(job_node, "ba"), bipartite=JOB)
+    assert bfs_time_shifts(graph, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
 
 
 def test_empty_graph() -> None:

@@ -69,7 +69,7 @@ void evaluate(const JointInput& in, const int64_t* shift, double slack_tolerance
     if (to.slack_ns != nullptr) holds.back() = hold_of(link, movable, excess.back(), {}, slack_tolerance, budget);
   }
   for (std::size_t i = 0; i < excess.size(); ++i) {
-    write(in.at(static_cast<int64_t>(i)).link, excess[i], holds[i], to);
+    report(in.at(static_cast<int64_t>(i)).link, excess[i], holds[i], to);
   }
 }
 

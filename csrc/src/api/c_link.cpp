@@ -183,7 +183,7 @@ int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns,
     const Interval excess = excess_interval(prepared, movable, &budget.work);
     Hold hold;
     if (to.slack_ns != nullptr) hold = hold_of(prepared, movable, excess, {}, o.slack_tolerance, budget);
-    write(prepared, excess, hold, to);
+    report(prepared, excess, hold, to);
   });
 }
 

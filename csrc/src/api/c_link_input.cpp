@@ -166,7 +166,7 @@ cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links) {
   return out;
 }
 
-void write(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to) {
+void report(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to) {
   *to.score_lower++ = 1.0 - excess.upper / link.capacity;
   *to.score_upper++ = 1.0 - excess.lower / link.capacity;
   if (to.is_free != nullptr) to.is_free = std::copy(link.is_free.begin(), link.is_free.end(), to.is_free);

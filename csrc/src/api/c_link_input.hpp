@@ -62,7 +62,7 @@ LinkOutput checked(const cassini_link_output* given);
 cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links);
 
 // Writes what shifts of a link are worth; `to` then says where the next link's goes.
-void write(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to);
+void report(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to);
 
 // Why a search ended: one of CASSINI_STOP_*. `exact`: it was for a proof.
 int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact);
