@@ -128,9 +128,7 @@ def test_one_more_edge_inside_a_component_closes_a_loop(tree: dict[str, list[str
 
 @given(incidences())
 def test_components_hold_every_node_once_and_no_edge_leaves_one(time_shifts: dict[str, dict[str, int]]) -> None:
-    graph = affinity_graph(time_shifts)
-    graph.add_node(job_node("lonely"), bipartite=JOB)
-    parts = components(graph)
+    parts = components(affinity_graph(time_shifts, jobs=["lonely"]))
     found_jobs = [job for part in parts for job in part.jobs]
     found_links = [link for part in parts for link in part.links]
     assert sorted(found_jobs) == sorted({"lonely"} | {job for members in time_shifts.values() for job in members})
@@ -195,9 +193,7 @@ def test_graph_is_bipartite_and_carries_its_weights_by_name() -> None:
 
 
 def test_jobs_without_a_link_stand_at_zero() -> None:
-    graph = affinity_graph({})
-    graph.add_nodes_from(map(job_node, "ba"), bipartite=JOB)
-    assert bfs_time_shifts(graph, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
+    assert bfs_time_shifts(affinity_graph({}, jobs=["b", "a"]), {"a": 1, "b": 1}) == {"a": 0, "b": 0}
 
 
 def test_empty_graph() -> None:

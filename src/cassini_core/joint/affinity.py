@@ -7,7 +7,7 @@ edge between a job and a link carries the job's time-shift on that link, ``t_j^l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:  # networkx is loaded when a graph is built; large rounds build none
@@ -72,7 +72,7 @@ def link_node(link_id: str) -> Node:
     return (LINK, link_id)
 
 
-def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]]) -> AffinityGraph:
+def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]], jobs: Iterable[str] = ()) -> AffinityGraph:
     """The affinity graph of a placement (paper section 4.1; Algorithm 2, lines 3-14).
 
     Parameters
@@ -80,6 +80,8 @@ def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]]) -> AffinityGrap
     time_shifts : mapping of str to mapping of str to int
         Link id to job id to ``t_j^l``, ticks. The caller passes links that several jobs share. To look at the shape
         of a graph before its links are solved, pass 0 everywhere, as Algorithm 2 does.
+    jobs : iterable of str
+        Jobs that belong to the graph even if no edge touches them.
 
     Returns
     -------
@@ -93,6 +95,7 @@ def affinity_graph(time_shifts: Mapping[str, Mapping[str, int]]) -> AffinityGrap
     import networkx as nx
 
     graph: AffinityGraph = nx.Graph()
+    graph.add_nodes_from((job_node(job) for job in jobs), bipartite=JOB)
     for link, shifts in time_shifts.items():
         graph.add_node(link_node(link), bipartite=LINK)
         for job, ticks in shifts.items():
