@@ -12,8 +12,7 @@ FUZZ_TARGETS ?=
 # The Python tests that reach the kernel, for sanitize-python.
 SANITIZED ?= tests/kernel tests/links tests/joint
 # libFuzzer comes with clang; Debian's packages are clang-14 or clang-19, and libclang-rt-14-dev or libclang-rt-19-dev.
-FUZZ_CXX     ?= $(firstword $(foreach name,clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14,\
-                  $(shell command -v $(name))))
+FUZZ_CXX     ?= $(shell .ci/fuzz_compiler)
 
 BIN     := $(VENV)/bin
 PY      := $(BIN)/python

@@ -71,49 +71,46 @@ double best_by_ticks(const Problem& problem) {
   }
 }
 
-namespace {
-
-constexpr int64_t kSpike = int64_t{1} << 40;
-
-}  // namespace
-
 SpikedSlots::SpikedSlots(std::mt19937& rng) {
   constexpr std::array<int64_t, 6> kRates{0, 0, 11, 11, 5, 3};
   for (std::size_t j = 0; j < 3; ++j) {
     for (int64_t& rate : rate_[j]) rate = kRates[rng() % kRates.size()];
-    spike_[j] = rng() % kSlots;
+    spike_slot_[j] = rng() % kSlots;
   }
 }
 
 std::vector<JobPattern> SpikedSlots::patterns() const {
   std::vector<JobPattern> out;
   for (std::size_t j = 0; j < 3; ++j) {
-    std::vector<Phase> phases{{static_cast<int64_t>(spike_[j]) * kSlot, 1, kSpike}};
-    for (std::size_t s = 0; s < kSlots; ++s) phases.push_back({static_cast<int64_t>(s) * kSlot, kSlot, rate_[j][s]});
-    out.push_back(make_pattern(static_cast<int64_t>(kSlots) * kSlot, phases, 1));
+    std::vector<Phase> phases{{static_cast<int64_t>(spike_slot_[j]) * slot, spike_ticks, spike}};
+    for (std::size_t s = 0; s < kSlots; ++s) phases.push_back({static_cast<int64_t>(s) * slot, slot, rate_[j][s]});
+    out.push_back(make_pattern(static_cast<int64_t>(kSlots) * slot, phases, 1));
   }
   return out;
 }
 
 double SpikedSlots::best() const {
-  constexpr auto kWhole = static_cast<int64_t>(kCapacity);
+  constexpr std::size_t kParts = 4;  // of a slot: enough for three jobs to stand in any order within it
+  constexpr std::size_t kPlaces = kParts * kSlots;
+  const int64_t part = slot / static_cast<int64_t>(kParts);
   int64_t best = std::numeric_limits<int64_t>::max();  // excess times ticks
-  for (std::size_t code = 0; code < kSlots * kSlots; ++code) {
-    const std::array<std::size_t, 3> shift{0, code % kSlots, code / kSlots};
+  for (std::size_t code = 0; code < kPlaces * kPlaces; ++code) {
+    const std::array<std::size_t, 3> shift{0, code % kPlaces, code / kPlaces};
     int64_t sum = 0;
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    for (std::size_t at = 0; at < kPlaces; ++at) {
       int64_t demand = 0;
       int64_t spikes = 0;
       for (std::size_t j = 0; j < 3; ++j) {
-        const std::size_t own = (slot + kSlots - shift[j]) % kSlots;
-        demand += rate_[j][own];
-        spikes += own == spike_[j] ? kSpike : 0;
+        const std::size_t own = (at + kPlaces - shift[j]) % kPlaces;
+        demand += rate_[j][own / kParts];
+        spikes += own == kParts * spike_slot_[j] ? spike : 0;
       }
-      sum += std::max<int64_t>(0, demand - kWhole) * (kSlot - 1) + std::max<int64_t>(0, demand + spikes - kWhole);
+      sum += std::max<int64_t>(0, demand - capacity) * (part - spike_ticks) +
+             std::max<int64_t>(0, demand + spikes - capacity) * spike_ticks;
     }
     best = std::min(best, sum);
   }
-  return static_cast<double>(best) / static_cast<double>(static_cast<int64_t>(kSlots) * kSlot);
+  return static_cast<double>(best) / static_cast<double>(static_cast<int64_t>(kSlots) * slot);
 }
 
 }  // namespace cassini::test

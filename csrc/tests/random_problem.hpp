@@ -31,18 +31,20 @@ double best_by_ticks(const Problem& problem);
 // rounding leaves less than shifts differ by.
 struct SpikedSlots {
   static constexpr std::size_t kSlots = 16;
-  static constexpr int64_t kSlot = int64_t{1} << 36;  // ticks
-  static constexpr double kCapacity = 11.0;
+  int64_t slot = int64_t{1} << 36;   // ticks
+  int64_t spike = int64_t{1} << 40;  // rate
+  int64_t spike_ticks = 1;
+  int64_t capacity = 11;
 
   explicit SpikedSlots(std::mt19937& rng);
   std::vector<JobPattern> patterns() const;
 
-  // Least mean excess over shifts of whole slots, in whole numbers.
+  // Least mean excess over shifts of quarters of a slot, summed in whole numbers. A slot has a multiple of four ticks.
   double best() const;
 
  private:
   std::array<std::array<int64_t, kSlots>, 3> rate_;  // [job][slot]
-  std::array<std::size_t, 3> spike_;                 // [job] the slot whose first tick it is
+  std::array<std::size_t, 3> spike_slot_;            // [job] the slot that begins with it
 };
 
 }  // namespace cassini::test

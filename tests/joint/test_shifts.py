@@ -131,7 +131,8 @@ def test_theorem_1_pairs_keep_their_relative_shift_modulo_gcd(problem: Problem, 
 def test_shifts_lie_in_their_iteration_and_only_jobs_that_share_get_one(problem: Problem) -> None:
     placements, context = looked_at(problem)
     answer = answer_of(placements[0], context, "merge")
-    assert list(answer.shift) == list(answer.slack) == placements[0].sharing_jobs()
+    sharing = sorted({job for link in placements[0].shared for job in link.jobs})
+    assert list(answer.shift) == list(answer.slack) == sharing
     assert all(0 <= ticks < context.period[job] for job, ticks in answer.shift.items())
 
 

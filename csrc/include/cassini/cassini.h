@@ -9,8 +9,8 @@
  * sums run in a fixed order).
  *
  * Conventions. Every function that can fail returns a status, and writes its outputs only when it returns CASSINI_OK;
- * the batches, cassini_solve_links and cassini_solve_prepared_links, also write the links they solved before they were
- * canceled. The caller owns all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or
+ * the batches, cassini_solve_links and cassini_solve_prepared_links, also write when they are canceled: the status of
+ * every link, and the answers of those before the one reached. The caller owns all memory. No function keeps state, prints, starts a thread, or lets an exception, abort or
  * signal out; each may be called from any number of threads at once, on the same inputs, options and handles. Outputs
  * and the error belong to one call at a time. errno, signals, the locale and the floating-point environment are the
  * host's: rounding, flushing to zero, traps and exception flags may stand as they like, make no difference to an answer,
@@ -19,11 +19,13 @@
  * Arguments that many functions share:
  *
  *   options                        may be null: defaults
- *   cancel                         may be null. Read now and then, atomically: not 0 ends the call with ECANCELED.
- *                                  Another thread sets it by an atomic store, which may be relaxed. It is an argument
- *                                  and no field, so that a host whose memory is managed can lend it for one call.
+ *   cancel                         may be null. Read at entry and now and then, atomically: not 0 ends the call with
+ *                                  ECANCELED, unless an argument was refused before. Another thread sets it by an atomic
+ *                                  store, which may be relaxed. It is an argument and no field, so that a host whose
+ *                                  memory is managed can lend it for one call.
  *   error                          may be null. Where the call fails, says why; where a link of a batch is refused, says
- *                                  it of the first. Otherwise it is not written.
+ *                                  it of the first. Otherwise it is not written. Of a canceled call it says: status
+ *                                  ECANCELED, no argument, index -1, text "canceled".
  *
  * Growing. Functions and status codes are only added, structs only grow at their end, under one CASSINI_ABI_VERSION; a
  * host compares it with cassini_abi_version() once, before any other call. Every struct begins with its size at the
@@ -38,15 +40,7 @@
 
 #include <stdint.h>
 
-#if defined(_WIN32)
-#if defined(CASSINI_BUILDING)
-#define CASSINI_API __declspec(dllexport)
-#else
-#define CASSINI_API __declspec(dllimport)
-#endif
-#else
 #define CASSINI_API __attribute__((visibility("default")))
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -237,8 +231,10 @@ CASSINI_API int32_t cassini_evaluate_link(const cassini_link* link, const int64_
  *   status       [n_links]  out    CASSINI_OK, or why this link was not solved; the others are solved all the same
  *
  * deadline_ns counts from this call's entry, node_limit per link. Returns EINVAL only where the call itself makes no
- * sense (null pointers, offsets); ECANCELED stops at the link reached (the flag is looked at before each): links before
- * it are solved, all others have status ECANCELED and untouched outputs. */
+ * sense (null pointers, offsets). Returns ECANCELED where the flag is seen, before or within a link: those before it have
+ * their status and answer as ever; it and all after it have status ECANCELED, and what is theirs in output and result
+ * stays as it is. The error tells of the first link whose status is not OK: one that was refused, else that at which the
+ * flag was seen (link -1 without links). */
 CASSINI_API int32_t cassini_solve_links(const cassini_links* links, const cassini_options* options,
                                         const int32_t* cancel, const cassini_link_output* output,
                                         cassini_link_result* result, int32_t* status, cassini_error* error);

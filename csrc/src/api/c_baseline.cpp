@@ -1,5 +1,4 @@
 // The C functions of cassini.h on joint problems beside a baseline.
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -26,13 +25,12 @@ std::unique_ptr<cassini_baseline> prepare(const JointInput& in, const int64_t* s
   require_given(shift, "shift_ns");
   std::vector<JointLink> links = joint_links(in);
   for (JointLink& at : links) at.own_shift.clear();
-  std::vector<int64_t> wrapped(in.period.size());
-  for (std::size_t j = 0; j < wrapped.size(); ++j) wrapped[j] = wrap(shift[j], in.period[j]);
+  const std::vector<int64_t> wrapped = in.wrapped(shift);
   auto out = std::make_unique<cassini_baseline>();
   out->prepared = in.prepared;
   out->kernel = make_baseline({in.period.begin(), in.period.end()}, std::move(links), wrapped, budget);
   for (const JointLink& at : out->kernel.problem.links) {
-    budget.in_time();  // sees the cancel flag
+    budget.throw_if_canceled();
     out->excess.push_back(canonical_excess(at, wrapped, &budget.work));
   }
   const int64_t* member = in.member;

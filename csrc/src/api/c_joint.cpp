@@ -35,12 +35,11 @@ void solve(const JointInput& in, const cassini_joint_search& search, double slac
   std::vector<std::size_t> origin;
   const JointProblem problem = make_joint_problem({in.period.begin(), in.period.end()}, std::move(links), origin);
   JointStart begin;
-  const std::size_t n_jobs = in.period.size();
-  std::vector<int64_t> wrapped(n_jobs);
+  std::vector<int64_t> start;
   if (search.start_ns != nullptr) {
-    for (std::size_t j = 0; j < n_jobs; ++j) wrapped[j] = wrap(search.start_ns[j], in.period[j]);
-    begin.shift = wrapped;
-    if (search.is_dirty != nullptr) begin.dirty = {search.is_dirty, n_jobs};
+    start = in.wrapped(search.start_ns);
+    begin.shift = start;
+    if (search.is_dirty != nullptr) begin.dirty = {search.is_dirty, start.size()};
   }
   if (search.centred != 0) begin.slack_tolerance = slack_tolerance;
   JointAnswer found = solve_joint(problem, begin, budget);
@@ -52,7 +51,7 @@ void solve(const JointInput& in, const cassini_joint_search& search, double slac
 }
 
 void evaluate(const JointInput& in, const int64_t* shift, double slack_tolerance, Budget& budget,
-              const cassini_evaluation& to) {
+              cassini_evaluation to) {
   // Complete before the first output is written.
   std::vector<Interval> excess;
   std::vector<Hold> holds;
@@ -64,20 +63,13 @@ void evaluate(const JointInput& in, const int64_t* shift, double slack_tolerance
     for (std::size_t j = 0; j < link.jobs.size(); ++j) own.push_back(shift[*member++]);
     std::vector<int64_t> movable = movable_shifts(link, own);
     in.at(i).canonical.apply(movable);  // jobs that stand alike score alike, to the last bit
-    budget.in_time();                   // sees the cancel flag
+    budget.throw_if_canceled();
     excess.push_back(excess_interval(link, movable, &budget.work));
-    if (to.slack_ns != nullptr) holds.push_back(hold_of(link, movable, excess.back(), {}, slack_tolerance, budget));
+    holds.emplace_back();
+    if (to.slack_ns != nullptr) holds.back() = hold_of(link, movable, excess.back(), {}, slack_tolerance, budget);
   }
-  int64_t* slack = to.slack_ns;
-  uint8_t* is_free = to.is_free;
   for (std::size_t i = 0; i < excess.size(); ++i) {
-    const Link& link = in.at(static_cast<int64_t>(i)).link;
-    to.score_lower[i] = 1.0 - excess[i].upper / link.capacity;
-    to.score_upper[i] = 1.0 - excess[i].lower / link.capacity;
-    if (is_free != nullptr) is_free = std::copy(link.is_free.begin(), link.is_free.end(), is_free);
-    if (slack == nullptr) continue;
-    slack = std::copy(holds[i].slack.begin(), holds[i].slack.end(), slack);
-    to.hold_ns[i] = holds[i].hold;
+    report(in.at(static_cast<int64_t>(i)).link, excess[i], holds[i], to);
   }
 }
 
@@ -100,7 +92,7 @@ int32_t cassini_prepare_links(const cassini_links* links, const cassini_options*
     cassini_error first{};  // written when nothing can go wrong any more
     first.size = sizeof first;
     for (int64_t i = 0; i < in.n_links; ++i) {
-      budget.in_time();  // sees the cancel flag
+      budget.throw_if_canceled();
       out->link.emplace_back();
       out->job_offset.push_back(in.job_offset[i + 1] - in.job_offset[0]);
       cassini_error* to = first.status == CASSINI_OK ? &first : nullptr;

@@ -39,6 +39,12 @@ JointInput checked(const JointInput& in) {
 
 }  // namespace
 
+std::vector<int64_t> JointInput::wrapped(const int64_t* shift) const {
+  std::vector<int64_t> out(period.size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = wrap(shift[j], period[j]);
+  return out;
+}
+
 JointInput joint_input(const cassini_prepared_links* prepared, const cassini_joint* given) {
   const cassini_joint in = read_sized(given, "joint");
   require_in(in.n_jobs, 1, CASSINI_MAX_JOINT_JOBS, "n_jobs");

@@ -31,6 +31,7 @@ struct JointInput {
   const int64_t* own_shift;   // may be null
 
   const PreparedLink& at(int64_t i) const { return *prepared->link[static_cast<std::size_t>(link[i])]; }
+  std::vector<int64_t> wrapped(const int64_t* shift) const;  // [jobs] modulo the periods
 };
 
 // Checked, but for weights and bounds.

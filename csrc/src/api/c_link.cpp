@@ -1,7 +1,5 @@
 // The C functions of cassini.h on one link, and on many one after the other.
 #include <algorithm>
-#include <chrono>
-#include <limits>
 #include <vector>
 
 #include "api/c_joint_input.hpp"
@@ -54,36 +52,35 @@ void check(const cassini_link_result* result) {
   require_size<cassini_link_result>(result->size, "result");
 }
 
-// What a call on many links is given beside them.
+// Where the answers of a call on many links go.
 struct Batch {
-  cassini_options options;
-  const int32_t* cancel;
-  LinkOutput output;
+  const cassini_link_output* output;
   cassini_link_result* result;
   int32_t* status;
-  cassini_error* error;  // of the first link that is refused
+  cassini_error* error;  // of the first link that is not solved
 
-  // solve_one(i, options, output, result) for each link, one after the other; job_offset: [n_links + 1]; first_job: whose
-  // answer stands at output[0]. ECANCELED where the flag was seen: then all links from there on have that status.
+  // solve_one(i, budget, output, result) for each link, one after the other, each with all nodes of `whole` and what is
+  // left of its time. job_offset: [n_links + 1]; first_job: whose answer stands at output[0]. ECANCELED where the flag
+  // was seen: then all links from there on have that status.
   template <class SolveOne>
-  int32_t solve_each(int64_t n_links, const int64_t* job_offset, int64_t first_job, SolveOne&& solve_one) {
+  int32_t solve_each(int64_t n_links, const int64_t* job_offset, int64_t first_job, const Budget& whole,
+                     SolveOne&& solve_one) {
+    if (n_links == 0) {
+      whole.throw_if_canceled();
+      return CASSINI_OK;
+    }
+    const LinkOutput to = checked(output);
     check(result);
     require_given(status, "status");
     const int64_t stride = result->size;
-    const auto entry = Budget::Clock::now();
     for (int64_t i = 0; i < n_links; ++i) {
-      cassini_options o = options;
-      if (o.deadline_ns != std::numeric_limits<int64_t>::max()) {
-        const auto used = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - entry).count();
-        o.deadline_ns = std::max<int64_t>(0, options.deadline_ns - used);
-      }
       const int64_t j = job_offset[i] - first_job;
       auto* own = reinterpret_cast<cassini_link_result*>(reinterpret_cast<unsigned char*>(result) + i * stride);
-      const LinkOutput to{output.shift + j, output.slack != nullptr ? output.slack + j : nullptr, output.is_free + j};
       status[i] = status_of(error, i, [&] {
+        whole.throw_if_canceled();  // easy links never look at the flag
         require_in(own->size, stride, stride, "result", i);
-        Budget(1, std::numeric_limits<int64_t>::max(), cancel).in_time();  // easy links never look at the flag
-        solve_one(i, o, to, own);
+        Budget budget = whole;
+        solve_one(i, budget, {to.shift + j, to.slack != nullptr ? to.slack + j : nullptr, to.is_free + j}, own);
       });
       if (status[i] != CASSINI_OK) error = nullptr;
       if (status[i] != CASSINI_ECANCELED) continue;
@@ -178,64 +175,50 @@ int32_t cassini_evaluate_link(const cassini_link* link, const int64_t* shift_ns,
                               const int32_t* cancel, const cassini_evaluation* evaluation, cassini_error* error) {
   return guarded(error, [&] {
     require_given(shift_ns, "shift_ns");
-    const cassini_evaluation to = checked(evaluation, 1);
+    cassini_evaluation to = checked(evaluation, 1);
     const cassini_options o = checked(options);
     Budget budget = budget_without_nodes(o, cancel);
     const Link prepared = prepare(link_input(link), o, budget);
     const std::vector<int64_t> movable = movable_shifts(prepared, {shift_ns, prepared.jobs.size()});
     const Interval excess = excess_interval(prepared, movable, &budget.work);
-    Hold h;
-    if (to.slack_ns != nullptr) h = hold_of(prepared, movable, excess, {}, o.slack_tolerance, budget);
-    *to.score_lower = 1.0 - excess.upper / prepared.capacity;
-    *to.score_upper = 1.0 - excess.lower / prepared.capacity;
-    if (to.slack_ns != nullptr) {
-      std::copy(h.slack.begin(), h.slack.end(), to.slack_ns);
-      *to.hold_ns = h.hold;
-    }
-    if (to.is_free != nullptr) std::copy(prepared.is_free.begin(), prepared.is_free.end(), to.is_free);
+    Hold hold;
+    if (to.slack_ns != nullptr) hold = hold_of(prepared, movable, excess, {}, o.slack_tolerance, budget);
+    report(prepared, excess, hold, to);
   });
 }
 
 int32_t cassini_solve_links(const cassini_links* links, const cassini_options* options, const int32_t* cancel,
                             const cassini_link_output* output, cassini_link_result* result, int32_t* status,
                             cassini_error* error) {
-  int32_t stopped = CASSINI_OK;
-  const int32_t rc = guarded(error, [&] {
+  return guarded(error, [&] {
     const cassini_links in = checked(links);
     const cassini_options o = checked(options);
-    if (in.n_links == 0) return;
-    Batch batch{o, cancel, checked(output), result, status, error};
-    stopped =
-        batch.solve_each(in.n_links, in.job_offset, 0,
-                         [&](int64_t i, const cassini_options& own, const LinkOutput& to, cassini_link_result* r) {
-                           Budget budget = budget_of(own, cancel);
-                           solve(prepare(link_input(in, i), own, budget), own, budget, to, r);
-                         });
+    const Budget whole(o.node_limit, o.deadline_ns, cancel);
+    return Batch{output, result, status, error}.solve_each(
+        in.n_links, in.job_offset, 0, whole,
+        [&](int64_t i, Budget& budget, const LinkOutput& to, cassini_link_result* own) {
+          solve(prepare(link_input(in, i), o, budget), o, budget, to, own);
+        });
   });
-  return rc != CASSINI_OK ? rc : stopped;
 }
 
 int32_t cassini_solve_prepared_links(const cassini_prepared_links* prepared, int64_t first, int64_t last,
                                      const cassini_options* options, const int32_t* cancel,
                                      const cassini_link_output* output, cassini_link_result* result, int32_t* status,
                                      cassini_error* error) {
-  int32_t stopped = CASSINI_OK;
-  const int32_t rc = guarded(error, [&] {
+  return guarded(error, [&] {
     require_given(prepared, "prepared");
     require_in(last, 0, static_cast<int64_t>(prepared->link.size()), "last");
     require_in(first, 0, last, "first");
     const cassini_options o = checked(options);
-    if (first == last) return;
-    Batch batch{o, cancel, checked(output), result, status, error};
+    const Budget whole(o.node_limit, o.deadline_ns, cancel);
     const int64_t* job_offset = prepared->job_offset.data() + first;
-    stopped =
-        batch.solve_each(last - first, job_offset, *job_offset,
-                         [&](int64_t i, const cassini_options& own, const LinkOutput& to, cassini_link_result* r) {
-                           const auto& link = prepared->link[static_cast<std::size_t>(first + i)];
-                           require(link.has_value(), "prepared", "a link that was not refused", first + i);
-                           Budget budget = budget_of(own, cancel);
-                           solve(link->link, own, budget, to, r);
-                         });
+    return Batch{output, result, status, error}.solve_each(
+        last - first, job_offset, *job_offset, whole,
+        [&](int64_t i, Budget& budget, const LinkOutput& to, cassini_link_result* own) {
+          const auto& link = prepared->link[static_cast<std::size_t>(first + i)];
+          require(link.has_value(), "prepared", "a link that was not refused", first + i);
+          solve(link->link, o, budget, to, own);
+        });
   });
-  return rc != CASSINI_OK ? rc : stopped;
 }

@@ -72,11 +72,16 @@ cassini_options checked(const cassini_options* given) {
   return options;
 }
 
-Budget budget_without_nodes(const cassini_options& options, const int32_t* cancel) {
-  return {kMost, options.deadline_ns, cancel};
+Budget budget_of(const cassini_options& options, const int32_t* cancel) {
+  const Budget out(options.node_limit, options.deadline_ns, cancel);
+  out.throw_if_canceled();
+  return out;
 }
 
-Budget budget_to_prepare(const int32_t* cancel) { return {kMost, kMost, cancel}; }
+Budget budget_without_nodes(cassini_options options, const int32_t* cancel) {
+  options.node_limit = kMost;
+  return budget_of(options, cancel);
+}
 
 LinkInput link_input(const cassini_link* given) {
   const cassini_link in = read_sized(given, "link");
@@ -159,6 +164,15 @@ cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links) {
   require_given(out.score_lower, "score_lower");
   require_given(out.score_upper, "score_upper");
   return out;
+}
+
+void report(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to) {
+  *to.score_lower++ = 1.0 - excess.upper / link.capacity;
+  *to.score_upper++ = 1.0 - excess.lower / link.capacity;
+  if (to.is_free != nullptr) to.is_free = std::copy(link.is_free.begin(), link.is_free.end(), to.is_free);
+  if (to.slack_ns == nullptr) return;
+  to.slack_ns = std::copy(hold.slack.begin(), hold.slack.end(), to.slack_ns);
+  *to.hold_ns++ = hold.hold;
 }
 
 int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact) {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "api/guarded.hpp"
 #include "base/budget.hpp"
 #include "cassini/cassini.h"
 #include "demand/link_problem.hpp"
+#include "link/score_interval.hpp"
+#include "robustness/hold.hpp"
 
 namespace cassini {
 
@@ -16,16 +17,14 @@ cassini_options defaults();
 // The options with all fields in range; defaults for null.
 cassini_options checked(const cassini_options* given);
 
-// A call may spend as much as its options say, from now on.
-inline Budget budget_of(const cassini_options& options, const int32_t* cancel) {
-  return {options.node_limit, options.deadline_ns, cancel};
-}
+// A call may spend as much as its options say, from now on. Throws Canceled where the flag is set already.
+Budget budget_of(const cassini_options& options, const int32_t* cancel);
 
 // The same for calls that count no nodes.
-Budget budget_without_nodes(const cassini_options& options, const int32_t* cancel);
+Budget budget_without_nodes(cassini_options options, const int32_t* cancel);
 
 // For what outlives the call, and would be less for good where a deadline cut it off.
-Budget budget_to_prepare(const int32_t* cancel);
+inline Budget budget_to_prepare(const int32_t* cancel) { return budget_without_nodes(defaults(), cancel); }
 
 // The arrays of one link. What errors say of them is numbered as the caller has them.
 struct LinkInput {
@@ -61,6 +60,9 @@ LinkOutput checked(const cassini_link_output* given);
 
 // Its pointers checked; `n_links` 0: none need be there.
 cassini_evaluation checked(const cassini_evaluation* given, int64_t n_links);
+
+// Writes what shifts of a link are worth; `to` then says where the next link's goes.
+void report(const Link& link, const Interval& excess, const Hold& hold, cassini_evaluation& to);
 
 // Why a search ended: one of CASSINI_STOP_*. `exact`: it was for a proof.
 int32_t stop_reason(const Budget& budget, bool beyond_limits, bool optimal, bool exact);

@@ -1,7 +1,6 @@
 #include "api/guarded.hpp"
 
 #include <charconv>
-#include <cstring>
 
 #include "api/sized_struct.hpp"
 

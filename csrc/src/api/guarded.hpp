@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <new>
 #include <stdexcept>
+#include <type_traits>
 
 #include "api/host_state.hpp"
 #include "api/ready_to_throw.hpp"
@@ -46,13 +47,18 @@ bool is_sound(const cassini_error* error) noexcept;
 void say(cassini_error* error, const Refused& what, int64_t link) noexcept;
 void say(cassini_error* error, int32_t status, int64_t link) noexcept;
 
-// What becomes of a body's exceptions: a status each, and an error that says why.
+// What becomes of a body's exceptions: a status each, and an error that says why. A body may also return a status; then
+// the error is its own affair.
 template <class Body>
 int32_t status_of(cassini_error* error, int64_t link, Body&& body) noexcept {
   int32_t status = CASSINI_EINTERNAL;
   try {
-    body();
-    return CASSINI_OK;
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return CASSINI_OK;
+    } else {
+      return body();
+    }
   } catch (const Refused& what) {
     say(error, what, link);
     return CASSINI_EINVAL;

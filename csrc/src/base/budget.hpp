@@ -46,12 +46,16 @@ class Budget {
 
   // Like left, whatever the nodes.
   bool in_time() {
+    throw_if_canceled();
+    if (has_deadline_ && Clock::now() >= deadline_) return stop(false);
+    return true;
+  }
+
+  void throw_if_canceled() const {
     if (cancel_ != nullptr &&
         std::atomic_ref<int32_t>(*const_cast<int32_t*>(cancel_)).load(std::memory_order_relaxed) != 0) {
       throw Canceled{};
     }
-    if (has_deadline_ && Clock::now() >= deadline_) return stop(false);
-    return true;
   }
 
   // Levels that may be touched beside the search: less for who allows few nodes.

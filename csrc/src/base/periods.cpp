@@ -1,6 +1,5 @@
 #include "base/periods.hpp"
 
-#include <limits>
 #include <numeric>
 
 #include "base/small_vector.hpp"
@@ -16,20 +15,14 @@ int64_t lcm_capped(int64_t a, int64_t b) {
   return a * factor;
 }
 
-std::vector<int64_t> folded_moduli(std::span<const int64_t> periods, std::span<const uint8_t> keep) {
+std::vector<int64_t> folded_moduli(std::span<const int64_t> periods) {
   const std::size_t n = periods.size();
+  if (n == 1) return {periods[0]};
   std::vector<int64_t> moduli(n, 1);
   for (std::size_t j = 0; j < n; ++j) {
-    if (!keep[j]) continue;
-    int64_t modulus = 1;
-    bool alone = true;
-    for (std::size_t k = 0; k < n; ++k) {
-      if (k == j || !keep[k]) continue;
-      alone = false;
-      modulus = lcm_capped(modulus, std::gcd(periods[j], periods[k]));  // divides T_j: never too large
-      if (modulus == periods[j]) break;
+    for (std::size_t k = 0; k < n && moduli[j] < periods[j]; ++k) {  // divides T_j: never too large
+      if (k != j) moduli[j] = lcm_capped(moduli[j], std::gcd(periods[j], periods[k]));
     }
-    moduli[j] = alone ? periods[j] : modulus;
   }
   return moduli;
 }
@@ -41,7 +34,14 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
   SmallVector<int64_t, 64> common;  // [j * n + k] gcd of two periods
   common.resize(n * n);
   // Between two looks at the clock some thousand periods are compared.
-  const auto late = [&](std::size_t j) { return j % 8 == 7 && !budget.in_time(); };
+  constexpr std::size_t kPeriodsPerLook = 4096;
+  std::size_t compared = 0;
+  const auto late = [&](std::size_t more) {
+    compared += more;
+    if (compared < kPeriodsPerLook) return false;
+    compared = 0;
+    return !budget.in_time();
+  };
   for (std::size_t j = 0; j < n; ++j) {
     if (late(j)) return is_free;
     for (std::size_t k = 0; k < j; ++k) common[j * n + k] = common[k * n + j] = std::gcd(periods[j], periods[k]);
@@ -54,7 +54,7 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
     marked.clear();
     for (std::size_t j = 0; j < n; ++j) {
       if (is_free[j] || (!stale[j] && left > 1)) continue;
-      if (late(j)) return is_free;
+      if (late(n)) return is_free;
       stale[j] = 0;
       int64_t modulus = left > 1 ? 1 : periods[j];
       for (std::size_t k = 0; k < n && modulus <= 2 * resolution; ++k) {
@@ -63,23 +63,13 @@ std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolut
       if (modulus <= 2 * resolution) marked.push_back(j);
     }
     for (const std::size_t j : marked) {
+      if (late(n)) return is_free;
       is_free[j] = 1;
       for (std::size_t k = 0; k < n; ++k) stale[k] = stale[k] || common[j * n + k] > 1;
     }
     left -= marked.size();
   } while (!marked.empty() && left > 0);
   return is_free;
-}
-
-double folded_events(std::span<const int64_t> moduli, std::span<const std::size_t> edges) {
-  int64_t perimeter = 1;
-  for (const int64_t modulus : moduli) perimeter = lcm_capped(perimeter, modulus);
-  if (perimeter >= kTooLarge) return std::numeric_limits<double>::infinity();
-  double events = 0.0;
-  for (std::size_t i = 0; i < moduli.size(); ++i) {
-    events += static_cast<double>(edges[i]) * static_cast<double>(perimeter / moduli[i]);
-  }
-  return events;
 }
 
 }  // namespace cassini

@@ -27,10 +27,7 @@ inline int64_t wrap(int64_t x, int64_t m) {
 // they are, and a set cancel flag throws Canceled.
 std::vector<uint8_t> mark_free(std::span<const int64_t> periods, int64_t resolution, Budget& budget);
 
-// F1: R_j = lcm over k != j of gcd(T_j, T_k), among the jobs with keep[j]; the only one keeps its period.
-std::vector<int64_t> folded_moduli(std::span<const int64_t> periods, std::span<const uint8_t> keep);
-
-// F1: sum over jobs of edges_j P'/R_j, with P' the lcm of the moduli R_j; infinite where P' is too large.
-double folded_events(std::span<const int64_t> moduli, std::span<const std::size_t> edges);
+// F1: R_j = lcm over k != j of gcd(T_j, T_k); a job alone keeps its period.
+std::vector<int64_t> folded_moduli(std::span<const int64_t> periods);
 
 }  // namespace cassini

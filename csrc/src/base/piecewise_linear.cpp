@@ -1,7 +1,6 @@
 #include "base/piecewise_linear.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/merge_runs.hpp"
 #include "base/periods.hpp"
@@ -18,21 +17,6 @@ double PiecewiseLinear::at(int64_t shift) const {
   const int64_t s = wrap(shift, modulus);
   const Knot& knot = knots[piece_of(s)];
   return knot.value + knot.slope * static_cast<double>(s - knot.at);
-}
-
-double PiecewiseLinear::minimum() const {
-  const auto by_value = [](const Knot& x, const Knot& y) { return x.value < y.value; };
-  return std::min_element(knots.begin(), knots.end(), by_value)->value;
-}
-
-double PiecewiseLinear::maximum() const {
-  const auto by_value = [](const Knot& x, const Knot& y) { return x.value < y.value; };
-  return std::max_element(knots.begin(), knots.end(), by_value)->value;
-}
-
-void PiecewiseLinear::clear() {
-  modulus = 1;
-  knots.assign(1, Knot{0, 0.0, 0.0});
 }
 
 namespace {
@@ -120,11 +104,14 @@ Minimum TermSum::minimum(int64_t modulus, bool all, int64_t* work) {
 // Too many kinks to sort: those of the most influential terms are read on all of them, evenly thinned if need be.
 Minimum TermSum::sample(int64_t modulus, bool all, int64_t* work) {
   constexpr std::size_t kMostReadings = 4096;
+  const auto by_value = [](const Knot& x, const Knot& y) { return x.value < y.value; };
   std::size_t leader = 0;
   double most = -1.0;
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    const double influence = terms[t].weight * (terms[t].profile->maximum() - terms[t].profile->minimum());
-    *work += static_cast<int64_t>(terms[t].profile->knots.size());
+    const std::vector<Knot>& knots = terms[t].profile->knots;
+    const auto [low, high] = std::minmax_element(knots.begin(), knots.end(), by_value);
+    const double influence = terms[t].weight * (high->value - low->value);
+    *work += static_cast<int64_t>(knots.size());
     if (influence > most) {
       most = influence;
       leader = t;
@@ -144,9 +131,6 @@ Minimum TermSum::sample(int64_t modulus, bool all, int64_t* work) {
   *work += static_cast<int64_t>(8 * kMostReadings * terms.size());
   if (all) {  // few are worth a second look
     constexpr std::size_t kKept = 16;
-    const auto lower_first = [](const Minimum& x, const Minimum& y) {
-      return x.value != y.value ? x.value < y.value : x.shift < y.shift;
-    };
     std::sort(minima.begin(), minima.end(), lower_first);
     if (minima.size() > kKept) minima.resize(kKept);
   }

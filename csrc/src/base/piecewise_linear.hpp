@@ -36,9 +36,6 @@ struct PiecewiseLinear {
   std::vector<Knot> knots{{0, 0.0, 0.0}};  // ascending within [0, modulus), the first at 0
 
   double at(int64_t shift) const;
-  double minimum() const;
-  double maximum() const;
-  void clear();
 
   // The knot whose piece holds `shift` in [0, modulus).
   std::size_t piece_of(int64_t shift) const;
@@ -48,6 +45,10 @@ struct Minimum {
   int64_t shift = 0;
   double value = 0.0;
 };
+
+inline bool lower_first(const Minimum& x, const Minimum& y) {
+  return x.value != y.value ? x.value < y.value : x.shift < y.shift;
+}
 
 // A way to see one link move: its excess as a function of how far it is turned, `lag` ticks late.
 struct Term {

@@ -1,7 +1,7 @@
 #include "demand/job_pattern.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <limits>
 
 #include "base/periods.hpp"
 
@@ -42,6 +42,17 @@ JobPattern from_steps(int64_t period, const Steps& steps) {
 }
 
 }  // namespace
+
+double folded_events(std::span<const int64_t> moduli, std::span<const JobPattern* const> jobs) {
+  int64_t perimeter = 1;
+  for (const int64_t modulus : moduli) perimeter = lcm_capped(perimeter, modulus);
+  if (perimeter >= kTooLarge) return std::numeric_limits<double>::infinity();
+  double events = 0.0;
+  for (std::size_t i = 0; i < moduli.size(); ++i) {
+    events += static_cast<double>(jobs[i]->edges.size()) * static_cast<double>(perimeter / moduli[i]);
+  }
+  return events;
+}
 
 JobPattern make_pattern(int64_t period, std::span<const Phase> phases, int64_t unit) {
   struct Jump {

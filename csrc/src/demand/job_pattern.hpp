@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/small_vector.hpp"
 
@@ -33,6 +32,9 @@ struct JobPattern {
   bool silent() const { return segments.empty(); }
   bool constant() const { return edges.empty(); }
 };
+
+// F1: sum over jobs of edges_j P'/R_j, with P' the lcm of the moduli R_j; infinite where P' is too large.
+double folded_events(std::span<const int64_t> moduli, std::span<const JobPattern* const> jobs);
 
 struct Phase {
   int64_t start;

@@ -21,7 +21,7 @@ struct Link {
   Demand base;                       // free and constant jobs together; independent of every shift
   Limits limits;
   bool within_limits = true;  // false: only certified intervals
-  double noise = 0.0;         // rounding of a mean excess stays below this
+  double noise = 0.0;         // what counts as nothing beside a mean excess: more than rounding leaves of it
 
   std::size_t size() const { return movable.size(); }
   const JobPattern& pattern(std::size_t m) const { return jobs[movable[m]]; }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 #include "base/merge_runs.hpp"
 #include "base/periods.hpp"

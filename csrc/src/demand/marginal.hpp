@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/piecewise_linear.hpp"
 #include "demand/folded_demand.hpp"

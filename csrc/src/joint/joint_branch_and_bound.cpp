@@ -72,7 +72,7 @@ class PartSearch {
     open_ = std::numeric_limits<double>::infinity();
     if (n_ < 2 || done() || !find_meetings()) return proof_;
     const double given = floor_;
-    twins_ = Twins(n_, [&](std::size_t i, std::size_t k) { return are_equal(i, k); });
+    equal_ = EqualJobs(n_, [&](std::size_t i, std::size_t k) { return are_equal(i, k); });
     branch_from_root();
     const double lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
     proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, weight_));
@@ -231,10 +231,10 @@ class PartSearch {
 
   // All marginals at all candidates, then the bounds.
   void evaluate(Node& node) {
-    double crowded = 0.0;
-    for (std::size_t l = 0; l < links_.size(); ++l) crowded += bound_crowded(node, l);
-    node.bound = crowded;
-    if (crowded >= proof_.objective - noise_) return;
+    double room = 0.0;
+    for (std::size_t l = 0; l < links_.size(); ++l) room += room_bound(node, l);
+    node.bound = room;
+    if (room >= proof_.objective - noise_) return;
     for (std::size_t k = 0; k < n_; ++k) {
       if (!placed_[k]) read_marginals(node, k);
     }
@@ -243,7 +243,7 @@ class PartSearch {
   }
 
   // What the jobs left demand beyond the room that is left is excess wherever they stand.
-  double bound_crowded(Node& node, std::size_t l) {
+  double room_bound(Node& node, std::size_t l) {
     const PartLink& at = links_[l];
     double mean = 0.0;
     double peak = 0.0;
@@ -360,7 +360,7 @@ class PartSearch {
     node.picks.clear();
     const bool mixed = node.mixed > -std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || twins_.waits_for_another(k, placed_)) continue;
+      if (placed_[k] || equal_.waits_for_another(k, placed_)) continue;
       const Candidates& all = node.candidates[k];
       for (std::size_t c = 0; c < all.size(); ++c) {
         if (!all.live[c]) continue;
@@ -388,7 +388,7 @@ class PartSearch {
       evaluate(child);
       if (child.bound < proof_.objective - noise_) expand(depth + 1);
       placed_[pick.job] = 0;
-      kill(node, pick.job, pick.shift);  // only now: below, a twin may still stand at the same shift
+      mark_explored(node, pick.job, pick.shift);  // only now: below, an equal job may still stand at the same shift
     }
   }
 
@@ -403,9 +403,9 @@ class PartSearch {
     proof_.shift[last] = all.shift[all.argleast];
   }
 
-  void kill(Node& node, std::size_t job, int64_t shift) {
+  void mark_explored(Node& node, std::size_t job, int64_t shift) {
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || !twins_.alike(job, k)) continue;
+      if (placed_[k] || !equal_.alike(job, k)) continue;
       Candidates& all = node.candidates[k];
       const auto at = std::lower_bound(all.shift.begin(), all.shift.end(), shift);
       if (at != all.shift.end() && *at == shift) all.live[static_cast<std::size_t>(at - all.shift.begin())] = 0;
@@ -426,7 +426,7 @@ class PartSearch {
   std::vector<PartLink> links_;
   std::vector<std::vector<Place>> places_;    // [jobs]
   std::vector<std::vector<int64_t>> offset_;  // [k * n + i]
-  Twins twins_;
+  EqualJobs equal_;
   std::vector<Node> nodes_;  // by depth
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;

@@ -8,7 +8,7 @@ namespace cassini {
 namespace {
 
 constexpr int64_t kFirstAnswer = 4096;      // nodes
-constexpr int64_t kPromise = 48;            // jobs asked after a kick before it must have paid
+constexpr int64_t kPromise = 48;            // jobs asked after a random move before it must have paid
 constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's turn wins
 
 }  // namespace
@@ -87,7 +87,7 @@ void Escape::run(double floor, int64_t patience) {
     state_.mark();
     one_round();
     if (state_.moved().empty()) continue;
-    // A kick that pays shows soon; only then it may send moves through the whole joint problem.
+    // A random move that pays shows soon; only then it may send moves through the whole joint problem.
     bool complete = descent_.run(kPromise);
     if (complete && state_.objective() < best - noise) complete = descent_.run();
     descent_.forget();
@@ -124,7 +124,7 @@ void Escape::one_round() {
     case 0:
     case 1: {
       const std::size_t b = jobs[below(jobs.size())];
-      if (a != b) kick_pair(a, b);
+      if (a != b) perturb_pair(a, b);
       break;
     }
     case 2:
@@ -153,7 +153,16 @@ void Escape::grow(std::size_t seed, std::size_t size) {
   for (const std::size_t j : group_) inside_[j] = 0;
 }
 
-// Turns the group as a whole to one of the best places that are not the present one.
+// One of the best shifts that is not the present one.
+std::optional<int64_t> Escape::draw(std::vector<Minimum>& minima, int64_t present) {
+  std::erase_if(minima, [&](const Minimum& m) { return m.shift == present; });
+  if (minima.empty()) return std::nullopt;
+  const std::size_t few = std::min<std::size_t>(minima.size(), 4);
+  std::partial_sort(minima.begin(), minima.begin() + static_cast<std::ptrdiff_t>(few), minima.end(), lower_first);
+  return minima[below(few)].shift;
+}
+
+// Rotates the group as a whole to one of its best places.
 void Escape::rotate_group(std::span<const std::size_t> group) {
   const JointProblem& problem = state_.problem();
   sum_.terms.clear();
@@ -178,40 +187,28 @@ void Escape::rotate_group(std::span<const std::size_t> group) {
   if (modulus >= kTooLarge || sum_.terms.empty() || sum_.kinks_on(modulus) > kMostGroupKinks) return;
   budget_.spend();
   sum_.minimum(modulus, true, &budget_.work);
-  auto& minima = sum_.minima;
-  std::erase_if(minima, [](const Minimum& m) { return m.shift == 0; });
-  if (minima.empty()) return;
-  const std::size_t few = std::min<std::size_t>(minima.size(), 4);
-  std::partial_sort(
-      minima.begin(), minima.begin() + static_cast<std::ptrdiff_t>(few), minima.end(),
-      [](const Minimum& x, const Minimum& y) { return x.value != y.value ? x.value < y.value : x.shift < y.shift; });
-  const int64_t by = minima[below(few)].shift;
+  const std::optional<int64_t> by = draw(sum_.minima, 0);
+  if (!by) return;
   if (group.size() == 1) {
-    state_.move(group[0], wrap(state_.shift()[group[0]] + by, problem.modulus[group[0]]));
+    state_.move(group[0], wrap(state_.shift()[group[0]] + *by, problem.modulus[group[0]]));
   } else {
-    state_.move_all(group, by);
+    state_.move_all(group, *by);
   }
   for (const std::size_t j : group) descent_.enqueue_neighbours(j);
 }
 
 // Job a to one of its best places as if b were not there, then b to its best.
-void Escape::kick_pair(std::size_t a, std::size_t b) {
+void Escape::perturb_pair(std::size_t a, std::size_t b) {
   const JointProblem& problem = state_.problem();
   const int64_t b_at = state_.shift()[b];
-  const int64_t a_at = state_.shift()[a];
   budget_.spend();
   state_.place(b, JointState::kAbsent);
   TermSum& sum = state_.terms(a);
   sum.minimum(problem.modulus[a], true, &budget_.work);
-  auto minima = sum.minima;
   state_.place(b, b_at);
-  std::erase_if(minima, [&](const Minimum& m) { return m.shift == a_at; });
-  if (minima.empty()) return;
-  const std::size_t few = std::min<std::size_t>(minima.size(), 4);
-  std::partial_sort(
-      minima.begin(), minima.begin() + static_cast<std::ptrdiff_t>(few), minima.end(),
-      [](const Minimum& x, const Minimum& y) { return x.value != y.value ? x.value < y.value : x.shift < y.shift; });
-  state_.move(a, minima[below(few)].shift);
+  const std::optional<int64_t> to = draw(sum.minima, state_.shift()[a]);
+  if (!to) return;
+  state_.move(a, *to);
   budget_.spend();
   state_.move(b, state_.best(b).shift);
   descent_.enqueue_neighbours(a);

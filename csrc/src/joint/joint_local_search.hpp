@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -51,7 +52,8 @@ class Escape {
   void one_round();
   std::size_t pick_link();
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  void kick_pair(std::size_t a, std::size_t b);
+  std::optional<int64_t> draw(std::vector<Minimum>& minima, int64_t present);
+  void perturb_pair(std::size_t a, std::size_t b);
   void rotate_group(std::span<const std::size_t> group);
   void grow(std::size_t seed, std::size_t size);
 

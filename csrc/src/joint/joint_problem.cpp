@@ -25,13 +25,13 @@ void tabulate_pair(PreparedLink& out) {
 }
 
 bool few_kinks(const Link& link) {
-  std::vector<std::size_t> edges;
+  std::vector<const JobPattern*> jobs;
   std::size_t most = 0;
   for (std::size_t m = 0; m < link.size(); ++m) {
-    edges.push_back(link.pattern(m).edges.size());
-    most = std::max(most, edges.back());
+    jobs.push_back(&link.pattern(m));
+    most = std::max(most, jobs[m]->edges.size());
   }
-  return folded_events(link.modulus, edges) * static_cast<double>(most) <= link.limits.max_guiding_kinks();
+  return folded_events(link.modulus, jobs) * static_cast<double>(most) <= link.limits.max_guiding_kinks();
 }
 
 // Beyond the limits of folding nothing is known but the jobs themselves.

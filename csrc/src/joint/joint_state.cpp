@@ -86,7 +86,7 @@ Snapshot JointState::snapshot(std::span<const int64_t> shift) {
   std::size_t knots = 0;
   for (std::size_t l = 0; l < problem_.links.size(); ++l) {
     const JointLink& at = problem_.links[l];
-    budget_.in_time();  // sees the cancel flag
+    budget_.throw_if_canceled();
     out.excess.push_back(snapshot_excess(at, shift, scratch_shift_, &budget_.work));
     if (!at.guides) continue;
     try {

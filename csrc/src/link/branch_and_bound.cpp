@@ -15,10 +15,11 @@
 namespace cassini {
 namespace {
 
-constexpr std::size_t kBranching = 48;   // more movable jobs get local search only
-constexpr int64_t kCoupling = 1000;      // nodes after which the coupling bound is asked; it seldom cuts small trees
-constexpr int64_t kCouplingFew = 20000;  // with up to five jobs
-constexpr double kPrune = 1e-11;         // of the capacity: a branch must promise more than this
+constexpr std::size_t kBranching = 48;  // more movable jobs get local search only
+constexpr int64_t kLagrangianAfter =
+    1000;  // nodes after which the Lagrangian bound is asked; it seldom cuts small trees
+constexpr int64_t kLagrangianAfterFew = 20000;  // with up to five jobs
+constexpr double kPrune = 1e-11;                // of the capacity: a branch must promise more than this
 
 // One partial placement; kept per depth so that memory is reused.
 struct Node {
@@ -39,18 +40,14 @@ class Search {
     best_.excess = std::numeric_limits<double>::infinity();
     Found found;
     try {
-      if (n_ == 2) {
-        found.lower = solve_pair();
-      } else {
-        found.lower = solve_many();
-      }
+      found.lower = n_ == 2 ? solve_pair() : solve_many();
     } catch (const LimitExceeded&) {
       found.limited = true;
       if (!std::isfinite(best_.excess)) best_.excess = link_.excess(best_.shift, &budget_.work);
-      found.lower = std::max(floor_, link_.area_bound());
+      found.lower = floor_;
     }
-    found.lower = std::max(found.lower - rounding_of_bound(noise_, link_.capacity), link_.area_bound());
     found.lower = std::min(found.lower, best_.excess);
+    found.noise = noise_;
     found.shift = best_.shift;
     found.excess = best_.excess;
     return found;
@@ -64,7 +61,7 @@ class Search {
     LocalSearch(link_, noise_, budget_).start(floor_ + noise_, best_);
     bool proven = done();
     if (!proven && n_ > kBranching) {
-      couple();
+      add_lagrangian_bound();
       proven = done();
     }
     if (!proven && n_ <= kBranching) {
@@ -78,12 +75,12 @@ class Search {
   }
 
   // Worth its price only where the tree turns out to be large.
-  void couple() {
-    coupled_ = true;
+  void add_lagrangian_bound() {
+    has_lagrangian_ = true;
     // With fewer jobs the first answers are nearly always the best.
-    if (n_ > 5) LocalSearch(link_, noise_, budget_).kick(floor_ + noise_, best_);
+    if (n_ > 5) LocalSearch(link_, noise_, budget_).perturb(floor_ + noise_, best_);
     if (done()) return;
-    floor_ = std::max(floor_, std::min(coupling_bound(link_, best_.excess, budget_), best_.excess));
+    floor_ = std::max(floor_, std::min(lagrangian_bound(link_, best_.excess, budget_), best_.excess));
   }
 
   bool done() const { return best_.excess <= floor_ + noise_; }
@@ -113,7 +110,7 @@ class Search {
         budget_.work += static_cast<int64_t>(link_.pattern(k).edges.size() * link_.pattern(i).edges.size());
       }
     }
-    twins_ = Twins(n_, [&](std::size_t i, std::size_t k) { return link_.pattern(i) == link_.pattern(k); });
+    equal_ = EqualJobs(n_, [&](std::size_t i, std::size_t k) { return link_.pattern(i) == link_.pattern(k); });
     nodes_.resize(n_);
     placed_.assign(n_, 0);
     shift_.assign(n_, 0);
@@ -148,7 +145,7 @@ class Search {
 
   // What the jobs left demand beyond the room there is for them is excess wherever they stand. This costs least to ask,
   // and most nodes of an overloaded link end here.
-  double crowded(const Node& node) const {
+  double room_bound(const Node& node) const {
     double mean = 0.0;  // of the jobs left
     double peak = 0.0;
     for (std::size_t k = 0; k < n_; ++k) {
@@ -163,7 +160,7 @@ class Search {
   // marginals of all candidates that can still be of use are exact.
   double evaluate(Node& node) {
     const double useless = best_.excess - noise_;
-    const double room = crowded(node);
+    const double room = room_bound(node);
     if (room >= useless) return room;
     node.least.assign(n_, 0.0);
     for (std::size_t k = 0; k < n_; ++k) {
@@ -241,9 +238,9 @@ class Search {
     return true;
   }
 
-  void kill(Node& node, std::size_t job, int64_t shift) {
+  void mark_explored(Node& node, std::size_t job, int64_t shift) {
     for (std::size_t k = job; k < n_; ++k) {
-      if (placed_[k] || !twins_.alike(job, k)) continue;
+      if (placed_[k] || !equal_.alike(job, k)) continue;
       Candidates& all = node.candidates[k];
       Candidate* const at = std::lower_bound(all.begin(), all.end(), shift,
                                              [](const Candidate& one, int64_t than) { return one.shift < than; });
@@ -254,7 +251,7 @@ class Search {
   void collect(Node& node) {
     node.picks.clear();
     for (std::size_t k = 0; k < n_; ++k) {
-      if (placed_[k] || twins_.waits_for_another(k, placed_)) continue;
+      if (placed_[k] || equal_.waits_for_another(k, placed_)) continue;
       const double others = node.excess + rest(node, k);
       for (const Candidate& one : node.candidates[k]) {
         const double bound = others + one.marginal;
@@ -273,7 +270,8 @@ class Search {
     collect(node);
     for (std::size_t p = 0; p < node.picks.size(); ++p) {
       const Pick pick = node.picks[p];
-      if (!coupled_ && budget_.nodes() > (n_ > 5 ? kCoupling : kCouplingFew)) couple();
+      if (!has_lagrangian_ && budget_.nodes() > (n_ > 5 ? kLagrangianAfter : kLagrangianAfterFew))
+        add_lagrangian_bound();
       if (done() || pick.bound >= best_.excess - noise_) return;  // the rest promises no more
       if (cut_ || !budget_.spend()) {
         cut_ = true;
@@ -288,7 +286,7 @@ class Search {
         descend_into(depth, pick);
       }
       placed_[pick.job] = 0;
-      kill(node, pick.job, pick.shift);  // only now: below, an equal job may still stand at the same shift
+      mark_explored(node, pick.job, pick.shift);  // only now: below, an equal job may still stand at the same shift
     }
   }
 
@@ -301,7 +299,7 @@ class Search {
     const double useless = best_.excess - noise_ - pick.excess;
     query_.clear();
     // Of those known before, the picks that follow; an equal job has the same, this one included.
-    const std::size_t alike = twins_.alike(pick.job, last) ? pick.job : last;
+    const std::size_t alike = equal_.alike(pick.job, last) ? pick.job : last;
     for (std::size_t q = alike == last ? p + 1 : p; q < node.picks.size(); ++q) {
       const Pick& known = node.picks[q];
       if (known.job == alike && known.excess - node.excess < useless) query_.push_back(known.shift);
@@ -358,14 +356,14 @@ class Search {
   const std::size_t n_;
   const double noise_;
   Placement best_;
-  double floor_ = 0.0;      // no shifts have less excess
-  double open_ = 0.0;       // least bound among what was not explored
-  bool exhaustive_ = true;  // every meeting can be enumerated
-  bool coupled_ = false;    // the coupling bound is part of floor_
-  bool cut_ = false;        // the budget ended the search
+  double floor_ = 0.0;           // no shifts have less excess
+  double open_ = 0.0;            // least bound among what was not explored
+  bool exhaustive_ = true;       // every meeting can be enumerated
+  bool has_lagrangian_ = false;  // the Lagrangian bound is part of floor_
+  bool cut_ = false;             // the budget ended the search
   PairGains gains_;
   std::vector<Meetings> meet_;  // [k * n + i]
-  Twins twins_;
+  EqualJobs equal_;
   std::vector<Node> nodes_;  // by depth
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;

@@ -12,7 +12,8 @@ namespace cassini {
 struct Found {
   std::vector<int64_t> shift;  // [movable], each in [0, modulus)
   double excess = 0.0;         // mean, at shift
-  double lower = 0.0;          // no shifts have less, proven
+  double lower = 0.0;          // no shifts have less than this less `noise`, proven
+  double noise = 0.0;          // what rounding and the search take for nothing
   bool limited = false;        // the search met the limits of folding and stopped there
 };
 
@@ -25,8 +26,7 @@ struct Found {
 //    optimum has all movable jobs connected by meetings of opposite edges; meetings of like edges need no branch.
 //  * Every partial placement that is connected in this way is enumerated once: a candidate that was explored is dead in
 //    all that follows (enumeration of connected subgraphs).
-//  * Rounding: a branch is left where it promises less than some noise, ten times that of a mean excess. Where the noise
-//    is more than what is promised of scores, the bound that comes back is lower by it, and proves nothing.
+//  * Rounding: a branch is left where it promises less than some noise, ten times that of a mean excess.
 //  * F3 (a): excess(partial) + sum over jobs left of their least marginal is a lower bound. The least marginal of a job
 //    is found among its meetings with the jobs placed, for the same reason.
 Found search(const Link& link, Budget& budget);

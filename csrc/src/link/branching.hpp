@@ -27,13 +27,13 @@ inline void sort_by_bound(std::vector<Pick>& picks) {
 
 // Jobs that can change places: of those not yet placed only the first is branched on, and what was explored for one is
 // explored for all.
-class Twins {
+class EqualJobs {
  public:
-  Twins() = default;
+  EqualJobs() = default;
 
   // `same(i, k)`: whether jobs i < k of n are equal.
   template <class Same>
-  Twins(std::size_t n, const Same& same) : first_(n) {
+  EqualJobs(std::size_t n, const Same& same) : first_(n) {
     for (std::size_t k = 0; k < n; ++k) {
       first_[k] = k;
       for (std::size_t i = 0; i < k && first_[k] == k; ++i) {

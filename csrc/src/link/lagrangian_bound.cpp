@@ -9,7 +9,7 @@
 namespace cassini {
 namespace {
 
-// A job in the coupling bound: its levels above zero, the share of time at each, and the price of each.
+// A job in the Lagrangian bound: its levels above zero, the share of time at each, and the price of each.
 struct Priced {
   std::vector<double> level;
   std::vector<double> share;
@@ -102,7 +102,7 @@ class Cheapest {
 
 }  // namespace
 
-double coupling_bound(const Link& link, double known, Budget& budget) {
+double lagrangian_bound(const Link& link, double known, Budget& budget) {
   constexpr int kSteps = 200;
   constexpr int kPatience = 8;  // steps without progress before they are shortened
   constexpr std::size_t kLevels = 512;

@@ -13,6 +13,6 @@ namespace cassini {
 // Lagrangian dual of that linear program: prices on the levels of each job; the cheapest combination of levels by a
 // table over their sum (rounded down, so that the bound stays one); subgradient steps towards `known`, the least excess
 // seen. Any prices give a true bound. Ends early where it reaches `known`.
-double coupling_bound(const Link& link, double known, Budget& budget);
+double lagrangian_bound(const Link& link, double known, Budget& budget);
 
 }  // namespace cassini

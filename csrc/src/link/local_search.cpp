@@ -7,7 +7,7 @@ namespace cassini {
 namespace {
 
 constexpr std::size_t kStarts = 6;
-constexpr std::size_t kKicksPerJob = 25;
+constexpr std::size_t kPerturbationsPerJob = 25;
 constexpr int64_t kFirstAnswer = 256;  // nodes
 
 }  // namespace
@@ -29,14 +29,14 @@ void LocalSearch::start(double enough, Placement& best) {
   }
 }
 
-void LocalSearch::kick(double enough, Placement& best) {
+void LocalSearch::perturb(double enough, Placement& best) {
   const std::size_t n = link_.size();
   std::mt19937_64 random(n);
-  const std::size_t kicks = kKicksPerJob * n;
+  const std::size_t rounds = kPerturbationsPerJob * n;
   std::vector<int64_t> shift;
-  for (std::size_t k = 0; k < kicks && best.excess > enough && budget_.left(); ++k) {
+  for (std::size_t k = 0; k < rounds && best.excess > enough && budget_.left(); ++k) {
     shift = best.shift;
-    for (int astray = 0; astray < 2; ++astray) {
+    for (int moved = 0; moved < 2; ++moved) {
       const auto m = static_cast<std::size_t>(random() % n);
       shift[m] = static_cast<int64_t>(random() % static_cast<uint64_t>(link_.modulus[m]));
     }

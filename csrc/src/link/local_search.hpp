@@ -1,4 +1,4 @@
-// Good answers without proof: greedy placement, one job at a time, and kicks out of local optima.
+// Good answers without proof: greedy placement, one job at a time, and random moves out of local optima.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class LocalSearch {
   // to `enough`.
   void start(double enough, Placement& best);
 
-  // From the best answer two jobs at a time go astray, and all find their best places again. Reproducible: the random
+  // Moves two jobs of the best answer to random shifts, then each job to its best place, again and again. Reproducible: the random
   // numbers are always the same.
-  void kick(double enough, Placement& best);
+  void perturb(double enough, Placement& best);
 
  private:
   void greedy(std::span<const std::size_t> order, std::vector<int64_t>& shift);

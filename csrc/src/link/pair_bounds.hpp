@@ -1,7 +1,6 @@
 // Lower bounds on the best excess from what two jobs cost each other at least (F3).
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

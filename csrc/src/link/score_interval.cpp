@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/periods.hpp"
@@ -76,14 +75,10 @@ struct Group {
       movable.push_back(&link.pattern(m));
       periods.push_back(movable.back()->period);
     }
-    modulus = folded_moduli(periods, std::vector<uint8_t>(periods.size(), 1));
+    modulus = folded_moduli(periods);
   }
 
-  double events() const {
-    std::vector<std::size_t> edges;
-    for (const JobPattern* job : movable) edges.push_back(job->edges.size());
-    return folded_events(modulus, edges);
-  }
+  double events() const { return folded_events(modulus, movable); }
 };
 
 // Bins of demand levels such that all sums of an interval computation together stay affordable: each touches, at every
@@ -134,16 +129,9 @@ Demand group_demand(const Link& link, const Group& group, std::span<const int64_
 
 std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
   std::vector<std::vector<std::size_t>> groups;
-  std::vector<std::vector<int64_t>> periods;
   // The more groups, the less each may cost.
   const double most = static_cast<double>(link.limits.max_events) * static_cast<double>(kGroup) /
                       static_cast<double>(std::max(kGroup, link.size()));
-  const auto fits = [&](const std::vector<std::size_t>& group, const std::vector<int64_t>& period) {
-    const std::vector<int64_t> moduli = folded_moduli(period, std::vector<uint8_t>(period.size(), 1));
-    std::vector<std::size_t> edges;
-    for (const std::size_t m : group) edges.push_back(link.pattern(m).edges.size());
-    return folded_events(moduli, edges) <= most;
-  };
   for (std::size_t m = 0; m < link.size(); ++m) {
     bool placed = false;
     std::size_t tried = 0;
@@ -151,17 +139,10 @@ std::vector<std::vector<std::size_t>> foldable_groups(const Link& link) {
       if (groups[g].size() >= kGroup) continue;
       ++tried;
       groups[g].push_back(m);
-      periods[g].push_back(link.pattern(m).period);
-      placed = fits(groups[g], periods[g]);
-      if (!placed) {
-        groups[g].pop_back();
-        periods[g].pop_back();
-      }
+      placed = Group(link, groups[g], false).events() <= most;
+      if (!placed) groups[g].pop_back();
     }
-    if (!placed) {
-      groups.push_back({m});
-      periods.push_back({link.pattern(m).period});
-    }
+    if (!placed) groups.push_back({m});
   }
   return groups;
 }

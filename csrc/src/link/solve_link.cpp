@@ -11,11 +11,15 @@
 namespace cassini {
 namespace {
 
+// What is proven of the link whose search came to this lower bound, but for so much noise.
+double certified(const Link& link, double lower, double noise) {
+  return std::max(link.area_bound(), lower - rounding_of_bound(noise, link.capacity));
+}
+
 // Beyond the limits of folding: groups that can be folded are solved one by one, and only bounds are certified.
 Found solve_by_groups(const Link& link, Budget& budget) {
   Found found;
   found.shift.assign(link.size(), 0);
-  double lower = 0.0;
   const auto groups = foldable_groups(link);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (g > 0 && !budget.left()) break;  // the rest stands at 0
@@ -24,11 +28,11 @@ Found solve_by_groups(const Link& link, Budget& budget) {
       if (!sub.within_limits) continue;
       const Found part = search(sub, budget);
       for (std::size_t i = 0; i < groups[g].size(); ++i) found.shift[groups[g][i]] = part.shift[i];
-      lower += part.lower;  // excess is superadditive over groups
+      found.lower += part.lower;  // excess is superadditive over groups
+      found.noise += part.noise;
     } catch (const LimitExceeded&) {
     }
   }
-  found.lower = std::max(link.area_bound(), lower);
   return found;
 }
 
@@ -40,7 +44,7 @@ LinkAnswer solve_exact(const Link& link, double slack_tolerance, bool centred, B
     try {
       Found found = search(link, budget);
       answer.beyond_limits = found.limited;
-      answer.lower = found.lower;
+      answer.lower = certified(link, found.lower, found.noise);
       answer.movable = std::move(found.shift);
       try {
         if (centred) answer.slack = centre(link, answer.movable, slack_tolerance * link.capacity, budget);
@@ -53,7 +57,7 @@ LinkAnswer solve_exact(const Link& link, double slack_tolerance, bool centred, B
   }
   Found found = solve_by_groups(link, budget);
   answer.movable = std::move(found.shift);
-  answer.lower = found.lower;
+  answer.lower = certified(link, found.lower, found.noise);
   answer.beyond_limits = true;
   return answer;
 }
@@ -85,11 +89,9 @@ std::vector<int64_t> all_shifts(const Link& link, std::span<const int64_t> movab
 
 Hold hold_of(const Link& link, std::span<const int64_t> movable, const Interval& excess, std::span<const int64_t> slack,
              double tolerance, Budget& budget) {
-  if (link.within_limits) {
+  if (link.within_limits && (excess.lower == excess.upper || link.size() < 3)) {
     try {
-      const double most = tolerance * link.capacity;
-      if (excess.lower < excess.upper) return slack_and_hold(link, movable, most, budget);
-      return slack_and_hold(link, movable, Known{excess.lower, slack}, most, budget);
+      return slack_and_hold(link, movable, excess.lower, slack, tolerance * link.capacity, budget);
     } catch (const LimitExceeded&) {
     }
   }

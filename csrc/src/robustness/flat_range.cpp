@@ -28,7 +28,7 @@ int64_t crossing(double v0, double v1, int64_t span, double limit, double roundi
   return x;
 }
 
-// One side of reach(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
+// One side of reaches(), walked once for limits that do not fall: direction +1 is later, -1 earlier.
 class Side {
  public:
   Side(const Marginal& marginal, Marginal::Walk& walk, int64_t shift, int direction, double rounding,
@@ -113,10 +113,6 @@ class Side {
 };
 
 }  // namespace
-
-Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size_t readable, int64_t* work) {
-  return reaches(marginal, shift, tolerance, tolerance, readable, work).far;
-}
 
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work) {
   Reaches out;

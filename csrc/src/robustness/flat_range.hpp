@@ -16,16 +16,14 @@ struct Reach {
 // Kinks worth reading for one slack of many.
 inline constexpr std::size_t kReadable = std::size_t{1} << 15;
 
-// How far the job of `marginal` may move from `shift` with marginal.at(.) at most `tolerance` above its value there,
-// all the way; less where more than `readable` kinks make that too much to find out.
-Reach reach(const Marginal& marginal, int64_t shift, double tolerance, std::size_t readable, int64_t* work);
-
-// The same for two tolerances, near <= far, for little more than one.
 struct Reaches {
   Reach near;
   Reach far;
   double value = 0.0;  // of the marginal at the shift
 };
+
+// How far the job of `marginal` may move from `shift` with marginal.at(.) at most so much above its value there, all the
+// way, for two tolerances near <= far; less where more than `readable` kinks make that too much to find out.
 Reaches reaches(const Marginal& marginal, int64_t shift, double near, double far, std::size_t readable, int64_t* work);
 
 struct Optimum {

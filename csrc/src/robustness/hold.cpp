@@ -80,62 +80,43 @@ double WidenedDemand::excess(int64_t radius, int64_t* work) {
 
 namespace {
 
-// Where a growing function of the radius passes 0, between two radii.
-template <class Over>
-class Bracket {
- public:
-  Bracket(int64_t most, double at_zero, const Over& over)
-      : over_(over), high_(most), below_(at_zero), above_(over(most)) {}
-
-  int64_t low() const { return low_; }
-  int64_t high() const { return high_; }
-  int64_t width() const { return high_ - low_; }
-  double below() const { return below_; }
-  double above() const { return above_; }
-
-  // Asks at so many ticks from the lower radius, moved between the two. True if that is not above 0.
-  bool narrow(double ticks) {
-    const int64_t at = std::clamp(low_ + static_cast<int64_t>(ticks), low_ + 1, high_ - 1);
-    const double value = over_(at);
-    (value <= 0.0 ? low_ : high_) = at;
-    (value <= 0.0 ? below_ : above_) = value;
-    return value <= 0.0;
-  }
-
- private:
-  const Over& over_;
-  int64_t low_ = 0;
-  int64_t high_;
-  double below_;
-  double above_;
-};
-
 // A radius with over(.) <= 0, as large as can be found, at most `most`. over() grows, from at_zero < 0 at 0. Where it
 // is convex a chord ends inside, and the chord before, drawn on, ends outside or exactly there.
 template <class Over>
 int64_t last_within(int64_t most, double at_zero, const Over& over, int64_t work, Budget& budget) {
-  Bracket<Over> at(most, at_zero, over);
-  if (at.above() <= 0.0) return most;
+  int64_t low = 0;
+  int64_t high = most;
+  double below = at_zero;  // over(low) <= 0
+  double above = over(most);
+  if (above <= 0.0) return most;
+  // Asks at so many ticks from the lower radius, moved between the two. True if that is not above 0.
+  const auto narrow = [&](double ticks) {
+    const int64_t at = std::clamp(low + static_cast<int64_t>(ticks), low + 1, high - 1);
+    const double value = over(at);
+    (value <= 0.0 ? low : high) = at;
+    (value <= 0.0 ? below : above) = value;
+    return value <= 0.0;
+  };
   const int64_t most_work = budget.work + work;
-  while (at.width() > std::max<int64_t>(1, at.high() >> 10) && budget.work < most_work && budget.in_time()) {
-    const int64_t width = at.width();
-    const int64_t from = at.low();
-    const double value = at.below();
-    if (at.narrow(static_cast<double>(width) * (value / (value - at.above())))) {
-      const double slope = (at.below() - value) / static_cast<double>(at.low() - from);
-      const double ahead = -at.below() / slope;
-      if (ahead < 1.0) return at.low();
-      if (at.width() > 1 && ahead < static_cast<double>(at.width())) {
-        if (at.narrow(ahead) && at.below() >= -2.0 * slope) return at.low();
+  while (high - low > std::max<int64_t>(1, high >> 10) && budget.work < most_work && budget.in_time()) {
+    const int64_t width = high - low;
+    const int64_t from = low;
+    const double value = below;
+    if (narrow(static_cast<double>(width) * (value / (value - above)))) {
+      const double slope = (below - value) / static_cast<double>(low - from);
+      const double ahead = -below / slope;
+      if (ahead < 1.0) return low;
+      if (high - low > 1 && ahead < static_cast<double>(high - low)) {
+        if (narrow(ahead) && below >= -2.0 * slope) return low;
       }
     }
-    if (at.width() > 1 && 2 * at.width() > width) at.narrow(0.5 * static_cast<double>(at.width()));
+    if (high - low > 1 && 2 * (high - low) > width) narrow(0.5 * static_cast<double>(high - low));
   }
-  return at.low();
+  return low;
 }
 
-}  // namespace
-
+// A radius within which all movable jobs may move at once so that the mean excess stays within `tolerance` of `excess`,
+// its value at the shifts. Certified, not always the largest. `least_slack` is the least slack of a movable job.
 int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double excess, double tolerance,
                        int64_t least_slack, Budget& budget) {
   // An envelope of more levels costs more than it is worth: no hold is promised.
@@ -153,8 +134,6 @@ int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double 
   return most == 0 ? 0 : last_within(most, -spare, over, link.limits.max_sum_work(), budget);
 }
 
-namespace {
-
 // Slack of a pair: two jobs matter only through their difference, one reach serves both.
 int64_t pair_slack(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget) {
   Demand room;
@@ -163,19 +142,15 @@ int64_t pair_slack(const Link& link, std::span<const int64_t> shift, double tole
   const ShiftedDemand others = together(first, shifted_base(link, shift[0]), link.capacity - link.pattern(1).peak,
                                         link.limits, room, &budget.work);
   marginal.build(*others.demand, link.pattern(1), link.capacity, &budget.work);
-  const Reach r = reach(marginal, shift[1] - others.shift, link.noise + tolerance, Limits::max_kinks, &budget.work);
+  const double most = link.noise + tolerance;
+  const Reach r = reaches(marginal, shift[1] - others.shift, most, most, Limits::max_kinks, &budget.work).far;
   return r.everywhere ? std::numeric_limits<int64_t>::max() : std::min(r.early, r.late);
 }
 
 }  // namespace
 
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget) {
-  const double excess = link.size() < 3 ? 0.0 : link.excess(shift, &budget.work);
-  return slack_and_hold(link, shift, Known{excess, {}}, tolerance, budget);
-}
-
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, const Known& known, double tolerance,
-                    Budget& budget) {
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double excess, std::span<const int64_t> slack,
+                    double tolerance, Budget& budget) {
   Hold out;
   out.slack.resize(link.jobs.size());
   // Jobs whose shift does not matter have all the slack there is and limit the hold of nobody else.
@@ -190,23 +165,20 @@ Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, const Know
   }
   if (link.size() == 2) {
     const int64_t reach = pair_slack(link, shift, tolerance, budget);
-    for (std::size_t m = 0; m < 2; ++m) {
-      int64_t& slack = out.slack[link.movable[m]];
-      slack = std::min(slack, reach);
-    }
+    for (const std::size_t j : link.movable) out.slack[j] = std::min(out.slack[j], reach);
     // Both moving take twice the hold.
     out.hold = std::min(out.slack[link.movable[0]], out.slack[link.movable[1]]) / 2;
     return out;
   }
   Slacks slacks;
-  if (known.slack.empty()) {
+  if (slack.empty()) {
     SlackTable(link, tolerance, budget).measure(shift, link.size(), SlackTable::kAny, slacks);
   } else {
-    slacks.movable.append(known.slack.data(), known.slack.data() + known.slack.size());
+    slacks.movable.append(slack.data(), slack.data() + slack.size());
     slacks.least = *std::min_element(slacks.movable.begin(), slacks.movable.end());
   }
   for (std::size_t m = 0; m < link.size(); ++m) out.slack[link.movable[m]] = slacks.movable[m];
-  out.hold = certified_hold(link, shift, known.excess, tolerance, slacks.least, budget);
+  out.hold = certified_hold(link, shift, excess, tolerance, slacks.least, budget);
   return out;
 }
 

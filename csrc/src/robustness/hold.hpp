@@ -50,26 +50,15 @@ class WidenedDemand {
   Demand room_[2];
 };
 
-// A radius within which all movable jobs may move at once so that the mean excess stays within `tolerance` of `excess`,
-// its value at the shifts. Certified, not always the largest. `least_slack` is the least slack of a movable job.
-int64_t certified_hold(const Link& link, std::span<const int64_t> shift, double excess, double tolerance,
-                       int64_t least_slack, Budget& budget);
-
 struct Hold {
   std::vector<int64_t> slack;  // [jobs of the link] ticks
   int64_t hold = 0;            // ticks
 };
 
-// What is known of the shifts already: their mean excess, and the slack of the movable jobs where it was computed.
-struct Known {
-  double excess;
-  std::span<const int64_t> slack;  // [movable], or empty
-};
-
-// Slack and hold of given shifts [movable]: exact slack, certified hold; out of time, less. `tolerance` is a mean
-// excess in the link's unit.
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, const Known& known, double tolerance,
-                    Budget& budget);
-Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double tolerance, Budget& budget);
+// Slack and hold of given shifts [movable]: exact slack, certified hold; out of time, less. `excess` is their mean
+// excess, which pairs do not need; `slack` [movable] that of the movable jobs, or empty if it is not known. `tolerance`
+// is a mean excess in the link's unit.
+Hold slack_and_hold(const Link& link, std::span<const int64_t> shift, double excess, std::span<const int64_t> slack,
+                    double tolerance, Budget& budget);
 
 }  // namespace cassini

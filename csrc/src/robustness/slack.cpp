@@ -6,7 +6,7 @@ namespace cassini {
 
 SlackTable::SlackTable(const Link& link, double tolerance, Budget& budget)
     : link_(link), tolerance_(tolerance), budget_(budget), few_(link.size() <= kFew), room_(link.size() - 2) {
-  turn_.assign(link.size(), 0);
+  kept_half_.assign(link.size(), 0);
   suffix_.assign(link.size() + 1, ShiftedDemand{});
 }
 
@@ -97,8 +97,8 @@ bool SlackTable::update_reach(std::size_t m, Own& own, int64_t shift, bool again
 }
 
 void SlackTable::keep(std::size_t moved) {
-  for (std::size_t m = 0; m < turn_.size(); ++m) {
-    if (m != moved) turn_[m] ^= 1;
+  for (std::size_t m = 0; m < kept_half_.size(); ++m) {
+    if (m != moved) kept_half_[m] ^= 1;
   }
 }
 

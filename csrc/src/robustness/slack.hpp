@@ -46,8 +46,8 @@ class SlackTable {
     int64_t shift = 0;   // of the job, when last asked
     Reaches reach;       // from there
   };
-  Own& kept(std::size_t m) { return own_[few_ ? 2 * m + turn_[m] : 0]; }
-  Own& fresh(std::size_t m) { return own_[few_ ? 2 * m + 1 - turn_[m] : 0]; }
+  Own& kept(std::size_t m) { return own_[few_ ? 2 * m + kept_half_[m] : 0]; }
+  Own& fresh(std::size_t m) { return own_[few_ ? 2 * m + 1 - kept_half_[m] : 0]; }
   bool update_reach(std::size_t m, Own& own, int64_t shift, bool again, int64_t floor, Slacks& out);
   bool slide(Own& own, int64_t shift, int64_t modulus) const;
   void sum_suffixes(std::span<const int64_t> shift, std::size_t moved);
@@ -56,9 +56,8 @@ class SlackTable {
   double tolerance_;
   Budget& budget_;
   bool few_;
-  ShiftedDemand base_;
   std::array<Own, 2 * kFew> own_;
-  SmallVector<uint8_t, kFew> turn_;              // [movable] which of two is kept
+  SmallVector<uint8_t, kFew> kept_half_;         // [movable] which of two is kept
   std::vector<Demand> room_;                     // of sums of the jobs from m on
   SmallVector<ShiftedDemand, kFew + 1> suffix_;  // [movable + 1]
   Demand others_;

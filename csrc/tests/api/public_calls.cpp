@@ -35,21 +35,20 @@ void unsolved(Outputs& expected, const LinkArrays& links, std::size_t i, int32_t
   expected.status[i] = status;
 }
 
-// What the kernel says where only a status is known.
-void say(cassini_error& error, int32_t status, std::size_t link = std::size_t(-1)) {
-  error = sized<cassini_error>();
-  error.link = static_cast<int64_t>(link);
-  error.index = -1;
-  error.status = status;
-  std::strcpy(error.text, cassini_strerror(status));
-}
-
 bool disturbed(int32_t status) { return status == CASSINI_ENOMEM || status == CASSINI_ECANCELED; }
 
 }  // namespace
 
 bool Outputs::operator==(const Outputs& other) const {
   return std::memcmp(static_cast<const void*>(this), static_cast<const void*>(&other), sizeof other) == 0;
+}
+
+void say(cassini_error& error, int32_t status, int64_t link) {
+  error = sized<cassini_error>();
+  error.link = link;
+  error.index = -1;
+  error.status = status;
+  std::strcpy(error.text, cassini_strerror(status));
 }
 
 Outputs blank() {
@@ -162,6 +161,7 @@ PublicCalls::PublicCalls(const int32_t* cancel)
     add_joint_problems(ring, which);
     add_baselines(ring, which);
   }
+  n_cancelable_ = all_.size();
   add_refusals();
 }
 
@@ -228,7 +228,7 @@ void PublicCalls::add_batches() {
     for (std::size_t i = 0; i < links_.capacity.size(); ++i) {
       if (!disturbed(got.status[i])) continue;
       unsolved(expected, links_, i, got.status[i]);
-      if (first) say(expected.error, got.status[i], i);
+      if (first) say(expected.error, got.status[i], static_cast<int64_t>(i));
       first = false;
     }
   };
@@ -254,7 +254,7 @@ void PublicCalls::add_batches() {
     for (std::size_t i = links_.capacity.size(); i-- > 0;) {
       if (!disturbed(got.status[i])) continue;
       expected.status[i] = got.status[i];
-      say(expected.error, got.status[i], i);
+      say(expected.error, got.status[i], static_cast<int64_t>(i));
     }
   };
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Outputs {
 
   bool operator==(const Outputs& other) const;
 };
+
+// What the kernel says where only a status is known. `link`: of a batch.
+void say(cassini_error& error, int32_t status, int64_t link = -1);
 
 // As before a call: no output has a value that the kernel would write; the error is as the caller sets it.
 Outputs blank();
@@ -84,6 +88,9 @@ class PublicCalls {
 
   const std::vector<PublicCall>& all() const { return all_; }
 
+  // Those that take the flag.
+  std::span<const PublicCall> cancelable() const { return {all_.data(), n_cancelable_}; }
+
   // Whether a call that was disturbed (`reason`: ENOMEM, ECANCELED) left its outputs as promised: the answer that is
   // always given, or a refusal and nothing written.
   static bool kept_promise(const PublicCall& call, int32_t status, const Outputs& got, int32_t reason);
@@ -104,6 +111,7 @@ class PublicCalls {
   Ring small_;  // searched with proof
   Ring large_;  // by local search
   std::vector<PublicCall> all_;
+  std::size_t n_cancelable_;
 };
 
 }  // namespace cassini::test

@@ -178,6 +178,7 @@ static void test_prepared_links_are_solved_as_others(void) {
     CHECK(memcmp(&result[1], again, sizeof again[0]) == 0 && shift[0] == alone[2]);
   }
   CHECK(cassini_solve_prepared_links(prepared, 2, 2, NULL, NULL, NULL, NULL, NULL, NULL) == CASSINI_OK);
+  CHECK(cassini_solve_prepared_links(prepared, 2, 2, NULL, &cancel, NULL, NULL, NULL, NULL) == CASSINI_ECANCELED);
   shift[0] = -7;
   CHECK(cassini_solve_prepared_links(prepared, 0, 2, NULL, &cancel, &output, again, status, NULL) == CASSINI_ECANCELED);
   CHECK(status[0] == CASSINI_ECANCELED && status[1] == CASSINI_ECANCELED && shift[0] == -7);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <span>
 
@@ -85,14 +86,12 @@ TEST(a_widened_circle_is_the_largest_demand_within_reach) {
   }
 }
 
-TEST(folded_turns_of_the_documented_examples) {
-  const auto turns = [](std::vector<int64_t> periods) {
-    return folded_moduli(periods, std::vector<uint8_t>(periods.size(), 1));
-  };
-  CHECK((turns({40, 60}) == std::vector<int64_t>{20, 20}));
-  CHECK((turns({200, 250, 300}) == std::vector<int64_t>{100, 50, 100}));
-  CHECK((turns({255, 247, 331}) == std::vector<int64_t>{1, 1, 1}));
-  CHECK((turns({255}) == std::vector<int64_t>{255}));
+TEST(folded_moduli_of_the_documented_examples) {
+  const auto moduli = [](std::vector<int64_t> periods) { return folded_moduli(periods); };
+  CHECK((moduli({40, 60}) == std::vector<int64_t>{20, 20}));
+  CHECK((moduli({200, 250, 300}) == std::vector<int64_t>{100, 50, 100}));
+  CHECK((moduli({255, 247, 331}) == std::vector<int64_t>{1, 1, 1}));
+  CHECK((moduli({255}) == std::vector<int64_t>{255}));
 }
 
 TEST(jobs_are_marked_free_in_passes) {
@@ -128,15 +127,20 @@ std::vector<int64_t> chain_of_primes(std::size_t n) {
 
 // F1b, word by word.
 std::vector<uint8_t> free_by_definition(std::span<const int64_t> periods, int64_t resolution) {
-  std::vector<uint8_t> keep(periods.size(), 1);
   std::vector<uint8_t> is_free(periods.size(), 0);
   for (bool more = true; more;) {
     more = false;
-    const std::vector<int64_t> moduli = folded_moduli(periods, keep);
+    std::vector<std::size_t> left;
+    std::vector<int64_t> periods_left;
     for (std::size_t j = 0; j < periods.size(); ++j) {
-      if (!is_free[j] && moduli[j] <= 2 * resolution) is_free[j] = more = true;
+      if (is_free[j]) continue;
+      left.push_back(j);
+      periods_left.push_back(periods[j]);
     }
-    for (std::size_t j = 0; j < periods.size(); ++j) keep[j] = !is_free[j];
+    const std::vector<int64_t> moduli = folded_moduli(periods_left);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (moduli[i] <= 2 * resolution) is_free[left[i]] = more = true;
+    }
   }
   return is_free;
 }
@@ -174,4 +178,21 @@ TEST(looking_for_free_jobs_ends_with_the_deadline_and_the_cancel_flag) {
     thrown = true;
   }
   CHECK(thrown);
+}
+
+TEST(the_clock_is_looked_at_while_jobs_become_free_whoever_is_free_already) {
+  // The jobs that share nothing are free after the first pass; the others follow one by one.
+  std::vector<int64_t> periods;
+  for (const int64_t period : chain_of_primes(896)) {
+    periods.push_back(period);
+    if (periods.size() % 8 == 7) periods.push_back(1);
+  }
+  const auto begin = Budget::Clock::now();
+  Budget endless(kNone, kNone, nullptr);
+  const std::vector<uint8_t> all = mark_free(periods, 500000, endless);
+  CHECK(all == std::vector<uint8_t>(periods.size(), 1));
+  const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(Budget::Clock::now() - begin).count();
+  Budget quarter(kNone, whole / 4, nullptr);
+  CHECK(mark_free(periods, 500000, quarter) != all);
+  CHECK(quarter.out_of_time());
 }

@@ -191,7 +191,7 @@ cassini_options limited(int64_t nodes) {
 
 }  // namespace
 
-TEST(beside_an_anchor_all_is_as_in_a_fresh_block_to_the_last_bit) {
+TEST(a_delta_is_solved_as_a_fresh_joint_problem_to_the_last_bit) {
   std::mt19937 rng(81);
   int compared = 0;
   int compared_many = 0;
@@ -210,7 +210,7 @@ TEST(beside_an_anchor_all_is_as_in_a_fresh_block_to_the_last_bit) {
   CHECK(compared_many > 20);
 }
 
-TEST(beside_an_anchor_scores_are_those_of_the_shifts_and_no_less_than_at_its_own) {
+TEST(scores_of_a_delta_are_those_of_its_shifts_and_no_less_than_at_the_baseline_s) {
   std::mt19937 rng(82);
   for (int round = 0; round < 150; ++round) {
     const JointCase c = random_case(rng, 3 + rng() % 3, 2 + rng() % 6, kPeriods, 2);
@@ -329,7 +329,7 @@ TEST(weights_count_by_their_ratios_however_large_or_small) {
   }
 }
 
-TEST(beside_an_anchor_links_beyond_the_limits_are_as_in_a_fresh_block) {
+TEST(links_beyond_the_limits_are_in_a_delta_as_in_a_fresh_joint_problem) {
   std::mt19937 rng(87);
   int beyond = 0;
   for (int round = 0; round < 200; ++round) {
@@ -349,7 +349,7 @@ TEST(beside_an_anchor_links_beyond_the_limits_are_as_in_a_fresh_block) {
   CHECK(beyond > 20 && beyond < 180);
 }
 
-TEST(beside_an_anchor_a_deadline_and_a_cancel_flag_are_heeded) {
+TEST(a_delta_heeds_a_deadline_and_a_cancel_flag) {
   std::mt19937 rng(88);
   int late_ones = 0;
   for (int round = 0; round < 20; ++round) {

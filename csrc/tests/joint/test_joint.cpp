@@ -39,7 +39,7 @@ bool proven(const JointCase& c, const JointAnswer& found) { return found.lower >
 
 }  // namespace
 
-TEST(a_block_without_node_limit_gets_the_best_whole_shifts_and_a_proof) {
+TEST(a_joint_problem_without_node_limit_gets_the_best_whole_shifts_and_a_proof) {
   std::mt19937 rng(51);
   for (int round = 0; round < 250; ++round) {
     const JointCase c =
@@ -79,7 +79,7 @@ TEST(exhaustive_search_alone_finds_the_best_from_nothing) {
   }
 }
 
-TEST(bounds_of_blocks_hold_whatever_the_node_limit) {
+TEST(bounds_of_joint_problems_hold_whatever_the_node_limit) {
   std::mt19937 rng(53);
   for (int round = 0; round < 150; ++round) {
     const JointCase c = random_case(rng, 3 + static_cast<std::size_t>(round) % 2, 3, kPeriods, 2);
@@ -111,7 +111,7 @@ TEST(a_start_is_never_lost_and_only_its_neighbourhood_need_be_dirty) {
   }
 }
 
-TEST(one_link_as_a_block_is_as_good_as_the_link_alone) {
+TEST(one_link_as_a_joint_problem_is_as_good_as_the_link_alone) {
   std::mt19937 rng(55);
   for (int round = 0; round < 100; ++round) {
     JointCase c = random_case(rng, 4, 1, kPeriods, 3);
@@ -161,7 +161,7 @@ TEST(jobs_may_be_free_on_one_link_and_movable_on_another) {
   }
 }
 
-TEST(the_state_of_a_block_follows_its_moves) {
+TEST(the_state_of_a_joint_problem_follows_its_moves) {
   std::mt19937 rng(57);
   for (int round = 0; round < 60; ++round) {
     const JointCase c = random_case(rng, 6, 5, kPeriods, 3);
@@ -251,7 +251,7 @@ TEST(canonical_shifts_change_no_score) {
   }
 }
 
-TEST(a_block_stops_for_a_deadline_and_for_a_cancel_flag) {
+TEST(a_joint_problem_stops_for_a_deadline_and_for_a_cancel_flag) {
   std::mt19937 rng(61);
   const JointCase c = random_case(rng, 6, 8, kPeriods, 3);
   const JointProblem joint = c.joint();
@@ -338,14 +338,14 @@ TEST(no_shifts_beat_the_bound_of_a_joint_problem_however_far_rates_are_from_the_
   for (int round = 0; round < 300; ++round) {
     const SpikedSlots slots(rng);
     const PreparedLink prepared =
-        prepare_link(make_link(slots.patterns(), std::vector<uint8_t>(3, 0), slots.kCapacity, {}));
+        prepare_link(make_link(slots.patterns(), std::vector<uint8_t>(3, 0), static_cast<double>(slots.capacity), {}));
     JointLink link(prepared);
     for (const std::size_t j : prepared.link.movable) link.job.push_back(j);
     std::vector<std::size_t> origin;
     const JointProblem joint =
         make_joint_problem(std::vector<int64_t>(3, prepared.link.jobs[0].period), {link}, origin);
     Budget budget(kNone, kNone, nullptr);
-    CHECK(solve_joint(joint, {}, budget).lower <= slots.best() / slots.kCapacity + 1e-9);
+    CHECK(solve_joint(joint, {}, budget).lower <= slots.best() / static_cast<double>(slots.capacity) + 1e-9);
   }
 }
 

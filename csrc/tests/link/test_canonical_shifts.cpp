@@ -1,4 +1,4 @@
-// Stances: one form for all shifts that stand alike.
+// Canonical shifts: one form for all shifts that stand alike.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -30,7 +30,7 @@ std::vector<int64_t> stance_of(const Link& link, std::vector<int64_t> shift) {
 
 }  // namespace
 
-TEST(the_stance_is_the_first_of_all_common_turns) {
+TEST(the_canonical_shifts_are_the_first_of_all_common_rotations) {
   std::mt19937 rng(71);
   for (int round = 0; round < 400; ++round) {
     Problem problem;
@@ -48,7 +48,7 @@ TEST(the_stance_is_the_first_of_all_common_turns) {
   }
 }
 
-TEST(a_link_in_its_stance_has_the_excess_of_the_shifts) {
+TEST(a_link_at_its_canonical_shifts_has_the_excess_of_the_shifts) {
   std::mt19937 rng(72);
   for (int round = 0; round < 200; ++round) {
     Problem problem;
@@ -64,7 +64,7 @@ TEST(a_link_in_its_stance_has_the_excess_of_the_shifts) {
   }
 }
 
-TEST(stances_of_long_periods_do_not_overflow) {
+TEST(canonical_shifts_of_long_periods_do_not_overflow) {
   // Large prime periods in pairs: common turns up to 2^61, and lifts by the hundred million.
   const int64_t p = 1048573, q = 1048571, r = 1048559;
   std::vector<JobPattern> jobs;

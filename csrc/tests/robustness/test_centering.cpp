@@ -46,7 +46,7 @@ TEST(slack_is_the_largest_move_that_keeps_the_excess) {
     for (std::size_t m = 0; m < link.size(); ++m) own.push_back(shift[link.movable[m]]);
     const double tolerance = 0.05 * static_cast<double>(round % 3);
     Budget budget(kNone, kNone, nullptr);
-    const Hold hold = slack_and_hold(link, own, tolerance, budget);
+    const Hold hold = slack_and_hold(link, own, link.excess(own, &budget.work), {}, tolerance, budget);
     const double limit = excess_by_ticks(p, shift) + tolerance + 1e-9;
     for (std::size_t j = 0; j < p.period.size(); ++j) {
       int64_t reach = 0;
@@ -72,7 +72,8 @@ TEST(hold_keeps_the_excess_at_every_corner) {
     centre(link, found.shift, 0.0, budget);
     std::vector<int64_t> shift(p.period.size(), 0);
     for (std::size_t m = 0; m < link.size(); ++m) shift[link.movable[m]] = found.shift[m];
-    const int64_t hold = slack_and_hold(link, found.shift, 0.0, budget).hold;
+    const int64_t hold =
+        slack_and_hold(link, found.shift, link.excess(found.shift, &budget.work), {}, 0.0, budget).hold;
     const double limit = excess_by_ticks(p, shift) + 1e-9;
     for (std::size_t corner = 0; corner < (std::size_t{1} << p.period.size()); ++corner) {
       auto moved = shift;
@@ -91,7 +92,7 @@ TEST(a_pair_stands_in_the_middle_of_its_widest_plateau) {
   const Found found = search(link, budget);
   // The first (larger mean, then content) job is b-like or a; what counts is the distance: b's gaps are 30 and 40 wide,
   // the 30 of a fits the 40 with 10 to spare: 5 on each side.
-  const Hold hold = slack_and_hold(link, found.shift, 0.0, budget);
+  const Hold hold = slack_and_hold(link, found.shift, link.excess(found.shift, &budget.work), {}, 0.0, budget);
   CHECK(found.excess == 0.0);
   CHECK(hold.slack[0] == 5);
   CHECK(hold.slack[1] == 5);
@@ -112,7 +113,7 @@ TEST(centring_never_costs_excess_nor_slack) {
     int64_t work = 0;
     CHECK(link.excess(centred, &work) <= found.excess + 1e-9);
     const auto least = [&](const std::vector<int64_t>& shift) {
-      const Hold hold = slack_and_hold(link, shift, 0.0, budget);
+      const Hold hold = slack_and_hold(link, shift, link.excess(shift, &budget.work), {}, 0.0, budget);
       return *std::min_element(hold.slack.begin(), hold.slack.end());
     };
     CHECK(least(centred) >= least(found.shift));
@@ -126,7 +127,7 @@ TEST(slack_and_hold_end_soon_where_rounding_or_a_zero_tolerance_could_make_them_
   const Link touching = make_link(std::vector<JobPattern>(3, make_pattern(250000000, third, 1)), {0, 0, 0}, 5.0, {});
   Budget budget(kNone, kNone, nullptr);
   const std::vector<int64_t> spread_out{0, 83333333, 166666666};
-  const Hold hold = slack_and_hold(touching, spread_out, 0.0, budget);
+  const Hold hold = slack_and_hold(touching, spread_out, touching.excess(spread_out, &budget.work), {}, 0.0, budget);
   CHECK(hold.hold >= 11640000 && hold.hold <= 11666666);
   // Rates a hundred thousand times the capacity, times near 2^40: noise is larger than a tick's worth of excess.
   constexpr int64_t kPeriod = 549755813887;
@@ -139,6 +140,6 @@ TEST(slack_and_hold_end_soon_where_rounding_or_a_zero_tolerance_could_make_them_
   const Link noisy = make_link(std::move(jobs), {0, 0, 0}, 1e8, {});
   Found found = search(noisy, budget);
   centre(noisy, found.shift, 0.0, budget);
-  slack_and_hold(noisy, found.shift, 0.0, budget);
+  slack_and_hold(noisy, found.shift, noisy.excess(found.shift, &budget.work), {}, 0.0, budget);
   CHECK(std::clock() - begin < 2 * CLOCKS_PER_SEC);
 }

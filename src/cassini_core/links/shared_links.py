@@ -64,10 +64,6 @@ class Placement:
     shared: tuple[SharedLink, ...]
     warnings: tuple[str, ...]
 
-    def sharing_jobs(self) -> list[str]:
-        """Ids of the jobs that share a link, sorted."""
-        return sorted({job for link in self.shared for job in link.jobs})
-
 
 class LinkCatalog:
     """Reads placements and collects their shared links and link problems, each once.
