@@ -70,7 +70,7 @@ def mean(scores: Float64Array, crossings: Crossings) -> float:
     # fsum is exact: the mean does not depend on the order of the links.
     counted = scores.tolist()
     total = math.fsum(counted)
-    for score in crossings.narrow.score.tolist():
+    for score in crossings.narrow.score.tolist():  # the lowest first, until one does not lower the mean
         if counted and score * len(counted) >= total:
             break
         counted.append(score)
@@ -86,15 +86,13 @@ def _percentile(percent: float) -> Aggregate:
     def percentile(scores: Float64Array, crossings: Crossings) -> float:
         if not len(crossings.narrow.score):
             return float(np.percentile(scores, percent)) if len(scores) else 1.0
-        # Below the percentile a link lowers it, above it does not: the lowest are counted until one does not.
+        # Of each number of narrow links the lowest make the least percentile. More of them may raise it again.
         counted = sorted(scores.tolist())
-        found = _interpolated(counted, percent) if counted else 1.0
+        least = _interpolated(counted, percent) if counted else 1.0
         for score in crossings.narrow.score.tolist():
-            if score >= found:
-                break
             insort(counted, score)
-            found = _interpolated(counted, percent)
-        return found
+            least = min(least, _interpolated(counted, percent))
+        return least
 
     return percentile
 
