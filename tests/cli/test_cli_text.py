@@ -154,7 +154,7 @@ def test_only_one_solved() -> None:
     [
         ("per_job", "(mean over all placed jobs of each job's worst link)"),
         ("mean", "(mean over its shared links)"),
-        ("min", "(its worst shared link)"),
+        ("min", "(its worst link)"),
         ("p10", "(p10 over its shared links)"),
     ],
 )
