@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..formats import counted
 from ..model import Problem
 from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from ..units import SCORE_TOLERANCE
@@ -81,8 +82,8 @@ def _verdict(
 ) -> str:
     name, score = _quoted(best.id), _score_of(best)
     solved = [c for c in others if c.score is not None]
-    counted = best.links or best.narrow_links
-    points = f"{score_text(score)} ({_meaning(aggregate, best)})" if counted else score_text(score)
+    has_links = best.links or best.narrow_links
+    points = f"{score_text(score)} ({_meaning(aggregate, best)})" if has_links else score_text(score)
     if not others:
         return f"{name} is the only candidate and scores {points}"
     if not solved:
@@ -167,7 +168,7 @@ def _placed(ranking: Ranking, candidate: RankedCandidate) -> int:
 
 
 def _jobs(candidate: RankedCandidate) -> str:
-    return "1 job" if candidate.jobs_placed == 1 else f"{candidate.jobs_placed} jobs"
+    return counted(candidate.jobs_placed, "job")
 
 
 def _meaning(aggregate: str, candidate: RankedCandidate) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..choices import Loops, Order
+from ..formats import counted
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
@@ -121,7 +122,7 @@ def _report(
     from .tables import ms_text_down, narrow_table, ranking_table, shift_table
 
     sizes = ((problem.jobs, "job"), (problem.links, "link"), (problem.candidates, "candidate"))
-    yield Text(", ".join(f"{len(items)} {word}{'s' * (len(items) != 1)}" for items, word in sizes) + "\n")
+    yield Text(", ".join(counted(len(items), word) for items, word in sizes) + "\n")
     if ranking.candidates:
         yield ranking_table(ranking, rows)
     if len(ranking.candidates) > rows:
@@ -137,8 +138,11 @@ def _report(
             f"before a link's score drops by more than {slack_tolerance:g}."
         )
     if best is not None and best.total_excess_gbps is not None and (best.links or best.narrow_links):
-        counted = [(len(best.links), "shared link"), (len(best.narrow_links), "link too narrow for its only job")]
-        links = " and ".join(f"{many} {word}" for many, word in counted if many)
+        links = " and ".join(
+            counted(len(some), word)
+            for some, word in ((best.links, "shared link"), (best.narrow_links, "narrow link"))
+            if some
+        )
         yield Text(f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}.")
     for warning in (*ranking.warnings, *(best.warnings if best is not None else ())):
         yield Text(f"Warning: {one_line(warning)}")
