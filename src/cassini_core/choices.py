@@ -24,9 +24,9 @@ Method: TypeAlias = Literal["exact", "angles"]
 Status: TypeAlias = Literal["alone", "tree", "consistent", "joint", "discarded", "bound_only"]
 """How far a candidate was answered.
 
-``alone``: no link is shared, so there is nothing to shift. ``tree``: the affinity graph has no loop. ``consistent``: it has, but that costs nothing.
-``joint``: the links of a loop were solved together. ``discarded``: given up because of a loop. ``bound_only``: not
-solved, as it cannot be among the best or the time was up.
+``alone``: no link is shared, so there is nothing to shift. ``tree``: the affinity graph has no loop. ``consistent``: it
+has, but that costs nothing. ``joint``: the links of a loop were solved together. ``discarded``: given up because of a
+loop. ``bound_only``: not solved, as it cannot be among the first or the time was up.
 """
 
 StoppedBy: TypeAlias = Literal["complete", "nodes", "deadline", "limits", "unproven"]

@@ -104,7 +104,9 @@ def test_a_link_a_little_too_narrow_is_no_gain_for_the_mean() -> None:
         name: {"a": ["x"], "b": ["x"], "c": [link]} for name, link in (("wide", "enough"), ("narrow", "nearly"))
     }
     for aggregate in AGGREGATES:
-        wide, narrow = rank(problem_of(jobs, {"x": 50, "enough": 50, "nearly": 49.9}, **candidates), aggregate=aggregate)
+        wide, narrow = rank(
+            problem_of(jobs, {"x": 50, "enough": 50, "nearly": 49.9}, **candidates), aggregate=aggregate
+        )
         assert (wide.id, narrow.id) == ("wide", "narrow")
         assert wide.score is not None
         assert narrow.score is not None
@@ -127,9 +129,10 @@ def test_scores_and_narrow_links_are_those_of_the_reference(problem: Problem, ag
             assert link.score == narrow[link.id]  # to the last bit
             assert [link.job] == list(loads[link.id])
         assert len(one.warnings) >= len(one.narrow_links)
-        assert one.worst_link == min(
-            ((link.score, link.id) for link in (*one.links, *one.narrow_links)), default=(None, None)
-        )[1]
+        assert (
+            one.worst_link
+            == min(((link.score, link.id) for link in (*one.links, *one.narrow_links)), default=(None, None))[1]
+        )
 
 
 @given(TREES, st.sampled_from(AGGREGATES))

@@ -81,7 +81,12 @@ def assert_in_order(problem: Problem, ranking: Ranking) -> None:
 
 def test_placing_nothing_does_not_win() -> None:
     ranking = rank(sets())
-    assert [(one.id, one.jobs_placed) for one in ranking] == [("both", 2), ("both-overlap", 2), ("only-a", 1), ("none", 0)]
+    assert [(one.id, one.jobs_placed) for one in ranking] == [
+        ("both", 2),
+        ("both-overlap", 2),
+        ("only-a", 1),
+        ("none", 0),
+    ]
     assert ranking.best is ranking["both"]
     assert ranking.best_proven
     assert ranking.order == "jobs_placed"
@@ -191,5 +196,5 @@ def test_permuting_candidates_changes_no_score(problem: Problem, order: Order, r
 
 @pytest.mark.parametrize("order", ["jobs", "", None, 3, "Score", ["score"]])
 def test_another_order_is_refused(order: Any) -> None:
-    with pytest.raises(InputError, match="^order: expected 'jobs_placed' or 'score', got "):
+    with pytest.raises(InputError, match=r"^order: expected 'jobs_placed' or 'score', got "):
         rank(sets(), order=order)

@@ -180,8 +180,8 @@ def _meaning(aggregate: str, candidate: RankedCandidate) -> str:
 
 
 def _worst_link(candidate: RankedCandidate) -> LinkScore | NarrowLink | None:
-    named = [link for link in (*candidate.links, *candidate.narrow_links) if link.id == candidate.worst_link]
-    return named[0] if named else None
+    links: list[LinkScore | NarrowLink] = [*candidate.links, *candidate.narrow_links]
+    return next((link for link in links if link.id == candidate.worst_link), None)
 
 
 def _link_text(link: LinkScore | NarrowLink) -> str:

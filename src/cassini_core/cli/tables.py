@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..model import Job
-from ..results import LinkSolution, RankedCandidate, Ranking
+from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from .conclusion import magnitude_text, score_text
 from .console import one_line
 
@@ -195,8 +195,8 @@ def _shift_cells(job: str, shifts: Mapping[str, float], slacks: Mapping[str, flo
 def _worst_text(candidate: RankedCandidate) -> str:
     if candidate.worst_link is None:
         return "-"
-    scored = (*candidate.links, *candidate.narrow_links)
-    scores = [link.score for link in scored if link.id == candidate.worst_link]
+    links: list[LinkScore | NarrowLink] = [*candidate.links, *candidate.narrow_links]
+    scores = [link.score for link in links if link.id == candidate.worst_link]
     if not scores or scores[0] is None:
         return candidate.worst_link
     return f"{candidate.worst_link} {score_text(scores[0])}"

@@ -12,7 +12,7 @@ from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline, DeadlinePassed
 from ..joint.base_placement import BasePlacement
 from ..joint.loop_policy import answer_placement
-from ..joint.placement_solution import PlacementAnswer, bounds_only
+from ..joint.placement_solution import bounds_only
 from ..joint.round import Round
 from ..links.route_deltas import READ_TOGETHER
 from ..links.shared_links import Placement
