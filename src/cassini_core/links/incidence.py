@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Float64Array, Int64Array, Rows, objects
-from ..kept_property import kept_property
+from ..lockless_cached_property import lockless_cached_property
 
 __all__ = ["NO_NARROW", "Crossings", "Incidence", "Narrow"]
 
@@ -75,7 +75,7 @@ class Incidence:
     problem: Int64Array
     capacity_gbps: Float64Array
 
-    @kept_property
+    @lockless_cached_property
     def name(self) -> npt.NDArray[np.object_]:
         """``jobs`` as an array, shape (jobs,)."""
         return objects(self.jobs)

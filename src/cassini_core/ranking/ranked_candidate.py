@@ -13,10 +13,10 @@ from ..arrays import BoolArray, Float64Array, Int64Array, objects
 from ..choices import Order
 from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
-from ..kept_property import kept_property
 from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
 from ..links.shared_links import Placement, SharedLink
+from ..lockless_cached_property import lockless_cached_property
 from ..results import LinkScore, RankedCandidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
 from .aggregate import Aggregate, mean
@@ -154,7 +154,7 @@ class CandidateMaker:
     def _resolution_ms(self, placement: Placement) -> float | None:
         return self._context.limits.resolution_ms if self._by_resolution[placement.links].any() else None
 
-    @kept_property
+    @lockless_cached_property
     def _by_resolution(self) -> BoolArray:
         """By shared link: whether shifts that are held more precisely might score more than its bound."""
         context, flat = self._context, self._context.flat
@@ -165,7 +165,7 @@ class CandidateMaker:
         whatever_shifts = context.links.arrays.area_bounds()[flat.problem]
         return np.asarray(has_free & (context.bound < whatever_shifts - SCORE_TOLERANCE))
 
-    @kept_property
+    @lockless_cached_property
     def _unproven(self) -> npt.NDArray[np.object_]:
         """By shared link: where its own optimum is not known a line that says why, with the gap; else None."""
         solved = self._context.solved
@@ -174,7 +174,7 @@ class CandidateMaker:
             f"link {link.id!r}: {why[link.problem]}" if link.problem in why else None for link in self._shared
         )
 
-    @kept_property
+    @lockless_cached_property
     def _without_scores(self) -> npt.NDArray[np.object_]:
         bounds = self._context.bound.tolist()
         return objects(LinkScore(link.id, None, bound) for link, bound in zip(self._shared, bounds, strict=True))
