@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .choices import AggregateName, Loops, Method, Status, StoppedBy
+from .choices import AggregateName, Loops, Method, Order, Status, StoppedBy
 from .errors import CassiniError, InputError, KernelError, LimitError
 from .links.one_link import score_bounds, score_link, solve_link
 from .model import Candidate, Job, Link, Phase, Problem, ProblemBuilder
-from .results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranking
+from .results import Harmonized, LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 
 if TYPE_CHECKING:
     from .periods.harmonize_jobs import harmonize
@@ -33,6 +33,8 @@ __all__ = [
     "LinkSolution",
     "Loops",
     "Method",
+    "NarrowLink",
+    "Order",
     "Phase",
     "Problem",
     "ProblemBuilder",

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .model import Job
+from .model import Candidate, Job, Problem
 from .units import kbps_from_gbps, ticks_from_ms
 
 IntArray = npt.NDArray[np.int64]
@@ -422,3 +422,80 @@ def best_score(
     waves, capacity = waves_from_jobs(jobs, multipliers), kbps_from_gbps(capacity_gbps)
     found = optimum(waves, capacity, free_waves(waves, ticks_from_ms(resolution_ms)))
     return float(1 - found.mean_excess / capacity)
+
+
+# Candidates: on the public types too.
+
+
+def link_loads(problem: Problem, candidate: Candidate) -> dict[str, dict[str, float]]:
+    """Link id to job id to multiplier: the jobs with demand on every link that some such job crosses."""
+    jobs = {job.id: job for job in problem.jobs}
+    loads: dict[str, dict[str, float]] = {}
+    for job, route in candidate.routes.items():
+        for link, multiplier in route.items():
+            (wave,) = waves_from_jobs([jobs[job]], {job: multiplier})
+            if any(length and rate for _, length, rate in wave.phases):
+                loads.setdefault(link, {})[job] = multiplier
+    return loads
+
+
+def link_scores(
+    problem: Problem, candidate: Candidate, shifts_ms: Mapping[str, float] | None, resolution_ms: float = 0.5
+) -> dict[str, float]:
+    """Score of every link of :func:`link_loads` at given shifts, 0 where absent; with None each link's own best."""
+    jobs = {job.id: job for job in problem.jobs}
+    gbps = {link.id: link.capacity_gbps for link in problem.links}
+    scores = {}
+    for link, load in link_loads(problem, candidate).items():
+        on_it = [jobs[job] for job in load]
+        if shifts_ms is None:
+            scores[link] = best_score(on_it, gbps[link], resolution_ms, load)
+        else:
+            given = {job: shifts_ms.get(job, 0.0) for job in load}
+            scores[link] = score(on_it, gbps[link], given, resolution_ms, load)
+    return scores
+
+
+def aggregated(
+    aggregate: str, scores: Mapping[str, float], on_link: Mapping[str, Collection[str]], placed: int
+) -> float:
+    """One score from those of some links, by name: ``mean``, ``min``, ``per_job`` or a percentile such as ``p10``.
+
+    ``on_link`` are the ids of the jobs on each link; the candidate places ``placed`` jobs. 1 without links.
+    """
+    if not scores:
+        return 1.0
+    if aggregate == "per_job":
+        crossing = {job for link in scores for job in on_link[link]}
+        worst = [min(value for link, value in scores.items() if job in on_link[link]) for job in crossing]
+        return (math.fsum(min(1.0, value) for value in worst) + placed - len(crossing)) / placed
+    values = sorted(scores.values())
+    if aggregate == "mean":
+        return math.fsum(values) / len(values)
+    if aggregate == "min":
+        return values[0]
+    place = float(aggregate[1:]) / 100 * (len(values) - 1)
+    low = math.floor(place)
+    return values[low] + (place - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+
+
+def candidate_score(
+    problem: Problem,
+    candidate: Candidate,
+    shifts_ms: Mapping[str, float] | None,
+    aggregate: str = "per_job",
+    resolution_ms: float = 0.5,
+) -> float:
+    """Score of a candidate at given shifts; with None an upper bound, where each link has its own best shifts.
+
+    Links with one job count where that lowers the score: the least over all sets of them, every set tried.
+    """
+    scores = link_scores(problem, candidate, shifts_ms, resolution_ms)
+    on_link = link_loads(problem, candidate)
+    shared = {link: value for link, value in scores.items() if len(on_link[link]) > 1}
+    single = [link for link, value in scores.items() if len(on_link[link]) == 1 and value < 1]
+    return min(
+        aggregated(aggregate, shared | {link: scores[link] for link in some}, on_link, len(candidate.routes))
+        for size in range(len(single) + 1)
+        for some in itertools.combinations(single, size)
+    )

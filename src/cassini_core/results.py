@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from .choices import Status, StoppedBy
+from .choices import Order, Status, StoppedBy
 from .errors import shown
 from .formats import by_id, counted, finite, finite_or_none, html_table, json_line, short
 
 if TYPE_CHECKING:
     from .model import Job
 
-__all__ = ["Harmonized", "LinkScore", "LinkSolution", "RankedCandidate", "Ranking"]
+__all__ = ["Harmonized", "LinkScore", "LinkSolution", "NarrowLink", "RankedCandidate", "Ranking"]
 
 
 HTML_ROWS = 50
@@ -59,6 +59,9 @@ class LinkSolution:
     stopped_by : StoppedBy
         Why the search ended: ``complete``, ``nodes``, ``deadline``, ``limits`` or ``unproven``; see
         :data:`cassini_core.StoppedBy`.
+    resolution_ms : float or None
+        How precisely shifts are taken to be held, ms, where ``score`` and ``upper_bound`` depend on it: some jobs are
+        free (F1b), and shifts that are held more precisely might score more. None where no shifts at all do.
     """
 
     score: float
@@ -73,6 +76,7 @@ class LinkSolution:
     perimeter_ms: float
     nodes: int
     stopped_by: StoppedBy = "complete"
+    resolution_ms: float | None = None
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary per job, in the order of the jobs: ``job``, ``shift_ms``, ``slack_ms``, ``free``.
@@ -106,6 +110,7 @@ class LinkSolution:
                 "free_jobs": [str(job) for job in self.free_jobs],
                 "perimeter_ms": None if math.isinf(perimeter_ms) else finite(perimeter_ms, "perimeter_ms"),
                 "nodes": int(self.nodes),
+                "resolution_ms": finite_or_none(self.resolution_ms, "resolution_ms"),
             }
         )
 
@@ -158,6 +163,28 @@ class LinkScore:
     upper_bound: float
 
 
+@dataclass(frozen=True, slots=True)
+class NarrowLink:
+    """A physical link of a candidate that carries one job, whose demand is above the capacity at some time.
+
+    No shift changes what it scores, so the score is exact.
+
+    Attributes
+    ----------
+    id, job : str
+        The link, and the job that is alone there.
+    score : float
+        ``1 - mean(excess) / C``, below 1.
+    excess_gbps : float
+        Mean demand above the capacity, Gbit/s.
+    """
+
+    id: str
+    job: str
+    score: float
+    excess_gbps: float
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class RankedCandidate:
     """One candidate with its score, proof and shifts; docs/method.md defines every word.
@@ -165,9 +192,9 @@ class RankedCandidate:
     Attributes
     ----------
     score : float or None
-        From the scores that the shared links achieve at ``shifts_ms``, recomputed: by default the mean over all placed
-        jobs of the score of the job's worst shared link, 1 for a job that shares none; else the aggregate asked for.
-        1 without a shared link; None where no shifts were found.
+        From the scores that the links achieve at ``shifts_ms``, recomputed: by default the mean over all placed jobs of
+        the score of the job's worst link, 1 for a job that has neither a shared nor a narrow link; else the aggregate
+        asked for. 1 without such a link; None where no shifts were found.
     upper_bound : float
         Certified: no shifts of this placement score more. The same aggregate of the links' upper bounds; for
         ``"mean"`` less where a joint search proved that.
@@ -183,9 +210,18 @@ class RankedCandidate:
     free_jobs : tuple of str
         Jobs whose shift matters on none of their links.
     worst_link : str or None
-        Id of the shared link with the lowest score; of equals the first id.
+        Id of the link with the lowest score, shared or narrow; of equals the first id.
     total_excess_gbps : float or None
-        Sum over shared links of mean excess, Gbit/s.
+        Sum over shared and narrow links of mean excess, Gbit/s.
+    links : tuple of LinkScore
+        The shared links, by id.
+    jobs_placed : int
+        How many jobs the candidate places, those without network included.
+    narrow_links : tuple of NarrowLink
+        By id.
+    resolution_ms : float or None
+        How precisely shifts are taken to be held, ms, where ``score`` and ``upper_bound`` depend on it: on some link a
+        job is free (F1b), and shifts that are held more precisely might score more. None where no shifts at all do.
     """
 
     id: str
@@ -201,6 +237,9 @@ class RankedCandidate:
     total_excess_gbps: float | None
     links: tuple[LinkScore, ...]
     warnings: tuple[str, ...] = ()
+    jobs_placed: int = 0
+    narrow_links: tuple[NarrowLink, ...] = ()
+    resolution_ms: float | None = None
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary per job that shares a link: ``job``, ``shift_ms``, ``slack_ms``, ``free``."""
@@ -208,8 +247,9 @@ class RankedCandidate:
 
     def _summary(self) -> str:
         score, links = _judged(self.score, self.upper_bound, self.optimal), counted(len(self.links), "shared link")
+        narrow = f", {counted(len(self.narrow_links), 'narrow link')}" if self.narrow_links else ""
         hold = "" if self.hold_ms is None else f", hold {short(self.hold_ms)} ms"
-        return f"{shown(self.id)}: {score}, {self.status}, {links}{hold}"
+        return f"{shown(self.id)}: {score}, {self.status}, {links}{narrow}{hold}"
 
     def __repr__(self) -> str:
         return f"<RankedCandidate {self._summary()}>"
@@ -224,7 +264,9 @@ class RankedCandidate:
             "score": finite_or_none(self.score, f"{place}.score"),
             "upper_bound": finite(self.upper_bound, f"{place}.upper_bound"),
             "optimal": bool(self.optimal),
+            "resolution_ms": finite_or_none(self.resolution_ms, f"{place}.resolution_ms"),
             "status": self.status,
+            "jobs_placed": int(self.jobs_placed),
             "shifts_ms": by_id(self.shifts_ms, f"{place}.shifts_ms"),
             "slack_ms": by_id(self.slack_ms, f"{place}.slack_ms"),
             "hold_ms": finite_or_none(self.hold_ms, f"{place}.hold_ms"),
@@ -239,24 +281,38 @@ class RankedCandidate:
                 }
                 for at, link in enumerate(self.links)
             ],
+            "narrow_links": [
+                {
+                    "id": link.id,
+                    "job": link.job,
+                    "score": finite(link.score, f"{place}.narrow_links[{at}].score"),
+                    "excess_gbps": finite(link.excess_gbps, f"{place}.narrow_links[{at}].excess_gbps"),
+                }
+                for at, link in enumerate(self.narrow_links)
+            ],
             "warnings": [str(warning) for warning in self.warnings],
         }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ranking:
-    """All candidates, best first: ``ranking[0]`` by position, ``ranking["c0"]`` by id, ``for candidate in ranking``.
+    """All candidates in order: ``ranking[0]`` by position, ``ranking["c0"]`` by id, ``for candidate in ranking``.
 
     Attributes
     ----------
     best : RankedCandidate or None
         The first candidate that was solved; None if none was.
     best_proven : bool
-        The best score is at least every other candidate's upper bound.
+        No other candidate can come before it: none places more jobs, and the score is at least the upper bound of every
+        other one that places as many. With ``order="score"`` of every other one.
     paces_ms : mapping of str to float
         Iteration time at which each job must be paced, ms.
     candidates : tuple of RankedCandidate
-        Sorted, best first.
+        Sorted by ``order``. Of those that place as many jobs the solved ones come first, by score; the others by bound.
+    order : Order
+        ``jobs_placed``: candidates that place more jobs come first. ``score``: how many they place plays no part.
+    resolution_ms : float or None
+        How precisely shifts are taken to be held, ms, where the score or bound of some candidate depends on it.
     """
 
     best: RankedCandidate | None
@@ -264,6 +320,8 @@ class Ranking:
     paces_ms: Mapping[str, float] = field(hash=False)
     candidates: tuple[RankedCandidate, ...]
     warnings: tuple[str, ...] = ()
+    order: Order = "jobs_placed"
+    resolution_ms: float | None = None
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -284,7 +342,7 @@ class Ranking:
     def __getitem__(self, key: slice) -> tuple[RankedCandidate, ...]: ...
 
     def __getitem__(self, key: SupportsIndex | str | slice) -> RankedCandidate | tuple[RankedCandidate, ...]:
-        """The candidate at a position, 0 for the best, or of an id; candidates of a slice. O(candidates) by id.
+        """The candidate at a position, 0 for the first, or of an id; candidates of a slice. O(candidates) by id.
 
         Raises
         ------
@@ -294,7 +352,11 @@ class Ranking:
             None has this id.
         """
         if not isinstance(key, str):
-            return self.candidates[key]
+            try:
+                return self.candidates[key]
+            except IndexError:
+                some = counted(len(self), "candidate")
+                raise IndexError(f"ranking[{key}]: expected a position among {some}") from None
         for candidate in self.candidates:
             if candidate.id == key:
                 return candidate
@@ -306,9 +368,9 @@ class Ranking:
         Returns
         -------
         list of dict
-            ``rank`` (from 1), ``id``, ``score``, ``upper_bound``, ``optimal``, ``status``, ``hold_ms``,
-            ``least_slack_ms`` (None where no job has a shift), ``n_shared_links``, ``n_free_jobs``, ``worst_link``,
-            ``total_excess_gbps`` and ``warnings`` as one text.
+            ``rank`` (from 1), ``id``, ``score``, ``upper_bound``, ``optimal``, ``resolution_ms``, ``status``,
+            ``jobs_placed``, ``hold_ms``, ``least_slack_ms`` (None where no job has a shift), ``n_shared_links``,
+            ``n_narrow_links``, ``n_free_jobs``, ``worst_link``, ``total_excess_gbps`` and ``warnings`` as one text.
         """
         return [
             {
@@ -317,10 +379,13 @@ class Ranking:
                 "score": one.score,
                 "upper_bound": one.upper_bound,
                 "optimal": one.optimal,
+                "resolution_ms": one.resolution_ms,
                 "status": one.status,
+                "jobs_placed": one.jobs_placed,
                 "hold_ms": one.hold_ms,
                 "least_slack_ms": min(one.slack_ms.values(), default=None),
                 "n_shared_links": len(one.links),
+                "n_narrow_links": len(one.narrow_links),
                 "n_free_jobs": len(one.free_jobs),
                 "worst_link": one.worst_link,
                 "total_excess_gbps": one.total_excess_gbps,
@@ -342,6 +407,8 @@ class Ranking:
                 "format": "cassini-ranking/1",
                 "best": None if self.best is None else self.best.id,
                 "best_proven": bool(self.best_proven),
+                "order": self.order,
+                "resolution_ms": finite_or_none(self.resolution_ms, "resolution_ms"),
                 "paces_ms": by_id(self.paces_ms, "paces_ms"),
                 "candidates": [one._content(f"candidates[{at}]") for at, one in enumerate(self.candidates)],
                 "warnings": [str(warning) for warning in self.warnings],
@@ -358,11 +425,11 @@ class Ranking:
         return f"<Ranking: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        header = ("", "candidate", "score", "bound", "optimal", "status", "hold, ms", "worst link")
+        header = ("", "candidate", "jobs", "score", "bound", "optimal", "status", "hold, ms", "worst link")
         rows = (
             (
-                *(rank, one.id, short(one.score), short(one.upper_bound), "yes" if one.optimal else "no", one.status),
-                *(short(one.hold_ms), one.worst_link or "-"),
+                *(rank, one.id, one.jobs_placed, short(one.score), short(one.upper_bound)),
+                *("yes" if one.optimal else "no", one.status, short(one.hold_ms), one.worst_link or "-"),
             )
             for rank, one in enumerate(self.candidates[:HTML_ROWS], 1)
         )

@@ -147,6 +147,7 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
     given = {
         "loops": "discard",
         "aggregate": "p10",
+        "order": "score",
         "top": 3,
         "exhaustive": True,
         "period_tolerance": 0.02,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cassini_core.choices import Order
 from cassini_core.cli.conclusion import conclude_link, conclude_ranking, magnitude_text, score_text
 from cassini_core.cli.console import one_line
 from cassini_core.cli.tables import ms_text_down, ranking_table, shift_table
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
-from cassini_core.results import LinkScore, LinkSolution, RankedCandidate, Ranking
+from cassini_core.results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 
 JOBS = (Job("a", 100, (Phase(0, 50, 40),)), Job("b", 100, (Phase(0, 50, 40),)))
 
@@ -26,10 +28,18 @@ def ranked(
     status: str = "tree",
     slack_ms: float = 5.0,
     free: Sequence[str] = (),
+    placed: int = 2,
+    narrow: float | None = None,
 ) -> RankedCandidate:
-    """A candidate whose links have these scores, and their mean; None: not solved."""
+    """A candidate whose links have these scores, and their mean; None: not solved.
+
+    ``narrow`` is the score of a narrow link, which counts as the others do.
+    """
     links = [LinkScore(f"{name}-l{at}", one, 1.0) for at, one in enumerate(scores or ())]
-    mean = None if scores is None else (sum(scores) / len(scores) if scores else 1.0)
+    beside = () if narrow is None else (NarrowLink(f"{name}-n", "c", narrow, (1 - narrow) * 50),)
+    values = None if scores is None else [*scores, *(link.score for link in beside)]
+    mean = None if values is None else (sum(values) / len(values) if values else 1.0)
+    every = [*((link.score or 0.0, link.id) for link in links), *((link.score, link.id) for link in beside)]
     bound = bound if bound is not None else (1.0 if mean is None else mean)
     shifts = {"a": 0.0, "b": 25.0} if links else {}
     return RankedCandidate(
@@ -42,16 +52,29 @@ def ranked(
         slack_ms=dict.fromkeys(shifts, slack_ms),
         hold_ms=slack_ms / 2 if links else None,
         free_jobs=tuple(free),
-        worst_link=min(links, key=lambda link: (link.score or 0.0, link.id)).id if links else None,
-        total_excess_gbps=None if mean is None else sum((1 - one) * 50 for one in scores or ()),
+        worst_link=min(every)[1] if every and scores is not None else None,
+        total_excess_gbps=None if values is None else sum((1 - one) * 50 for one in values),
         links=tuple(links),
+        jobs_placed=placed,
+        narrow_links=beside,
     )
 
 
-def ranking_of(*candidates: RankedCandidate) -> Ranking:
-    best = candidates[0] if candidates and candidates[0].score is not None else None
-    proven = best is not None and all((best.score or 0.0) >= one.upper_bound - 1e-9 for one in candidates[1:])
-    return Ranking(best, proven, {"a": 100.0, "b": 100.0}, candidates)
+def placed_of(order: Order, one: RankedCandidate) -> int:
+    return one.jobs_placed if order == "jobs_placed" else 0
+
+
+def ranking_of(
+    *candidates: RankedCandidate, order: Order = "jobs_placed", resolution_ms: float | None = None
+) -> Ranking:
+    best = next((one for one in candidates if one.score is not None), None)
+    proven = best is not None and all(
+        placed_of(order, one) < placed_of(order, best)
+        or (placed_of(order, one) == placed_of(order, best) and (best.score or 0.0) >= one.upper_bound - 1e-9)
+        for one in candidates
+        if one is not best
+    )
+    return Ranking(best, proven, {"a": 100.0, "b": 100.0}, candidates, order=order, resolution_ms=resolution_ms)
 
 
 def problem_of(*names: str) -> Problem:
@@ -154,7 +177,7 @@ def test_only_one_solved() -> None:
     [
         ("per_job", "(mean over all placed jobs of each job's worst link)"),
         ("mean", "(mean over its shared links)"),
-        ("min", "(its worst shared link)"),
+        ("min", "(its worst link)"),
         ("p10", "(p10 over its shared links)"),
     ],
 )
@@ -175,13 +198,25 @@ def rankings(draw: st.DrawFn) -> Ranking:
     solved = draw(st.lists(st.lists(levels, max_size=3), max_size=4))
     bounds = draw(st.lists(levels, max_size=2))
     extra = st.sampled_from([0.0, 0.0, 0.01, 0.2])
+    narrow, placed = st.none() | st.sampled_from([0.95, 0.5, -4.0]), st.sampled_from([1, 2, 2, 2, 3])
+    order: Order = draw(st.sampled_from(get_args(Order)))
     made = []
     for at, scores in enumerate(solved):
-        mean = sum(scores) / len(scores) if scores else 1.0
-        made.append(ranked(f"s{at}", scores, bound=min(1.0, mean + draw(extra)), status="tree" if scores else "alone"))
-    made.sort(key=lambda one: -round((one.score or 0.0) / 1e-9))
-    unsolved = [ranked(f"u{at}", None, bound=bound, status="bound_only") for at, bound in enumerate(bounds)]
-    return ranking_of(*made, *sorted(unsolved, key=lambda one: -one.upper_bound))
+        beside = draw(narrow)
+        values = [*scores, *([] if beside is None else [beside])]
+        bound = min(1.0, (sum(values) / len(values) if values else 1.0) + draw(extra))
+        status = "tree" if scores else "alone"
+        made.append(ranked(f"s{at}", scores, bound=bound, status=status, placed=draw(placed), narrow=beside))
+    for at, bound in enumerate(bounds):
+        made.append(ranked(f"u{at}", None, bound=bound, status="bound_only", placed=draw(placed)))
+    made.sort(
+        key=lambda one: (
+            -placed_of(order, one),
+            one.score is None,
+            -round((one.upper_bound if one.score is None else one.score) / 1e-9),
+        )
+    )
+    return ranking_of(*made, order=order, resolution_ms=draw(st.sampled_from([None, 0.5])))
 
 
 @given(rankings())
@@ -198,12 +233,22 @@ def test_the_sentence_says_what_the_ranking_says(ranking: Ranking) -> None:
     assert text.startswith(f'"{best.id}" ')
     assert best.score is not None
     assert score_text(best.score) in text
-    assert ("no other candidate can score more" in text) == (ranking.best_proven and bool(others))
+    equals = [one for one in others if placed_of(ranking.order, one) == placed_of(ranking.order, best)]
+    proven = "proven" if ranking.resolution_ms is None else "proven at a resolution of 0.5 ms"
+    if ranking.best_proven and others and not equals:
+        assert "; no other candidate places as many jobs" in text
+    elif ranking.best_proven and others:
+        among = "" if len(equals) == len(others) else " that places as many jobs"
+        assert f"; {proven}: no other candidate{among} can score more" in text
+    else:
+        assert "no other candidate" not in text
+    assert ("not proven: " in text) == (not ranking.best_proven)
     assert ("not ruled out" in text) == (not best.optimal)
-    tied = [one for one in others if one.score is not None and abs(one.score - best.score) <= 1e-9]
+    tied = [one for one in equals if one.score is not None and abs(one.score - best.score) <= 1e-9]
     assert (" tie at " in text) == bool(tied)
-    if best.worst_link is not None and min(link.score or 0.0 for link in best.links) < 1 - 1e-9:
+    if best.worst_link is not None and min(link.score or 0.0 for link in (*best.links, *best.narrow_links)) < 1 - 1e-9:
         assert f'"{best.worst_link}" scores' in text
+        assert ('(too narrow for "c" alone)' in text) >= best.worst_link.endswith("-n")
 
 
 def test_a_link_is_concluded_with_its_unit() -> None:

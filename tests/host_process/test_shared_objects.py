@@ -19,9 +19,9 @@ import pytest
 import cassini_core as cc
 import hosts
 from cassini_core.errors import InputError
-from cassini_core.kept_property import kept_property
 from cassini_core.kernel import _kernel
 from cassini_core.kernel.prepared_link import PreparedLink, kernel_options
+from cassini_core.lockless_cached_property import lockless_cached_property
 from cassini_core.problem_file import ranking_to_json
 
 THREADS = 8
@@ -121,9 +121,9 @@ def test_a_small_ranker_answers_eight_threads_while_they_clear_it() -> None:
     in_eight_threads(ask)
 
 
-def test_a_kept_property_is_one_object_to_eight_threads() -> None:
+def test_a_lockless_cached_property_is_one_object_to_eight_threads() -> None:
     class Sum:
-        @kept_property
+        @lockless_cached_property
         def value(self) -> list[int]:
             return [sum(range(1000))]
 

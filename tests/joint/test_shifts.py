@@ -197,15 +197,20 @@ def test_a_job_without_demand_on_a_link_does_not_make_it_shared() -> None:
     assert answered(one_candidate([faint, loud], links, {"faint": {"x": 1.0}, "loud": ["x"]})).status == "tree"
 
 
-def test_one_job_alone_above_a_capacity_is_a_warning_and_no_score() -> None:
+def test_one_job_alone_above_a_capacity_is_a_warning_and_a_narrow_link() -> None:
     # Two overlapping phases of 30 make 60 in the middle; the second wraps.
     heavy = Job("heavy", 100, [Phase(0, 30, 30), Phase(90, 30, 30)])
     answer = answered(one_candidate([heavy], [Link("x", 50)], {"heavy": ["x"]}))
     assert answer.status == "alone"
     assert answer.scores is not None
     assert answer.scores.tolist() == []
+    # 10 of 60 Gbit/s find no room, 20 of 100 ms long.
+    (narrow,) = answer.placement.narrow_links
+    assert (narrow.id, narrow.job, narrow.score, narrow.excess_gbps) == ("x", "heavy", 1 - 2 / 50, 2.0)
+    assert (answer.placement.narrow.job.tolist(), answer.placement.narrow.score.tolist()) == ([0], [narrow.score])
     assert answer.warnings == ("link 'x': job 'heavy' alone needs 60 of 50 Gbit/s",)
-    assert answered(one_candidate([heavy], [Link("x", 60)], {"heavy": ["x"]})).warnings == ()
+    wide = answered(one_candidate([heavy], [Link("x", 60)], {"heavy": ["x"]}))
+    assert (wide.warnings, wide.placement.narrow_links) == ((), ())
     assert answered(one_candidate([heavy], [Link("x", 60)], {"heavy": {"x": 2.0}})).warnings != ()
 
 

@@ -34,7 +34,7 @@ from cassini_core.problem_file import (
     ranking_to_json,
     reader,
 )
-from cassini_core.results import LinkScore, LinkSolution, RankedCandidate, Ranking
+from cassini_core.results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from work import works_less_than
 
 DATA = Path(__file__).parents[1] / "data"
@@ -270,6 +270,9 @@ def ranking(**changes: Any) -> Ranking:
         "total_excess_gbps": 0.0,
         "links": (LinkScore("l", 1.0, 1.0),),
         "warnings": ("job 'd' alone is above the capacity of link 'm'",),
+        "jobs_placed": 4,
+        "narrow_links": (NarrowLink("m", "d", 0.75, 12.5),),
+        "resolution_ms": 0.5,
     }
     best = RankedCandidate(**(first | changes))
     other = RankedCandidate(
@@ -280,15 +283,18 @@ def ranking(**changes: Any) -> Ranking:
 
 def test_a_ranking_is_written_like_this():
     assert ranking_to_json(ranking()) == (
-        b'{"format":"cassini-ranking/1","best":"c1","best_proven":true,"paces_ms":{"a":255.0,"b":255.0},"candidates":['
-        b'{"id":"c1","score":1.0,"upper_bound":1.0,"optimal":true,"status":"tree",'
+        b'{"format":"cassini-ranking/1","best":"c1","best_proven":true,"order":"jobs_placed","resolution_ms":null,'
+        b'"paces_ms":{"a":255.0,"b":255.0},"candidates":['
+        b'{"id":"c1","score":1.0,"upper_bound":1.0,"optimal":true,"resolution_ms":0.5,"status":"tree","jobs_placed":4,'
         b'"shifts_ms":{"a":0.0,"b":120.25},"slack_ms":{"a":3.0,"b":3.0},"hold_ms":1.5,"free_jobs":["c"],'
         b'"worst_link":"l","total_excess_gbps":0.0,"links":[{"id":"l","score":1.0,"upper_bound":1.0}],'
+        b'"narrow_links":[{"id":"m","job":"d","score":0.75,"excess_gbps":12.5}],'
         b"\"warnings\":[\"job 'd' alone is above the capacity of link 'm'\"]},"
-        b'{"id":"c0","score":null,"upper_bound":0.5,"optimal":false,"status":"bound_only",'
+        b'{"id":"c0","score":null,"upper_bound":0.5,"optimal":false,"resolution_ms":null,"status":"bound_only",'
+        b'"jobs_placed":0,'
         b'"shifts_ms":{},"slack_ms":{},"hold_ms":null,"free_jobs":[],'
         b'"worst_link":null,"total_excess_gbps":null,"links":[{"id":"l","score":null,"upper_bound":0.5}],'
-        b'"warnings":[]}],"warnings":[]}\n'
+        b'"narrow_links":[],"warnings":[]}],"warnings":[]}\n'
     )
 
 
@@ -309,7 +315,7 @@ def test_equal_rankings_have_equal_bytes(shifts, rng):
     assert json.loads(ranking_to_json(one))["candidates"][0]["shifts_ms"] == shifts
 
 
-NUMBERS = ["score", "upper_bound", "hold_ms", "total_excess_gbps", "shifts_ms['a']", "slack_ms['a']"]
+NUMBERS = ["score", "upper_bound", "resolution_ms", "hold_ms", "total_excess_gbps", "shifts_ms['a']", "slack_ms['a']"]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -330,7 +336,7 @@ def test_a_link_solution_is_written_like_this():
     assert link_solution_to_json(SOLUTION) == (
         b'{"format":"cassini-link-solution/1","score":0.75,"score_is_exact":true,"upper_bound":0.8,"optimal":false,'
         b'"claimed_score":0.7,"shifts_ms":{"a":0.0,"b":1.0},"slack_ms":{"a":2.0,"b":0.5},"hold_ms":0.25,'
-        b'"free_jobs":["c"],"perimeter_ms":510.0,"nodes":42}\n'
+        b'"free_jobs":["c"],"perimeter_ms":510.0,"nodes":42,"resolution_ms":null}\n'
     )
 
 

@@ -62,7 +62,8 @@ def test_scores_are_those_of_the_shifts_and_below_their_bounds(problem: Problem,
         assert one.status == "joint"
         scores = placements.rescored(problem, said, written)
         on_link, placed = placements.shared_links(problem, routes[one.id]), routes[one.id].routes
-        score = placements.mean(scores) if aggregate == "mean" else placements.per_job(scores, on_link, placed)
+        narrow = placements.narrow_scores(problem, routes[one.id], said["paces_ms"])
+        score = placements.aggregated(aggregate, scores, narrow, on_link, placed)
         assert one.score == pytest.approx(score, abs=1e-9)
         assert one.score <= one.upper_bound + 1e-9
         assert one.upper_bound - one.score < gap

@@ -39,6 +39,15 @@ def test_whoever_asks_which_aggregates_there_are_is_told_of_each(
     assert f"| `{aggregate}`" in read(ROOT / "docs/ranking.md")
 
 
+@pytest.mark.parametrize("order", get_args(cc.Order))
+def test_every_order_is_taken_and_said(order: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cc.rank(mixed_scores(), order=order).order == order
+    assert main(["rank", "--help"]) == 0
+    assert re.search(rf"\b{order}\b", capsys.readouterr().out.partition("--order")[2].partition("--top")[0])
+    assert f'``"{order}"``' in (cc.rank.__doc__ or "")
+    assert f"`{order}`" in read(ROOT / "docs/ranking.md")
+
+
 @pytest.mark.parametrize("method", get_args(cc.Method))
 def test_every_method_is_taken(method: Any) -> None:
     assert cc.solve_link([A, B], 50, method=method).score == 1.0
@@ -48,6 +57,7 @@ def test_every_method_is_taken(method: Any) -> None:
 def test_no_other_word_is_taken(word: str, more: str) -> None:
     for alias, call in (
         (cc.Loops, lambda given: cc.rank(mixed_scores(), loops=given)),
+        (cc.Order, lambda given: cc.rank(mixed_scores(), order=given)),
         (cc.Method, lambda given: cc.solve_link([A, B], 50, method=given)),
     ):
         if word + more not in get_args(alias):
@@ -64,6 +74,8 @@ def test_why_a_search_ended_is_named_as_the_kernel_names_it() -> None:
     [
         (cc.rank, "loops", cc.Loops),
         (cc.rank, "aggregate", cc.AggregateName),
+        (cc.rank, "order", cc.Order),
+        (cc.Ranking, "order", cc.Order),
         (cc.solve_link, "method", cc.Method),
         (cc.RankedCandidate, "status", cc.Status),
         (cc.LinkSolution, "stopped_by", cc.StoppedBy),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from html.parser import HTMLParser
 from typing import Any, get_args
 
@@ -36,6 +37,11 @@ candidates = st.builds(
     total_excess_gbps=st.none() | st.floats(0, 1e6),
     links=st.lists(st.builds(cc.LinkScore, wild.ids, scores, st.floats(-1e9, 1)), max_size=3).map(tuple),
     warnings=some_ids,
+    jobs_placed=st.integers(0, 2**31),
+    narrow_links=st.lists(
+        st.builds(cc.NarrowLink, wild.ids, wild.ids, st.floats(-1e9, 1), st.floats(0, 1e6)), max_size=3
+    ).map(tuple),
+    resolution_ms=st.none() | st.floats(0, 1e6),
 )
 
 
@@ -44,7 +50,8 @@ def rankings(draw: st.DrawFn) -> cc.Ranking:
     """Rankings of any content, with ids of their own."""
     found = tuple(draw(st.lists(candidates, max_size=5, unique_by=lambda one: one.id)))
     best = found[0] if found and found[0].score is not None else None
-    return cc.Ranking(best, draw(st.booleans()), draw(by_job), found, draw(some_ids))
+    order, resolution_ms = draw(st.sampled_from(get_args(cc.Order))), draw(st.none() | st.floats(0, 1e6))
+    return cc.Ranking(best, draw(st.booleans()), draw(by_job), found, draw(some_ids), order, resolution_ms)
 
 
 @st.composite
@@ -91,8 +98,11 @@ def test_a_ranking_is_a_sequence_of_its_candidates_that_ids_find_too(ranking: cc
         ranking["an id that is nobody's"]
     assert "an id that is nobody's" not in ranking
     assert 3 not in ranking
-    with pytest.raises(IndexError):
-        ranking[len(ranking)]
+    for place in (len(ranking), -len(ranking) - 1):
+        with pytest.raises(IndexError) as caught:
+            ranking[place]
+        number = f"{len(ranking)} candidate{'s' * (len(ranking) != 1)}"
+        assert str(caught.value) == f"ranking[{place}]: expected a position among {number}"
 
 
 @given(rankings())
@@ -113,6 +123,10 @@ def test_a_ranking_writes_itself_as_the_command_line_does(ranking: cc.Ranking) -
     content = json.loads(written)
     assert [one["id"] for one in content["candidates"]] == [one.id for one in ranking]
     assert content["paces_ms"] == ranking.paces_ms
+    assert (content["order"], content["resolution_ms"]) == (ranking.order, ranking.resolution_ms)
+    for said, one in zip(content["candidates"], ranking, strict=True):
+        assert (said["jobs_placed"], said["resolution_ms"]) == (one.jobs_placed, one.resolution_ms)
+        assert [tuple(link.values()) for link in said["narrow_links"]] == list(map(astuple, one.narrow_links))
 
 
 @given(solutions())
@@ -151,7 +165,7 @@ def test_the_html_of_a_ranking_names_every_candidate_and_nothing_breaks_out(rank
     table = Table(ranking._repr_html_())
     assert not table.odd
     header = table.cells.index("candidate")
-    assert table.cells[header + 8 :: 8] == [worded(one.id) for one in ranking]
+    assert table.cells[header + 9 :: 9] == [worded(one.id) for one in ranking]
 
 
 @given(solutions() | candidates)

@@ -66,6 +66,8 @@ HOSTILE: Mapping[str, Shape] = {
     "extreme rates": Shape(jobs=30, phases=3, rates="extreme", capacity="least", period="huge"),
     "long ids": Shape(jobs=4, id_bytes=2000),
     "jobs that share nothing": Shape(jobs=2, per_link=1, phases=3),
+    "narrow links": Shape(jobs=3, per_link=1, phases=1000, capacity="least"),
+    "narrow links in thousands of candidates": Shape(jobs=6, per_link=1, capacity="least", fill="candidates"),
     # Iteration times that almost agree.
     "thousands of pairs, noisy periods": Shape(links=3000, groups=3000, per_link=2, fill="jobs", period="noisy"),
     "thousands of blocks": Shape(links=6000, groups=2000, fill="jobs"),

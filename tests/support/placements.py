@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,6 +113,27 @@ def shared_links(problem: Problem, candidate: Candidate) -> dict[str, dict[str, 
     return {link: members for link, members in carried.items() if len(members) >= 2}
 
 
+def narrow_scores(
+    problem: Problem, candidate: Candidate, paces_ms: Mapping[str, float] | None = None
+) -> dict[str, tuple[str, float]]:
+    """Link id to job id and score, for links whose only job with demand is above the capacity; by the reference."""
+    if paces_ms is not None:
+        problem = Problem(list(paced_jobs(problem, paces_ms).values()), problem.links, problem.candidates)
+    loads, scores = _reference.link_loads(problem, candidate), _reference.link_scores(problem, candidate, {})
+    single = {link: next(iter(load)) for link, load in loads.items() if len(load) == 1}
+    return {link: (job, scores[link]) for link, job in single.items() if scores[link] < 1}
+
+
+def aggregated(
+    aggregate: str, scores: Mapping[str, float], narrow: Mapping[str, tuple[str, float]], on_link: Any, placed: Any
+) -> float:
+    """The score of a candidate from those of its shared links and its narrow ones, by the reference."""
+    on_it = {**on_link, **{link: [job] for link, (job, _) in narrow.items()}}
+    beside = [(link, score) for link, (_, score) in narrow.items()]
+    sets = itertools.chain(*(itertools.combinations(beside, size) for size in range(len(beside) + 1)))
+    return min(_reference.aggregated(aggregate, {**scores, **dict(some)}, on_it, len(placed)) for some in sets)
+
+
 def rescored(problem: Problem, ranking: Mapping[str, Any], candidate: Mapping[str, Any]) -> dict[str, float]:
     """Score of each shared link at the shifts and paces that stand in the JSON of a ranking, by the reference."""
     paced = paced_jobs(problem, ranking["paces_ms"])
@@ -143,27 +164,27 @@ def scores_on_grid(problem: Problem, candidate: Candidate) -> dict[str, npt.NDAr
 
 
 def best_mean(problem: Problem, candidate: Candidate) -> float:
-    """The best mean score over the shared links that whole-ms shifts reach."""
-    scores = scores_on_grid(problem, candidate)
-    return float(np.mean(list(scores.values()), axis=0).max()) if scores else 1.0
+    """The best mean score over the shared links, and narrow ones that lower it, that whole-ms shifts reach."""
+    scores = list(scores_on_grid(problem, candidate).values())
+    narrow = sorted(score for _, score in narrow_scores(problem, candidate).values())
+    means = [
+        (sum(scores) + np.full(1, sum(narrow[:count]))) / (len(scores) + count)
+        for count in range(len(narrow) + 1)
+        if len(scores) + count
+    ]
+    return float(np.min(means, axis=0).max()) if means else 1.0
 
 
 def best_per_job(problem: Problem, candidate: Candidate) -> float:
     """The best mean over placed jobs of the job's worst link that whole-ms shifts reach."""
-    scores, on_link = scores_on_grid(problem, candidate), shared_links(problem, candidate)
+    scores: dict[str, Any] = dict(scores_on_grid(problem, candidate))
+    on_link: dict[str, Any] = dict(shared_links(problem, candidate))
+    for link, (job, score) in narrow_scores(problem, candidate).items():
+        scores[link], on_link[link] = np.full(1, score), [job]
     if not scores:
         return 1.0
-    jobs = candidate.routes
-    worst = [np.min([scores[link] for link in scores if job in on_link[link]] or [1.0], axis=0) for job in jobs]
-    return float((sum(worst) / len(jobs)).max())
-
-
-def mean(scores: Mapping[str, float]) -> float:
-    """The paper's aggregate."""
-    return math.fsum(scores.values()) / len(scores) if scores else 1.0
-
-
-def per_job(scores: Mapping[str, float], on_link: Mapping[str, Any], placed: Any) -> float:
-    """Mean over all placed jobs of the score of the job's worst shared link, 1 if it shares none."""
-    worst = [min([1.0, *(score for link, score in scores.items() if job in on_link[link])]) for job in placed]
-    return math.fsum(worst) / len(worst) if worst else 1.0
+    worst = [
+        functools.reduce(np.minimum, (scores[link] for link in scores if job in on_link[link]), np.ones(1))
+        for job in candidate.routes
+    ]
+    return float((sum(worst) / len(worst)).max())

@@ -13,7 +13,7 @@ import numpy as np
 from bench.ranking.rounds import Settings, generate
 from cassini_core import Candidate, Problem, RankedCandidate, rank
 from cassini_core.arrays import int64, offsets
-from cassini_core.links.incidence import Crossings
+from cassini_core.links.incidence import Crossings, Narrow
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.ranking.aggregate import aggregate_named
 from cassini_core.units import ticks_from_ms
@@ -161,7 +161,8 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
     scores = [link.upper_bound if link.score is None else link.score for link in one.links]
     if name == TOTAL_EXCESS:
         capacity = {link.id: link.capacity_gbps for link in problem.links}
-        return -math.fsum((1.0 - s) * capacity[link.id] for s, link in zip(scores, one.links, strict=True))
+        excess = [(1.0 - s) * capacity[link.id] for s, link in zip(scores, one.links, strict=True)]
+        return -math.fsum([*excess, *(link.excess_gbps for link in one.narrow_links)])
     routes = next(candidate for candidate in problem.candidates if candidate.id == one.id).routes
     on_link: dict[str, list[int]] = {}
     for number, route in enumerate(routes.values()):
@@ -169,7 +170,10 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
             on_link.setdefault(link_id, []).append(number)
     jobs = [on_link[link.id] for link in one.links]
     first = offsets(map(len, jobs))[:-1]
-    crossings = Crossings(first, int64(itertools.chain.from_iterable(jobs)), len(routes), len(routes))
+    number = {job: k for k, job in enumerate(routes)}
+    worst_first = sorted(one.narrow_links, key=lambda link: link.score)
+    narrow = Narrow(int64(number[link.job] for link in worst_first), np.array([link.score for link in worst_first]))
+    crossings = Crossings(first, int64(itertools.chain.from_iterable(jobs)), len(routes), len(routes), narrow)
     return aggregate_named(name)(np.array(scores, dtype=np.float64), crossings)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..formats import counted
 from ..model import Problem
-from ..results import LinkScore, LinkSolution, RankedCandidate, Ranking
+from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from ..units import SCORE_TOLERANCE
 from .console import one_line
 
@@ -56,7 +57,7 @@ def conclude_link(solution: LinkSolution, capacity_gbps: float) -> str:
     else:
         meaning = f"Demand above the capacity averages at most {magnitude_text(excess)} Gbit/s at these shifts"
     if solution.optimal:
-        proof = "proven: no shifts score more"
+        proof = f"{_proven(solution.resolution_ms)}: no shifts score more"
     else:
         proof = f"not proven: other shifts might score up to {score_text(solution.upper_bound)}"
     hint = ""
@@ -81,19 +82,22 @@ def _verdict(
 ) -> str:
     name, score = _quoted(best.id), _score_of(best)
     solved = [c for c in others if c.score is not None]
-    points = f"{score_text(score)} ({_meaning(aggregate)})" if best.links else score_text(score)
+    has_links = best.links or best.narrow_links
+    points = f"{score_text(score)} ({_meaning(aggregate, best)})" if has_links else score_text(score)
     if not others:
         return f"{name} is the only candidate and scores {points}"
     if not solved:
         return f"{name} scores {points} and is the only one of {len(others) + 1} candidates that was solved"
-    tied = [c for c in solved if abs(_score_of(c) - score) <= SCORE_TOLERANCE]
+    equals = [c for c in solved if _placed(ranking, c) == _placed(ranking, best)]
+    tied = [c for c in equals if abs(_score_of(c) - score) <= SCORE_TOLERANCE]
     if tied:
         company = _quoted(tied[0].id) if len(tied) == 1 else f"{len(tied)} other candidates"
         return f"{name} and {company} tie at {points}{_tie_break(ranking, best, tied, problem)}"
     second, verb = solved[0], "wins" if ranking.best_proven else "leads"
-    difference = magnitude_text(score - _score_of(second))
-    runner_up = f"{_quoted(second.id)} ({score_text(_score_of(second))})"
-    return f"{name} {verb} with {points}, {difference} above the runner-up {runner_up}"
+    runner_up = f"the runner-up {_quoted(second.id)} ({score_text(_score_of(second))})"
+    if not equals:
+        return f"{name} {verb} with {points}: it places {_jobs(best)}, {runner_up} only {second.jobs_placed}"
+    return f"{name} {verb} with {points}, {magnitude_text(score - _score_of(second))} above {runner_up}"
 
 
 def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCandidate], problem: Problem) -> str:
@@ -132,32 +136,59 @@ def _reason(best: RankedCandidate, others: Sequence[RankedCandidate]) -> str:
 
 def _proof(ranking: Ranking, best: RankedCandidate, others: Sequence[RankedCandidate]) -> str:
     own = "" if best.optimal else f"better shifts for it are not ruled out (bound {score_text(best.upper_bound)})"
+    proven = _proven(ranking.resolution_ms)
     if not others:
-        return own or "proven: no shifts score more"
+        return own or f"{proven}: no shifts score more"
+    equals = [c for c in others if _placed(ranking, c) == _placed(ranking, best)]
     if ranking.best_proven:
-        proof = "proven: no other candidate can score more"
+        if not equals:
+            proof = "no other candidate places as many jobs"
+        elif len(equals) < len(others):
+            proof = f"{proven}: no other candidate that places as many jobs can score more"
+        else:
+            proof = f"{proven}: no other candidate can score more"
         return f"{proof}, though {own}" if own else proof
-    rival = max(others, key=lambda c: c.upper_bound)
-    proof = f"not proven: {_quoted(rival.id)} might score up to {score_text(rival.upper_bound)}"
+    ahead = [c for c in others if _placed(ranking, c) > _placed(ranking, best)]
+    if ahead:
+        proof = f"not proven: {_quoted(ahead[0].id)} places {_jobs(ahead[0])} and was not solved"
+    else:
+        rival = max(equals, key=lambda c: c.upper_bound)
+        proof = f"not proven: {_quoted(rival.id)} might score up to {score_text(rival.upper_bound)}"
     return f"{proof}, and {own}" if own else proof
 
 
-def _meaning(aggregate: str) -> str:
-    words = {
-        "per_job": "mean over all placed jobs of each job's worst link",
-        "mean": "mean over its shared links",
-        "min": "its worst shared link",
-    }
-    return words.get(aggregate, f"{one_line(aggregate)} over its shared links")
+def _proven(resolution_ms: float | None) -> str:
+    """``proven``, and at which resolution where it is not proven for shifts that are held more precisely."""
+    return "proven" if resolution_ms is None else f"proven at a resolution of {resolution_ms:g} ms"
 
 
-def _worst_link(candidate: RankedCandidate) -> LinkScore | None:
-    named = [link for link in candidate.links if link.id == candidate.worst_link]
-    return named[0] if named else None
+def _placed(ranking: Ranking, candidate: RankedCandidate) -> int:
+    """The jobs that a candidate places, as far as they play a part in the order."""
+    return candidate.jobs_placed if ranking.order == "jobs_placed" else 0
 
 
-def _link_text(link: LinkScore) -> str:
-    return "an unknown value" if link.score is None else score_text(link.score)
+def _jobs(candidate: RankedCandidate) -> str:
+    return counted(candidate.jobs_placed, "job")
+
+
+def _meaning(aggregate: str, candidate: RankedCandidate) -> str:
+    words = {"per_job": "mean over all placed jobs of each job's worst link", "min": "its worst link"}
+    if aggregate in words:
+        return words[aggregate]
+    narrow = ", and over links too narrow for their only job where that is less" if candidate.narrow_links else ""
+    return f"{one_line(aggregate)} over its shared links{narrow}"
+
+
+def _worst_link(candidate: RankedCandidate) -> LinkScore | NarrowLink | None:
+    links: list[LinkScore | NarrowLink] = [*candidate.links, *candidate.narrow_links]
+    return next((link for link in links if link.id == candidate.worst_link), None)
+
+
+def _link_text(link: LinkScore | NarrowLink) -> str:
+    if link.score is None:
+        return "an unknown value"
+    alone = f" (too narrow for {_quoted(link.job)} alone)" if isinstance(link, NarrowLink) else ""
+    return f"{score_text(link.score)}{alone}"
 
 
 def _score_of(candidate: RankedCandidate) -> float:

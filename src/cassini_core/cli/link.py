@@ -79,7 +79,7 @@ def _report(
     least = "" if solution.score_is_exact else "at least "
     yield Text(
         f"Score {least}{score_text(solution.score)}, bound {score_text(solution.upper_bound)} "
-        f"({proof_text(solution.score, solution.upper_bound, solution.optimal)}); "
+        f"({proof_text(solution)}); "
         f"perimeter {solution.perimeter_ms:.15g} ms, {solution.nodes} search nodes."
     )
     if method == "angles":

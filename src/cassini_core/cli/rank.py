@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..choices import Loops
+from ..choices import Loops, Order
+from ..formats import counted
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
@@ -45,6 +46,7 @@ def rank(
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
     loops: Loops = "joint",
     aggregate: AggregateName = DEFAULT_AGGREGATE,
+    order: Order = "jobs_placed",
     period_tolerance: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     threads: PositiveCount = None,
     deadline_s: DeadlineS = None,
@@ -65,7 +67,7 @@ def rank(
     rows
         How many candidates the table shows. JSON always has all.
     top
-        How many candidates are sure to be the best: of many candidates, those that cannot be among so many are not
+        How many candidates are sure to be the first: of many candidates, those that cannot be among so many are not
         searched and have a bound only.
     exhaustive
         Search all candidates.
@@ -76,6 +78,9 @@ def rank(
     aggregate
         How link scores become a candidate's score: per_job, the mean over all placed jobs of each job's worst
         link; mean over the shared links, as in the paper; min; or a percentile such as p10.
+    order
+        What comes first: jobs_placed, the candidates that place more jobs, and of these the higher score; or score,
+        the higher score, however few jobs that places.
     period_tolerance
         By what fraction an iteration time may be lengthened so that jobs get a common period; 0 changes none.
     threads
@@ -90,6 +95,7 @@ def rank(
             problem,
             loops=loops,
             aggregate=aggregate,
+            order=order,
             top=top,
             exhaustive=exhaustive,
             period_tolerance=period_tolerance,
@@ -113,10 +119,10 @@ def _report(
     from rich.text import Text
 
     from .conclusion import conclude_ranking, magnitude_text
-    from .tables import ms_text_down, ranking_table, shift_table
+    from .tables import ms_text_down, narrow_table, ranking_table, shift_table
 
     sizes = ((problem.jobs, "job"), (problem.links, "link"), (problem.candidates, "candidate"))
-    yield Text(", ".join(f"{len(items)} {word}{'s' * (len(items) != 1)}" for items, word in sizes) + "\n")
+    yield Text(", ".join(counted(len(items), word) for items, word in sizes) + "\n")
     if ranking.candidates:
         yield ranking_table(ranking, rows)
     if len(ranking.candidates) > rows:
@@ -124,16 +130,20 @@ def _report(
     best = ranking.best
     if best is not None and best.links:
         yield shift_table(best, problem.jobs, ranking.paces_ms)
-        if best.hold_ms is not None:
-            yield Text(
-                f"All jobs may drift up to {ms_text_down(best.hold_ms)} ms at once, each alone up to its slack, "
-                f"before a link's score drops by more than {slack_tolerance:g}."
-            )
-        if best.total_excess_gbps is not None:
-            links = "1 shared link" if len(best.links) == 1 else f"{len(best.links)} shared links"
-            yield Text(
-                f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}."
-            )
+    if best is not None and best.narrow_links:
+        yield narrow_table(best)
+    if best is not None and best.hold_ms is not None:
+        yield Text(
+            f"All jobs may drift up to {ms_text_down(best.hold_ms)} ms at once, each alone up to its slack, "
+            f"before a link's score drops by more than {slack_tolerance:g}."
+        )
+    if best is not None and best.total_excess_gbps is not None and (best.links or best.narrow_links):
+        links = " and ".join(
+            counted(len(some), word)
+            for some, word in ((best.links, "shared link"), (best.narrow_links, "narrow link"))
+            if some
+        )
+        yield Text(f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}.")
     for warning in (*ranking.warnings, *(best.warnings if best is not None else ())):
         yield Text(f"Warning: {one_line(warning)}")
     yield Text(conclude_ranking(ranking, problem, aggregate))

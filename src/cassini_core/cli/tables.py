@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..model import Job
 from ..profiles.phases import demand_steps, volume_mbit
-from ..results import LinkSolution, RankedCandidate, Ranking
+from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from .conclusion import magnitude_text, score_text
 from .console import one_line
 
@@ -28,6 +28,7 @@ __all__ = [
     "link_table",
     "ms_text",
     "ms_text_down",
+    "narrow_table",
     "phase_table",
     "proof_text",
     "ranking_table",
@@ -101,24 +102,28 @@ def ms_text_down(value: float) -> str:
     return f"{math.floor(value * 1000 + 0.0005) / 1000:.3f}"
 
 
-def proof_text(score: float | None, upper_bound: float, optimal: bool) -> str:
-    """``proven``, or how far the bound is above the score."""
-    if score is None:
+def proof_text(answer: LinkSolution | RankedCandidate) -> str:
+    """``proven``, at which resolution where that matters, or how far the bound is above the score."""
+    if answer.score is None:
         return "not solved"
-    return "proven" if optimal else f"gap {magnitude_text(max(upper_bound - score, 0.0))}"
+    if not answer.optimal:
+        return f"gap {magnitude_text(max(answer.upper_bound - answer.score, 0.0))}"
+    return "proven" if answer.resolution_ms is None else f"proven at {answer.resolution_ms:g} ms"
 
 
 def ranking_table(ranking: Ranking, top: int | None = None) -> Listing:
-    """One row per candidate, best first, at most ``top``."""
-    headers = ("", "candidate", "score", "bound", "proof", "status", "hold ms", "worst link")
-    table = Listing("Candidates, best first", headers, "rlrrccrl")
+    """One row per candidate, best first, at most ``top``. Jobs are counted where candidates place more or fewer."""
+    counts = len({candidate.jobs_placed for candidate in ranking.candidates}) > 1
+    headers = ("", "candidate", *["jobs"] * counts, "score", "bound", "proof", "status", "hold ms", "worst link")
+    table = Listing("Candidates, best first", headers, f"rl{'r' * counts}rrccrl")
     for row, candidate in enumerate(ranking.candidates[:top], start=1):
         table.add(
             str(row),
             candidate.id,
+            *[str(candidate.jobs_placed)] * counts,
             "-" if candidate.score is None else score_text(candidate.score),
             score_text(candidate.upper_bound),
-            proof_text(candidate.score, candidate.upper_bound, candidate.optimal),
+            proof_text(candidate),
             candidate.status.replace("_", " "),
             "-" if candidate.hold_ms is None else ms_text_down(candidate.hold_ms),
             _worst_text(candidate),
@@ -138,6 +143,15 @@ def shift_table(candidate: RankedCandidate, jobs: Sequence[Job], paces_ms: Mappi
         longer = pace / job.iteration_ms - 1
         cells = _shift_cells(job.id, candidate.shifts_ms, candidate.slack_ms, free)
         table.add(job.id, *cells, ms_text(pace), f"{magnitude_text(100 * longer)} %" if longer > 0 else "-")
+    return table
+
+
+def narrow_table(candidate: RankedCandidate) -> Listing:
+    """The links of a candidate that are too narrow for their only job, and how much of its demand finds no room."""
+    headers = ("link", "job", "Gbit/s above capacity, on average", "score")
+    table = Listing("Narrow links: too narrow for their only job", headers, "llrr")
+    for link in candidate.narrow_links:
+        table.add(link.id, link.job, magnitude_text(link.excess_gbps), score_text(link.score))
     return table
 
 
@@ -193,7 +207,8 @@ def _shift_cells(job: str, shifts: Mapping[str, float], slacks: Mapping[str, flo
 def _worst_text(candidate: RankedCandidate) -> str:
     if candidate.worst_link is None:
         return "-"
-    scores = [link.score for link in candidate.links if link.id == candidate.worst_link]
+    links: list[LinkScore | NarrowLink] = [*candidate.links, *candidate.narrow_links]
+    scores = [link.score for link in links if link.id == candidate.worst_link]
     if not scores or scores[0] is None:
         return candidate.worst_link
     return f"{candidate.worst_link} {score_text(scores[0])}"

@@ -9,11 +9,11 @@ import numpy as np
 from ..arrays import BoolArray, Float64Array, Int64Array, Rows, int64
 from ..deadline import Deadline
 from ..errors import KernelError
-from ..kept_property import kept_property
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_links import BlockAnswer, PreparedLinks
 from ..links.incidence import Incidence
 from ..links.shared_links import SharedLink
+from ..lockless_cached_property import lockless_cached_property
 from .link_evaluator import Evaluator
 
 __all__ = ["Round"]
@@ -66,7 +66,7 @@ class Round:
         self.answered: BoolArray = solved.answered[flat.problem]
         self.evaluator = Evaluator(links, flat, np.zeros(len(solved)) if evaluation_nodes is None else evaluation_nodes)
 
-    @kept_property
+    @lockless_cached_property
     def held(self) -> BoolArray:
         """For each crossing of ``flat``: whether the job's shift matters on the link.
 
@@ -74,7 +74,7 @@ class Round:
         """
         return ~self.solved.free[Rows.of(self.solved.job_offset, self.flat.problem).at]
 
-    @kept_property
+    @lockless_cached_property
     def own_shift(self) -> Int64Array:
         """For each crossing of ``flat``: the job's shift in the answer of the link alone, ``t_j^l``, ticks."""
         return self.solved.shift[Rows.of(self.solved.job_offset, self.flat.problem).at]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Int64Array
 from ..deadline import Deadline
-from ..kept_property import kept_property
+from ..lockless_cached_property import lockless_cached_property
 from . import _kernel
 from ._kernel import Baseline, BlockAnswer
 from .link_arrays import LinkAnswers, LinkArrays, chunk_answers
@@ -77,11 +77,11 @@ class PreparedLinks:
             parts.append(chunk_answers(offset[first : last + 1] - offset[first], found))
         return LinkAnswers.joined(parts)
 
-    @kept_property
+    @lockless_cached_property
     def options(self) -> _kernel.Options:
         """For every call that uses the handle."""
         return self.limits.options()
 
-    @kept_property
+    @lockless_cached_property
     def _links(self) -> _kernel.Links:
         return _kernel.Links(*self.arrays.columns(), self.options)

@@ -14,13 +14,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Float64Array, Int64Array, Rows, objects
-from ..kept_property import kept_property
+from ..lockless_cached_property import lockless_cached_property
 
-__all__ = ["Crossings", "Incidence"]
+__all__ = ["NO_NARROW", "Crossings", "Incidence", "Narrow"]
+
+
+class Narrow(NamedTuple):
+    """The narrow links of one candidate, each with the number of its only job, and its score; the lowest score first.
+
+    A job that shares no link anywhere has a number that no job of an :class:`Incidence` has.
+    """
+
+    job: Int64Array
+    score: Float64Array
+
+
+NO_NARROW = Narrow(np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class Crossings(NamedTuple):
-    """Which jobs cross the shared links of one candidate.
+    """Which jobs cross the shared links of one candidate, and which links are too narrow for their only job.
 
     ``job[first[i]:first[i + 1]]`` are numbers, below ``n_jobs``, of the jobs on link ``i``; the last link's go to the
     end. The candidate places ``n_placed`` jobs, those without a shared link included.
@@ -30,6 +43,7 @@ class Crossings(NamedTuple):
     job: Int64Array
     n_jobs: int
     n_placed: int
+    narrow: Narrow = NO_NARROW
 
     def jobs_per_link(self) -> Int64Array:
         """How many jobs cross each link."""
@@ -61,7 +75,7 @@ class Incidence:
     problem: Int64Array
     capacity_gbps: Float64Array
 
-    @kept_property
+    @lockless_cached_property
     def name(self) -> npt.NDArray[np.object_]:
         """``jobs`` as an array, shape (jobs,)."""
         return objects(self.jobs)
@@ -78,10 +92,10 @@ class Incidence:
         """How many crossings some links have together."""
         return int((self.offset[links + 1] - self.offset[links]).sum())
 
-    def crossings(self, links: Int64Array, n_placed: int) -> Crossings:
+    def crossings(self, links: Int64Array, n_placed: int, narrow: Narrow = NO_NARROW) -> Crossings:
         """The jobs on the shared links of a candidate that places ``n_placed`` jobs; O(crossings)."""
         rows = self.rows(links)
-        return Crossings(rows.first, self.job[rows.at], len(self.jobs), n_placed)
+        return Crossings(rows.first, self.job[rows.at], len(self.jobs), n_placed, narrow)
 
     def relative_shifts(self, rows: Rows, shift: Int64Array) -> Int64Array:
         """At each crossing, the job's shift from the first of its link: turning all jobs of a link changes nothing."""

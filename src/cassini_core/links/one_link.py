@@ -18,12 +18,13 @@ from ..errors import LimitError, refusal, shown
 from ..kernel.prepared_link import (
     DEFAULT_RESOLUTION_MS,
     DEFAULT_SLACK_TOLERANCE,
+    LinkAnswer,
     PreparedLink,
 )
 from ..model import Job, Link, capacity_of
 from ..node_budget import DEFAULT_NODE_LIMIT
 from ..results import LinkSolution
-from ..units import ms_from_ticks, ticks_from_ms
+from ..units import SCORE_TOLERANCE, ms_from_ticks, ticks_from_ms
 
 __all__ = ["score_bounds", "score_link", "solve_link"]
 
@@ -119,6 +120,7 @@ def solve_link(
         perimeter_ms=_perimeter_ms(perimeter),
         nodes=answer.nodes,
         stopped_by=answer.stopped_by,
+        resolution_ms=float(resolution_ms) if _might_gain(problem, answer) else None,
     )
 
 
@@ -221,6 +223,17 @@ def _checked_shifts(shifts_ms: Mapping[str, float], problem: PreparedLink) -> In
             ms = number(ms, "", f"shifts_ms[{shown(job_id)}]")
         shift.append(ticks_from_ms(ms) % period)
     return np.array(shift, dtype=np.int64)
+
+
+def _might_gain(problem: PreparedLink, answer: LinkAnswer) -> bool:
+    """Whether shifts that are held more precisely might score more: some job is free, and there is room."""
+    phases = np.diff(problem.phase_offset)
+    if not answer.free.any() or np.count_nonzero(phases) < 2:
+        return False
+    share = problem.phase_length / np.repeat(problem.period, phases)  # of the time
+    # Demand that on average finds no room is excess at any shifts (F3).
+    most = 1.0 - max(0.0, float(share @ problem.phase_rate) - problem.capacity) / problem.capacity
+    return bool(answer.upper_bound < most - SCORE_TOLERANCE)
 
 
 def _by_id(problem: PreparedLink, ticks: Int64Array) -> dict[str, float]:

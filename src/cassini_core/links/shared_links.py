@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..arrays import Int64Array, Rows, int64, objects, offsets
 from ..errors import InputError, refusal, shown
-from ..kernel.demand import Demand
+from ..kernel.demand import Demand, Levels
 from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
 from ..model import Job, Link, Problem
+from ..results import NarrowLink
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
-from .incidence import Incidence
+from .incidence import NO_NARROW, Incidence, Narrow
 from .route_deltas import READ_TOGETHER, RouteTable
 
 __all__ = ["LinkCatalog", "Placement", "SharedLink"]
@@ -53,16 +54,19 @@ class SharedLink:
 
 @dataclass(frozen=True)
 class Placement:
-    """A candidate seen from its links: shared links by id, all placed jobs, and warnings about other links.
+    """A candidate seen from its links: shared links and narrow links by id, and all placed jobs.
 
-    ``links`` are the indices of ``shared``, in its order.
+    ``links`` are the indices of ``shared``, in its order. ``narrow`` are the scores of ``narrow_links``, which have a
+    line each in ``warnings``.
     """
 
     id: str
     placed: tuple[str, ...]
     links: Int64Array
     shared: tuple[SharedLink, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    narrow_links: tuple[NarrowLink, ...] = ()
+    narrow: Narrow = NO_NARROW
 
 
 class LinkCatalog:
@@ -112,6 +116,7 @@ class LinkCatalog:
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
         self._peak = [demand.peak() for demand in self._demand]
+        self._levels: dict[int, Levels] = {}  # by member
         self._scaled: dict[tuple[int, int], int] = {}
         self._scaled_number: dict[Demand, int] = {}
         self._scaled_demand: list[Demand] = []
@@ -120,7 +125,7 @@ class LinkCatalog:
         self._by_content: dict[tuple[int, ...], int] = {}
         self._crossing: list[int] = []  # the number of the member at each crossing of the shared links
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
-        self._warning_of: dict[int, str] = {}
+        self._narrow_of: dict[int, tuple[NarrowLink, str]] = {}  # with its warning
         for number, load in enumerate(routes.loads):
             if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
                 go_on()
@@ -134,7 +139,11 @@ class LinkCatalog:
         Where two candidates have the same jobs on a link, the :class:`SharedLink` is the same object. O(shared links)
         in whole arrays per candidate.
         """
-        routes, warning = self._routes, self._warning_of
+        routes, narrow = self._routes, self._narrow_of
+        # Jobs that share no link anywhere get numbers beyond those that do.
+        job_number = {job: k for k, job in enumerate(self.incidence.jobs)} if narrow else {}
+        for one, _ in narrow.values():
+            job_number.setdefault(one.job, len(job_number))
         link = int64(load[0] for load in routes.loads)
         index = int64(-1 if shared is None else shared.index for shared in self._shared_of)
         shared = objects(self.shared)
@@ -149,10 +158,15 @@ class LinkCatalog:
             loads = loads[np.argsort(link[loads])]
             links = index[loads]
             links = links[links >= 0]
-            odd = [load for load in loads.tolist() if load in warning] if warning else []
-            placements.append(
-                Placement(candidate, placed, links, tuple(shared[links].tolist()), tuple(warning[load] for load in odd))
-            )
+            placement = Placement(candidate, placed, links, tuple(shared[links].tolist()))
+            own = [narrow[load] for load in loads.tolist() if load in narrow] if narrow else []
+            if own:
+                found, warnings = zip(*own, strict=True)
+                worst_first = sorted(found, key=lambda link: link.score)
+                numbers = int64(job_number[link.job] for link in worst_first)
+                scores = Narrow(numbers, np.array([link.score for link in worst_first]))
+                placement = replace(placement, warnings=warnings, narrow_links=found, narrow=scores)
+            placements.append(placement)
         return placements
 
     def base_links(self) -> list[SharedLink]:
@@ -163,9 +177,20 @@ class LinkCatalog:
         link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there
         self._shared_of.append(self._share(link, members) if len(members) >= 2 else None)
         if len(members) == 1 and self._peak[members[0]] > self._capacity[link]:
-            job, peak = self._routes.members[members[0]][0], self._peak[members[0]] / KBPS_PER_GBPS
-            name, gbps = self._links[link].id, self._links[link].capacity_gbps
-            self._warning_of[number] = f"link {name!r}: job {job!r} alone needs {peak:g} of {gbps:g} Gbit/s"
+            self._narrow_of[number] = self._narrow(link, members[0])
+
+    def _narrow(self, number: int, member: int) -> tuple[NarrowLink, str]:
+        """The answer for a link with one job, which is known without a search, and a warning."""
+        link, capacity = self._links[number], self._capacity[number]
+        job, peak = self._routes.members[member][0], self._peak[member] / KBPS_PER_GBPS
+        period = self._demand[member].period
+        if member not in self._levels:
+            self._levels[member] = self._demand[member].levels()
+        excess = self._levels[member].excess(capacity)
+        # Quotients of whole numbers: rounded once, whatever their size.
+        score = (period * capacity - excess) / (period * capacity)
+        found = NarrowLink(link.id, job, score, excess / (period * KBPS_PER_GBPS))
+        return found, f"link {link.id!r}: job {job!r} alone needs {peak:g} of {link.capacity_gbps:g} Gbit/s"
 
     def _share(self, number: int, members: Sequence[int]) -> SharedLink:
         # Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.

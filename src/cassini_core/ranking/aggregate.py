@@ -2,13 +2,18 @@
 
 Every aggregate grows when a link's score grows, so the aggregate of the links' certified upper bounds is a certified
 upper bound of the candidate.
+
+A narrow link counts like a shared one, where counting it lowers the score. Whoever counted all narrow links in a mean
+would give a candidate a higher score for a link that is a little too narrow than for one that is wide enough: the
+former counts as almost 1, the latter not at all.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from bisect import insort
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +29,7 @@ DEFAULT_AGGREGATE = "per_job"
 
 
 Aggregate = Callable[[Float64Array, Crossings], float]
-"""``aggregate(scores, crossings)``, one score per shared link of a candidate."""
+"""``aggregate(scores, crossings)``, one score per shared link of a candidate; narrow links are in ``crossings``."""
 
 _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)", re.ASCII)
 
@@ -35,14 +40,15 @@ def aggregate_named(name: Any) -> Aggregate:
     Parameters
     ----------
     name : str
-        ``"per_job"``: the mean over all placed jobs of the score of the job's worst shared link, 1 for a job that
-        shares none; ``"mean"`` over the physical shared links (the paper's), ``"min"`` over them, or a percentile of
-        them such as ``"p10"`` (linear interpolation, NumPy's default).
+        ``"per_job"``: the mean over all placed jobs of the score of the job's worst link, 1 for a job whose links are
+        neither shared nor narrow; ``"mean"`` over the physical shared links (the paper's), ``"min"`` over them, or a
+        percentile of them such as ``"p10"`` (linear interpolation, NumPy's default). Narrow links count where that
+        lowers the score.
 
     Returns
     -------
     callable
-        Without a shared link each gives 1.
+        Without a shared or narrow link each gives 1.
 
     Raises
     ------
@@ -60,28 +66,53 @@ def aggregate_named(name: Any) -> Aggregate:
 
 
 def mean(scores: Float64Array, crossings: Crossings) -> float:
-    """The paper's: all shared links count alike."""
+    """The paper's: all shared links count alike. O(links)."""
     # fsum is exact: the mean does not depend on the order of the links.
-    return math.fsum(scores.tolist()) / len(scores) if len(scores) else 1.0
+    counted = scores.tolist()
+    total = math.fsum(counted)
+    for score in crossings.narrow.score.tolist():  # the lowest first, until one does not lower the mean
+        if counted and score * len(counted) >= total:
+            break
+        counted.append(score)
+        total += score
+    return math.fsum(counted) / len(counted) if counted else 1.0
 
 
 def _minimum(scores: Float64Array, crossings: Crossings) -> float:
-    return float(scores.min(initial=1.0))
+    return float(min(scores.min(initial=1.0), crossings.narrow.score.min(initial=1.0)))
 
 
 def _percentile(percent: float) -> Aggregate:
     def percentile(scores: Float64Array, crossings: Crossings) -> float:
-        return float(np.percentile(scores, percent)) if len(scores) else 1.0
+        if not len(crossings.narrow.score):
+            return float(np.percentile(scores, percent)) if len(scores) else 1.0
+        # Of each number of narrow links the lowest make the least percentile. More of them may raise it again.
+        counted = sorted(scores.tolist())
+        least = _interpolated(counted, percent) if counted else 1.0
+        for score in crossings.narrow.score.tolist():
+            insort(counted, score)
+            least = min(least, _interpolated(counted, percent))
+        return least
 
     return percentile
+
+
+def _interpolated(ascending: Sequence[float], percent: float) -> float:
+    """The percentile of some numbers, at least one; O(1)."""
+    place = percent / 100 * (len(ascending) - 1)
+    low = min(int(place), len(ascending) - 1)
+    high = min(low + 1, len(ascending) - 1)
+    return ascending[low] + (place - low) * (ascending[high] - ascending[low])
 
 
 def _per_job(scores: Float64Array, crossings: Crossings) -> float:
     if not crossings.n_placed:
         return 1.0
-    worst = np.ones(crossings.n_jobs)
+    narrow = crossings.narrow
+    worst = np.ones(max(crossings.n_jobs, 1 + int(narrow.job.max(initial=-1))))
     np.minimum.at(worst, crossings.job, np.repeat(scores, crossings.jobs_per_link()))
-    below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared link
+    np.minimum.at(worst, narrow.job, narrow.score)
+    below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared or narrow link
     return math.fsum([*below.tolist(), float(crossings.n_placed - len(below))]) / crossings.n_placed
 
 

@@ -11,7 +11,7 @@ from ..arrays import Int32Array
 from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline
 from ..node_budget import Allowance
-from .ranked_candidate import Entry
+from .ranked_candidate import Entry, Worth
 
 __all__ = ["BestFirst", "Candidates"]
 
@@ -37,15 +37,15 @@ class Candidates(Protocol):
     def left(self, number: int, *, outbid: bool) -> Entry:
         """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
 
-    def bound(self, number: int) -> int:
-        """None of its answers scores more."""
+    def most(self, number: int) -> Worth:
+        """None of its answers is worth more."""
 
     def cost(self, entries: Sequence[Entry]) -> int:
         """Nodes that some answers took, which were found together."""
 
 
 class BestFirst:
-    """Answers candidates in the order of their bounds; is used once.
+    """Answers candidates in the order of what they are worth at most; is used once.
 
     Which candidates are answered depends on bounds, scores and counted nodes alone, and each is answered by itself: the
     answers do not depend on the number of threads.
@@ -54,7 +54,7 @@ class BestFirst:
     ----------
     candidates : Candidates
     top : int or None
-        Stop once so many answers score at least as much as any other can; None: answer all.
+        Stop once so many answers are worth at least as much as any other can be; None: answer all.
     threads : int
         At least 1.
     deadline : Deadline
@@ -92,7 +92,7 @@ class BestFirst:
         self._nodes = nodes
         self._accounted = FIRST_ACCOUNTED
         self._entries: dict[int, Entry] = {}
-        self._scores: list[int] = []
+        self._worths: list[Worth] = []
 
     def run(self, n_candidates: int) -> list[Entry]:
         """The entry of each candidate, in the order of their numbers.
@@ -107,26 +107,26 @@ class BestFirst:
         candidates = self._candidates
         if self._deadline.passed() and not self._one_at_least:
             return [candidates.late(number) for number in range(n_candidates)]
-        bounds = [candidates.bound(number) for number in range(n_candidates)]
-        rest = sorted(range(n_candidates), key=lambda number: (-bounds[number], number))
+        most = [candidates.most(number) for number in range(n_candidates)]
+        rest = sorted(range(n_candidates), key=most.__getitem__, reverse=True)  # equals stay in their order
         self._search = self._deadline.from_now()
         self._allowance = Allowance(self._nodes, n_candidates)
         together = FIRST_TOGETHER
         with canceling_pool(self._threads, "cassini-candidate", self._cancel) as pool:
-            while rest and not self._allowance.spent and not self._settled(bounds[rest[0]]):
+            while rest and not self._allowance.spent and not self._settled(most[rest[0]]):
                 some, rest = rest[:together], rest[together:]
                 together *= 2
                 rest = self._answer_some(pool, self._until_first(pool, some)) + rest
-        outbid = bool(rest) and self._settled(bounds[rest[0]])
+        outbid = bool(rest) and self._settled(most[rest[0]])
         self._entries |= {number: candidates.left(number, outbid=outbid) for number in rest}
         return [self._entries[number] for number in range(n_candidates)]
 
-    def _settled(self, bound: int) -> bool:
-        """Whether ``top`` answers are at least as good as anything with this bound."""
+    def _settled(self, most: Worth) -> bool:
+        """Whether ``top`` answers are at least as good as anything that is worth no more than this."""
         if self._top is None:
             return False
-        best = heapq.nlargest(self._top, self._scores)
-        return len(best) == self._top and best[-1] >= bound
+        best = heapq.nlargest(self._top, self._worths)
+        return len(best) == self._top and best[-1] >= most
 
     def _until_first(self, pool: Executor, some: list[int]) -> list[int]:
         """Answers one after the other until one has shifts, if that is asked for; those that are left."""
@@ -165,6 +165,6 @@ class BestFirst:
 
     def _take(self, number: int, entry: Entry) -> None:
         self._entries[number] = entry
-        if entry.score is not None:
-            self._scores.append(entry.score)
+        if entry.worth is not None:
+            self._worths.append(entry.worth)
         self._progress(len(self._entries))

@@ -12,14 +12,14 @@ from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline, DeadlinePassed
 from ..joint.base_placement import BasePlacement
 from ..joint.loop_policy import answer_placement
-from ..joint.placement_solution import PlacementAnswer, bounds_only
+from ..joint.placement_solution import bounds_only
 from ..joint.round import Round
 from ..links.route_deltas import READ_TOGETHER
 from ..links.shared_links import Placement
 from ..node_budget import CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE
 from .best_first import BestFirst
 from .options import RankOptions
-from .ranked_candidate import CandidateMaker, Entry, bucket, unread
+from .ranked_candidate import CandidateMaker, Entry, Worth
 
 __all__ = ["CandidateSearch"]
 
@@ -123,9 +123,7 @@ class CandidateSearch:
             return self._late[number]
         placement = self._placements[number]
         if self._has_deadline:
-            return Entry(
-                unread(placement.id), PlacementAnswer(placement, "bound_only", self._context.bound[:0]), number
-            )
+            return self._maker.late_entry(number, placement)
         return self._without_shifts(number, _LATE)
 
     def left(self, number: int, *, outbid: bool) -> Entry:
@@ -133,11 +131,11 @@ class CandidateSearch:
         why = f"it cannot beat the first {self._options.top}" if outbid else _NO_NODES
         return self._without_shifts(number, f"not searched: {why}", outbid=outbid)
 
-    def bound(self, number: int) -> int:
-        """None of its answers scores more."""
+    def most(self, number: int) -> Worth:
+        """None of its answers is worth more."""
         if self._has_deadline:
-            return bucket(self.late(number).candidate.upper_bound)  # made already
-        return bucket(self._maker.bound(self._placements[number]))
+            return self.late(number).most  # made already
+        return self._maker.most(self._placements[number])
 
     def cost(self, entries: Sequence[Entry]) -> int:
         """Nodes that some answers took, which were found together: searches, evaluations, and what else took time."""
@@ -164,9 +162,9 @@ class CandidateSearch:
         """Searches the best large placements once more, as far as there is time."""
         # Equal scores are sorted by id, so that the order of candidates decides nothing.
         scored = sorted(
-            (-one.score, one.candidate.id, one.number)
+            (-one.worth[0], -one.worth[1], one.candidate.id, one.number)
             for one in entries
-            if self._large[one.number] and one.score is not None
+            if self._large[one.number] and one.worth is not None
         )
         search = self._deadline.from_now()
         futures = [pool.submit(self._improved, base, entries[number], search) for *_, number in scored[:IMPROVED]]

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from ..checks import number_between, whole_number
-from ..choices import Loops
+from ..choices import Loops, Order
 from ..errors import InputError, shown
 from ..joint.loop_policy import LOOP_POLICIES
 from ..kernel.search_limits import SearchLimits
@@ -32,6 +32,7 @@ class RankOptions:
 
     loops: Loops
     aggregate: Aggregate
+    order: Order
     top: int | None
     period_tolerance: float
     threads: int
@@ -61,6 +62,7 @@ def checked_options(
     *,
     loops: Any,
     aggregate: Any,
+    order: Any,
     top: Any,
     exhaustive: Any,
     period_tolerance: Any,
@@ -92,6 +94,7 @@ def checked_options(
     return RankOptions(
         loops=_loops(loops),
         aggregate=aggregate_named(aggregate),
+        order=_order(order),
         top=None if exhaustive else first,
         period_tolerance=number_between(period_tolerance, 0, math.inf, "", "period_tolerance"),
         threads=_usable_cpus() if threads is None else whole_number(threads, "threads", words="None or "),
@@ -111,6 +114,15 @@ def _loops(loops: Any) -> Loops:
             return name
     expected = " or ".join(repr(name) for name in LOOP_POLICIES)
     raise InputError(f"loops: expected {expected}, got {shown(loops)}")
+
+
+def _order(order: Any) -> Order:
+    for name in get_args(Order):
+        if isinstance(order, str) and order == name:
+            found: Order = name
+            return found
+    expected = " or ".join(map(repr, get_args(Order)))
+    raise InputError(f"order: expected {expected}, got {shown(order)}")
 
 
 def _seconds(value: Any) -> float | None:

@@ -6,14 +6,14 @@ each by itself, candidates answered from these answers, and what came out is sor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Int64Array, int64
-from ..choices import AggregateName, Loops
+from ..choices import AggregateName, Loops, Order
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
     FINISH_S,
@@ -60,6 +60,7 @@ def rank(
     *,
     loops: Loops = "joint",
     aggregate: AggregateName = DEFAULT_AGGREGATE,
+    order: Order = "jobs_placed",
     top: int = 1,
     exhaustive: bool = False,
     period_tolerance: float = 0.01,
@@ -84,16 +85,20 @@ def rank(
         then still has a loop only if that costs nothing. ``"discard"`` gives every loop up, as the paper does. A
         candidate that is given up keeps its bounds and sorts last.
     aggregate : {"per_job", "mean", "min"} or a percentile such as "p10"
-        How the scores of a candidate's shared links become its score. ``"per_job"``: the mean over all placed jobs of
-        the score of the job's worst shared link, 1 for a job that shares none; of all aggregates it predicts slowdown
-        best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the paper's. Others are
-        ``"min"`` and percentiles such as ``"p10"``. Whichever is asked for, time-shifts are searched that maximise the
-        mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless the aggregate
-        is ``"mean"``: then what a joint search proved of the mean counts too.
+        How the scores of a candidate's links become its score. ``"per_job"``: the mean over all placed jobs of the
+        score of the job's worst link, 1 for a job whose links have room for it and that shares none; of all aggregates
+        it predicts slowdown best (``python -m bench.ranking.prediction``). ``"mean"`` over the shared links is the
+        paper's. Others are ``"min"`` and percentiles such as ``"p10"``. A link that is too narrow for its only job
+        counts like a shared one, where that lowers the score. Whichever is asked for, time-shifts are searched that
+        maximise the mean over the shared links. So a candidate's ``optimal`` rests on the bounds of its links, unless
+        the aggregate is ``"mean"``: then what a joint search proved of the mean counts too.
+    order : {"jobs_placed", "score"}
+        ``"jobs_placed"``: candidates that place more jobs come first, whatever they score; to place fewer is no way to
+        a better ranking. ``"score"``: the score alone decides.
     top : int
-        How many candidates are sure to be the best; one by default, as a scheduler places one. With ``loops="joint"``
-        candidates are looked at in the order of their bounds, 16 at first, then twice as many each time, until so many
-        score at least as much as any other can. The others are ``bound_only``.
+        How many candidates are sure to be the first; one by default, as a scheduler places one. With ``loops="joint"``
+        candidates are looked at in the order of their bounds, those that place most jobs first if ``order`` says so: 16
+        at first, then twice as many each time, until so many come before any other. The others are ``bound_only``.
     exhaustive : bool
         Look at all candidates instead, whatever that takes.
     period_tolerance : float
@@ -102,8 +107,8 @@ def rank(
     threads : int or None
         Threads that solve links; None for as many as the process has CPUs. The answer does not depend on it.
     deadline_s : float or None
-        Seconds from the call; what was not reached in time is reported with its bound. With a deadline the answer is
-        valid but not reproducible, and Python's collector of cycles rests until then.
+        Seconds from the call, 0 for bounds at once; what was not reached in time is reported with its bound. With a
+        deadline the answer is valid but not reproducible, and Python's collector of cycles rests until then.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
         (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
@@ -163,6 +168,7 @@ def rank(
         problem,
         loops=loops,
         aggregate=aggregate,
+        order=order,
         top=top,
         exhaustive=exhaustive,
         period_tolerance=period_tolerance,
@@ -188,7 +194,7 @@ def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, sto
             in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
             return _rank_in_time(problem, options, in_time, store)
         except DeadlinePassed:
-            return _unread(problem)
+            return _unread(problem, options.order)
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
@@ -198,9 +204,11 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     read = _read(problem if paced is None else paced, routes, options, deadline)
     context = Round(read.catalog.incidence, _solve_links(read, options, store), read.links, read.effort.nodes)
     entries = _answer_candidates(read, context, options)
-    return _ranking(
-        sorted(entries, key=Entry.key), read.paces_ms, _warnings(context.solved, entries, out_of_step=paced is None)
+    warnings = (
+        *_warnings(context.solved, entries, out_of_step=paced is None),
+        *_different_jobs(routes.placed, options.order),
     )
+    return _ranking(sorted(entries, key=Entry.key), read.paces_ms, warnings, options.order)
 
 
 def _pace(
@@ -295,7 +303,7 @@ def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) 
 
 def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> list[Entry]:
     """One shift per job for each candidate that can be among the first."""
-    maker = CandidateMaker(context, read.catalog.shared, options.aggregate)
+    maker = CandidateMaker(context, read.catalog.shared, options.aggregate, options.order)
     search = CandidateSearch(
         read.placements, read.large, read.base_links, context, maker, options, deadline=read.deadline
     )
@@ -316,22 +324,54 @@ def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: boo
     return tuple(line for count, line in lines if count)
 
 
-def _ranking(entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...]) -> Ranking:
+def _different_jobs(placed: Sequence[tuple[str, ...]], order: Order) -> Iterator[str]:
+    """A line where candidates do not place the same jobs: their scores are not about the same."""
+    distinct = {id(jobs): jobs for jobs in placed}.values()  # of a thousand candidates mostly a few objects
+    if len(set(distinct)) < 2:
+        return
+    least, most = min(map(len, distinct)), max(map(len, distinct))
+    if least == most:
+        yield f"candidates do not place the same jobs, though each places {least}"
+    elif order == "jobs_placed":
+        yield f"candidates place from {least} to {most} jobs: those that place more come first, whatever they score"
+    else:
+        yield f"candidates place from {least} to {most} jobs, and the order looks at their scores alone"
+
+
+def _ranking(
+    entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...], order: Order
+) -> Ranking:
     """The public answer; ``entries`` are sorted."""
     candidates = tuple(entry.candidate for entry in entries)
-    best = candidates[0] if candidates else None
-    if best is None or best.score is None:
-        best, best_proven = None, False
-    else:
-        best_proven = all(best.score >= other.upper_bound - SCORE_TOLERANCE for other in candidates[1:])
-    return Ranking(best=best, best_proven=best_proven, paces_ms=paces_ms, candidates=candidates, warnings=warnings)
+    best = next((entry for entry in entries if entry.worth is not None), None)
+    return Ranking(
+        best=None if best is None else best.candidate,
+        best_proven=best is not None and all(_cannot_come_before(best, other) for other in entries),
+        paces_ms=paces_ms,
+        candidates=candidates,
+        warnings=warnings,
+        order=order,
+        resolution_ms=next((one.resolution_ms for one in candidates if one.resolution_ms is not None), None),
+    )
 
 
-def _unread(problem: Problem) -> Ranking:
+def _cannot_come_before(best: Entry, other: Entry) -> bool:
+    if other is best or other.placed != best.placed:
+        return other.placed <= best.placed
+    assert best.candidate.score is not None
+    return best.candidate.score >= other.candidate.upper_bound - SCORE_TOLERANCE
+
+
+def _unread(problem: Problem, order: Order) -> Ranking:
+    """The answer where there was no time to read all candidates."""
+    found = [unread(candidate.id, len(candidate.routes)) for candidate in problem.candidates]
+    if order == "jobs_placed":
+        found.sort(key=lambda one: -one.jobs_placed)
     return Ranking(
         best=None,
         best_proven=False,
         paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
-        candidates=tuple(unread(candidate.id) for candidate in problem.candidates),
-        warnings=(f"the deadline came before all {len(problem.candidates)} candidates were read",),
+        candidates=tuple(found),
+        warnings=(f"the deadline came before all {len(found)} candidates were read",),
+        order=order,
     )

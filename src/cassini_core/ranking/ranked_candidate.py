@@ -9,18 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Float64Array, Int64Array, objects
+from ..arrays import BoolArray, Float64Array, Int64Array, objects
+from ..choices import Order
 from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
-from ..kept_property import kept_property
 from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
 from ..links.shared_links import Placement, SharedLink
+from ..lockless_cached_property import lockless_cached_property
 from ..results import LinkScore, RankedCandidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
 from .aggregate import Aggregate, mean
 
-__all__ = ["TIE_BREAKS", "CandidateMaker", "Entry", "bucket", "tie_break", "unread"]
+__all__ = ["TIE_BREAKS", "CandidateMaker", "Entry", "Worth", "bucket", "tie_break", "unread"]
+
+Worth = tuple[int, int]
+"""What candidates compare by, more is better: the jobs placed, 0 where their number plays no part, and the score."""
 
 TIE_BREAKS = (
     "comes first because it leaves the most slack for the iteration time",
@@ -42,23 +46,32 @@ def bucket(score: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A candidate, the answer that it was made from, and its number in the problem."""
+    """A candidate, the answer that it was made from, its number in the problem, and what decides before its score.
+
+    ``placed`` is the number of jobs that it places, or 0 where that plays no part in the order.
+    """
 
     candidate: RankedCandidate
     answer: PlacementAnswer
     number: int
+    placed: int
 
     @property
-    def score(self) -> int | None:
+    def worth(self) -> Worth | None:
         """What it compares by; None without a score."""
-        return None if self.candidate.score is None else bucket(self.candidate.score)
+        return None if self.candidate.score is None else (self.placed, bucket(self.candidate.score))
 
-    def key(self) -> tuple[bool, int, tuple[float, int, int]]:
-        """Best first: by score, and by bound after all that have a score."""
-        if self.score is None:
-            return True, -bucket(self.candidate.upper_bound), tie_break(0.0, 0, self.number)
+    @property
+    def most(self) -> Worth:
+        """No shifts make it worth more."""
+        return self.placed, bucket(self.candidate.upper_bound)
+
+    def key(self) -> tuple[int, bool, int, tuple[float, int, int]]:
+        """Best first: by jobs placed, then by score, and by bound after all that have a score."""
+        if self.worth is None:
+            return -self.placed, True, -self.most[1], tie_break(0.0, 0, self.number)
         ties = tie_break(self.answer.least_slack, len(self.candidate.links), self.number)
-        return False, -self.score, ties
+        return -self.placed, False, -self.worth[1], ties
 
 
 class CandidateMaker:
@@ -70,21 +83,30 @@ class CandidateMaker:
     shared : sequence of SharedLink
         By index.
     aggregate : Aggregate
+    order : Order
     """
 
-    def __init__(self, context: Round, shared: Sequence[SharedLink], aggregate: Aggregate) -> None:
+    def __init__(
+        self, context: Round, shared: Sequence[SharedLink], aggregate: Aggregate, order: Order = "jobs_placed"
+    ) -> None:
         self._context = context
         self._shared = shared
         self._aggregate = aggregate
+        self._order = order
         # Most candidates have most links at the same score: their first LinkScore serves all.
         self._first: dict[int, LinkScore] = {}
         self._first_made = objects(None for _ in shared)
         self._first_score = np.full(len(shared), np.nan)
         self._others: dict[tuple[int, float], LinkScore] = {}
 
-    def bound(self, placement: Placement) -> float:
-        """No shifts of the placement score more; O(crossings)."""
-        return self._aggregate(self._context.bound[placement.links], self._crossings(placement))
+    def most(self, placement: Placement) -> Worth:
+        """No shifts make the placement worth more; O(crossings)."""
+        bound = self._aggregate(self._context.bound[placement.links], self._crossings(placement))
+        return self.decisive(len(placement.placed)), bucket(bound)
+
+    def decisive(self, n_placed: int) -> int:
+        """The number of jobs placed as far as it plays a part in the order."""
+        return n_placed if self._order == "jobs_placed" else 0
 
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
         """The answer as the ranking shows it; O(crossings)."""
@@ -92,7 +114,7 @@ class CandidateMaker:
         crossings = self._crossings(placement)
         bound = self._aggregate(answer.bounds, crossings)
         if self._aggregate is mean and answer.mean_bound is not None:
-            bound = min(bound, answer.mean_bound)
+            bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
         score = None if answer.scores is None else self._aggregate(answer.scores, crossings)
         jobs = flat.name[answer.jobs]
         names = jobs.tolist()
@@ -109,18 +131,41 @@ class CandidateMaker:
             worst_link=_worst_link(answer),
             total_excess_gbps=self._total_excess_gbps(answer),
             links=self._link_scores(placement.links, answer.scores),
+            jobs_placed=len(placement.placed),
+            narrow_links=placement.narrow_links,
+            resolution_ms=self._resolution_ms(placement),
             warnings=(
                 *placement.warnings,
                 *filter(None, self._unproven[placement.links].tolist()),
                 *answer.warnings,
             ),
         )
-        return Entry(candidate, answer, number)
+        return Entry(candidate, answer, number, self.decisive(candidate.jobs_placed))
+
+    def late_entry(self, number: int, placement: Placement) -> Entry:
+        """What is known where there is not even time to look at the bounds of links; O(1)."""
+        found = unread(placement.id, len(placement.placed))
+        answer = PlacementAnswer(placement, "bound_only", self._context.bound[:0])
+        return Entry(found, answer, number, self.decisive(found.jobs_placed))
 
     def _crossings(self, placement: Placement) -> Crossings:
-        return self._context.flat.crossings(placement.links, len(placement.placed))
+        return self._context.flat.crossings(placement.links, len(placement.placed), placement.narrow)
 
-    @kept_property
+    def _resolution_ms(self, placement: Placement) -> float | None:
+        return self._context.limits.resolution_ms if self._by_resolution[placement.links].any() else None
+
+    @lockless_cached_property
+    def _by_resolution(self) -> BoolArray:
+        """By shared link: whether shifts that are held more precisely might score more than its bound."""
+        context, flat = self._context, self._context.flat
+        if not context.solved.free.any():
+            return np.zeros(len(flat.problem), dtype=np.bool_)
+        has_free = np.logical_or.reduceat(~context.held, flat.offset[:-1])
+        # A bound that takes no account of when jobs send holds at any resolution.
+        whatever_shifts = context.links.arrays.area_bounds()[flat.problem]
+        return np.asarray(has_free & (context.bound < whatever_shifts - SCORE_TOLERANCE))
+
+    @lockless_cached_property
     def _unproven(self) -> npt.NDArray[np.object_]:
         """By shared link: where its own optimum is not known a line that says why, with the gap; else None."""
         solved = self._context.solved
@@ -129,7 +174,7 @@ class CandidateMaker:
             f"link {link.id!r}: {why[link.problem]}" if link.problem in why else None for link in self._shared
         )
 
-    @kept_property
+    @lockless_cached_property
     def _without_scores(self) -> npt.NDArray[np.object_]:
         bounds = self._context.bound.tolist()
         return objects(LinkScore(link.id, None, bound) for link, bound in zip(self._shared, bounds, strict=True))
@@ -154,10 +199,10 @@ class CandidateMaker:
         if answer.scores is None:
             return None
         excess = (1.0 - answer.scores) * self._context.flat.capacity_gbps[answer.placement.links]
-        return math.fsum(excess.tolist())
+        return math.fsum([*excess.tolist(), *(link.excess_gbps for link in answer.placement.narrow_links)])
 
 
-def unread(candidate_id: str) -> RankedCandidate:
+def unread(candidate_id: str, n_placed: int) -> RankedCandidate:
     """What is known of any candidate: no score exceeds 1."""
     return RankedCandidate(
         id=candidate_id,
@@ -173,13 +218,26 @@ def unread(candidate_id: str) -> RankedCandidate:
         total_excess_gbps=None,
         links=(),
         warnings=("not looked at: the deadline came first",),
+        jobs_placed=n_placed,
     )
 
 
+def _with_narrow(mean_bound: float, answer: PlacementAnswer, crossings: Crossings) -> float:
+    """A bound of the mean over shared links, with narrow links: as if each shared link scored the bound."""
+    if not answer.placement.narrow_links:
+        return mean_bound
+    return mean(np.full(len(answer.bounds), mean_bound), crossings)
+
+
 def _worst_link(answer: PlacementAnswer) -> str | None:
-    if answer.scores is None or not len(answer.scores):
+    if answer.scores is None:
         return None
-    return answer.placement.shared[int(answer.scores.argmin())].id  # of equals the first id
+    placement = answer.placement
+    worst = [(link.score, link.id) for link in placement.narrow_links]
+    if len(answer.scores):
+        place = int(answer.scores.argmin())  # of equals the first id
+        worst.append((float(answer.scores[place]), placement.shared[place].id))
+    return min(worst)[1] if worst else None
 
 
 _CUT_SHORT = {

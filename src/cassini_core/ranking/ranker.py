@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..checks import whole_number
-from ..choices import AggregateName, Loops
+from ..choices import AggregateName, Loops, Order
 from ..deadline import Deadline
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..links.solution_cache import CacheInfo, LinkStore
@@ -68,6 +68,7 @@ class Ranker:
         *,
         loops: Loops = "joint",
         aggregate: AggregateName = DEFAULT_AGGREGATE,
+        order: Order = "jobs_placed",
         top: int = 1,
         exhaustive: bool = False,
         period_tolerance: float = 0.01,
@@ -92,6 +93,7 @@ class Ranker:
             problem,
             loops=loops,
             aggregate=aggregate,
+            order=order,
             top=top,
             exhaustive=exhaustive,
             period_tolerance=period_tolerance,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["kept_property"]
+__all__ = ["lockless_cached_property"]
 
 T = TypeVar("T")
 
 
-class kept_property(Generic[T]):
+class lockless_cached_property(Generic[T]):
     """Works as ``functools.cached_property``, but without a lock; instances must have a ``__dict__``.
 
     Before Python 3.12 ``cached_property`` has one lock for all instances of a class. It makes threads wait for each
@@ -26,12 +26,12 @@ class kept_property(Generic[T]):
         self._name = name
 
     @overload
-    def __get__(self, instance: None, owner: type) -> kept_property[T]: ...
+    def __get__(self, instance: None, owner: type) -> lockless_cached_property[T]: ...
 
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
 
-    def __get__(self, instance: object | None, owner: type) -> T | kept_property[T]:
+    def __get__(self, instance: object | None, owner: type) -> T | lockless_cached_property[T]:
         # Without __set__ the instance's own entry is found first from the second time on.
         if instance is None:
             return self
