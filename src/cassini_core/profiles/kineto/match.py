@@ -1,155 +1,83 @@
-"""Which kernel belongs to which step, and which kernels of several steps and ranks are the same collective.
+"""Which kernels of several ranks are the same collective, and when it really moved data.
 
-A collective is known by its kind, its group and its number among those in the step: NCCL runs the collectives
-of one communicator in the same order on every rank and in every step.
+Ranks are matched by process group and by the order of its collectives, which NCCL keeps on every rank. A rank that
+arrives early waits inside its kernel, so the ranks of a collective begin apart. But they end together, within some
+microseconds: what does not is no collective of theirs. (A broadcast or a reduction to one rank need not.)
 """
 
 from __future__ import annotations
 
-import bisect
 import statistics
-from collections import Counter, defaultdict
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..collectives import collective_kind, kernel_kind
-from ..phases import Spread
-from .trace import Kernel, RankTrace, Step
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Key", "RankTable", "choose_steps", "couple", "step_periods", "tabulate"]
+from ...errors import InputError
+from .iterations import Iterations
 
-_TYPICAL = 0.25
-"""A step whose time is further than this share from the typical one says nothing about the others."""
+__all__ = ["Cell", "couple"]
+
+FloatArray = npt.NDArray[np.float64]
+
+Cell = tuple[int, int]
+"""Row and column of a collective."""
+
+_TOGETHER_MS = 0.1
+"""Clocks of ranks are read with some microseconds of error; slow rings end this far apart."""
+
+_TOGETHER_SHARE = 0.1
+"""Of a collective's duration: the last pieces of a long ring go round."""
+
+_DRIFT = 1e-3
+"""Clocks that are being set right run up to 500 ppm off, each."""
+
+_END_APART = {"broadcast", "reduce", "gather", "scatter"}
+_ONE_KIND = {"send": "send_recv", "recv": "send_recv"}
+_NOISE_MS = 0.005
 
 
-class Key(NamedTuple):
-    """One collective of a step: the ``occurrence``-th of its kind in its group."""
-
+class _Instance(NamedTuple):
     kind: str
-    group: str
-    group_size: int
-    occurrence: int
+    start_ms: float
+    end_ms: float
+    step: int | None
+    cell: Cell
 
 
-@dataclass(frozen=True, slots=True)
-class RankTable:
-    """One rank's collectives by step number and key; ms on the rank's own clock."""
+class _Matched(NamedTuple):
+    """Instances of two ranks, pair by pair, and how well their ends agree, ms."""
 
-    trace: RankTrace
-    steps: Mapping[int, Step]
-    periods: Mapping[int, float]
-    cells: Mapping[int, Mapping[Key, Kernel]]
-    outside: int
+    pairs: list[tuple[_Instance, _Instance]]
+    ahead_ms: float
+    residual_ms: float
 
 
-def step_periods(steps: Sequence[Step]) -> dict[int, float]:
-    """Iteration time by step number, ms.
+def couple(reference: Iterations, others: Sequence[Iterations]) -> tuple[dict[Cell, tuple[float, float]], list[str]]:
+    """When each collective moved data, ``(start, end)`` in ms on the reference's clock, and what to warn of.
 
-    From start to start where the next step was recorded. For the last one its own duration and the usual gap to the
-    next: with three steps recorded, a third value is worth more than the little it may be off.
+    From the latest start to the median end over ranks. Clocks are aligned by the ends, so neither a common clock nor
+    a common host is needed.
+
+    Raises
+    ------
+    InputError
+        A rank shares no collective with the reference, or their collectives do not end together.
     """
-    following = {step.number: step for step in steps}
-    distance = {
-        step.number: following[step.number + 1].start_ms - step.start_ms
-        for step in steps
-        if step.number + 1 in following
-    }
-    gaps = [distance[step.number] - step.duration_ms for step in steps if step.number in distance]
-    gap = statistics.median(gaps) if gaps else 0.0
-    return {step.number: distance.get(step.number, step.duration_ms + gap) for step in steps}
-
-
-def tabulate(trace: RankTrace) -> RankTable:
-    """Give each kernel of a rank to a step: the one whose CPU window launched it, else the one it started in."""
-    periods = step_periods(trace.steps)
-    cells: dict[int, dict[Key, Kernel]] = {step.number: {} for step in trace.steps}
-    seen: Counter[tuple[int, str, str, int]] = Counter()
-    by_start = sorted(trace.steps, key=lambda step: step.start_ms)
-    starts = [step.start_ms for step in by_start]
-    outside = 0
-    for kernel in trace.kernels:
-        when = kernel.start_ms if kernel.launch_ms is None else kernel.launch_ms
-        index = bisect.bisect_right(starts, when) - 1
-        if index < 0 or when > starts[index] + max(by_start[index].duration_ms, periods[by_start[index].number]):
-            outside += 1
-            continue
-        number = by_start[index].number
-        kind, group, size = _identity(kernel)
-        cells[number][Key(kind, group, size, seen[number, kind, group, size])] = kernel
-        seen[number, kind, group, size] += 1
-    return RankTable(trace, {step.number: step for step in trace.steps}, periods, cells, outside)
-
-
-def _identity(kernel: Kernel) -> tuple[str, str, int]:
-    record = kernel.communication
-    if record is None:
-        return kernel_kind(kernel.name), "", 0
-    return collective_kind(record.collective) or record.collective, record.group, record.group_size
-
-
-def choose_steps(table: RankTable) -> tuple[list[int], dict[int, str]]:
-    """The steps to measure, and why each other one is left out.
-
-    Wanted are steps with the collectives most steps have, of the same sizes if at least half of the steps agree on
-    them (the first step of a job may use other buckets; sizes that change all the time are no reason), that took a
-    typical time.
-    """
-    ignored = {number: "no collectives" for number, cells in table.cells.items() if not cells}
-    full = [number for number in table.cells if number not in ignored]
-    if not full:
-        return [], ignored
-    shapes = {number: _shape(table.cells[number], sizes=True) for number in full}
-    if max(Counter(shapes.values()).values()) * 2 < len(full):
-        shapes = {number: _shape(table.cells[number], sizes=False) for number in full}
-    counts = Counter(shapes.values())
-    # Ties: the step with more collectives is the complete one; then the later one, past any warm-up.
-    usual = max(full, key=lambda number: (counts[shapes[number]], len(shapes[number]), number))
-    for number in full:
-        if shapes[number] != shapes[usual]:
-            ignored[number] = f"its {len(shapes[number])} collectives are not the usual {len(shapes[usual])}"
-    used = [number for number in full if number not in ignored]
-    typical = Spread.of(table.periods.values()).typical
-    slow = [number for number in used if abs(table.periods[number] - typical) > _TYPICAL * typical]
-    if len(slow) < len(used):
-        for number in slow:
-            ignored[number] = f"it took {table.periods[number]:.4g} ms, typical is {typical:.4g} ms"
-        used = [number for number in used if number not in ignored]
-    return used, dict(sorted(ignored.items()))
-
-
-def _shape(cells: Mapping[Key, Kernel], *, sizes: bool) -> tuple[tuple[Key, tuple[int, int, str]], ...]:
-    shape = []
-    for key, kernel in cells.items():
-        record = kernel.communication if sizes else None
-        shape.append((key, (record.in_elements, record.out_elements, record.dtype) if record else (0, 0, "")))
-    return tuple(sorted(shape))
-
-
-def couple(
-    reference: RankTable, others: Sequence[RankTable]
-) -> tuple[dict[tuple[int, Key], tuple[float, float]], list[str]]:
-    """When each collective really moved data, ``(start, end)`` in ms on the reference's clock, and what to warn of.
-
-    A rank that arrives early waits inside its kernel; data move once the last rank has come. So the interval is from
-    the latest start to the median end over ranks. Clocks are aligned first by the ends, which all ranks of a
-    collective see within microseconds of each other: per rank by the median difference of ends over all
-    collectives it shares with the reference, so that neither a common clock nor a common host is needed.
-    """
-    spans: dict[tuple[int, Key], list[tuple[float, float]]] = defaultdict(list)
-    for number, cells in reference.cells.items():
-        for key, kernel in cells.items():
-            spans[number, key].append((kernel.start_ms, kernel.start_ms + kernel.duration_ms))
+    spans: dict[Cell, list[tuple[float, float]]] = {}
+    for column, one in enumerate(reference.columns):
+        for row, kernel in enumerate(one.kernels):
+            spans[row, column] = [(kernel.start_ms, kernel.end_ms)]
     warnings = []
     for other in others:
-        shared = [(number, key) for number, cells in other.cells.items() for key in cells if (number, key) in spans]
-        if not shared:
-            warnings.append(f"{other.trace.path}: no collective in common with {reference.trace.path}; not used")
-            continue
-        ends = {cell: _end(other.cells[cell[0]][cell[1]]) for cell in shared}
-        ahead = statistics.median(ends[cell] - spans[cell][0][1] for cell in shared)
-        for number, key in shared:
-            spans[number, key].append((other.cells[number][key].start_ms - ahead, ends[number, key] - ahead))
+        pairs = _matched(reference, other)
+        shift = _clock(reference, other, pairs)
+        for own, theirs in pairs:
+            moved = shift(own.end_ms)
+            spans[own.cell].append((theirs.start_ms - moved, theirs.end_ms - moved))
     coupled = {}
     disjoint = 0
     for cell, instances in spans.items():
@@ -165,5 +93,115 @@ def couple(
     return coupled, warnings
 
 
-def _end(kernel: Kernel) -> float:
-    return kernel.start_ms + kernel.duration_ms
+def _matched(reference: Iterations, other: Iterations) -> list[tuple[_Instance, _Instance]]:
+    """Pairs of the same collective on two ranks, over all groups that both have."""
+    ours, theirs = _by_group(reference), _by_group(other)
+    shared = sorted(ours.keys() & theirs.keys(), key=lambda group: (-len(ours[group]), group))
+    if not shared:
+        raise InputError(
+            f"{other.trace.path}: expected a rank of the same job as {reference.trace.path}, got one without a "
+            "process group in common"
+        )
+    ahead = None
+    pairs = []
+    for group in shared:
+        found = _aligned(ours[group], theirs[group], ahead)
+        if found is not None:
+            ahead = found.ahead_ms if ahead is None else ahead
+            pairs += found.pairs
+    if not pairs:
+        raise InputError(
+            f"{other.trace.path}: expected a rank of the same job as {reference.trace.path}, got other collectives "
+            "in the process groups that they share"
+        )
+    return pairs
+
+
+def _by_group(iterations: Iterations) -> Mapping[str, list[_Instance]]:
+    steps = iterations.trace.steps
+    begins = [step.start_ms for step in steps]
+    groups: dict[str, list[_Instance]] = defaultdict(list)
+    for column, one in enumerate(iterations.columns):
+        group = "" if one.record is None else one.record.group
+        for row, kernel in enumerate(one.kernels):
+            at = bisect_right(begins, kernel.start_ms if kernel.launch_ms is None else kernel.launch_ms) - 1
+            step = steps[at].number if at >= 0 else None
+            kind = _ONE_KIND.get(one.kind, one.kind)
+            groups[group].append(_Instance(kind, kernel.start_ms, kernel.end_ms, step, (row, column)))
+    return {group: sorted(found, key=lambda one: one.start_ms) for group, found in groups.items()}
+
+
+def _aligned(ours: list[_Instance], theirs: list[_Instance], ahead_ms: float | None) -> _Matched | None:
+    """The order of one group on two ranks, laid side by side so that most ends agree.
+
+    Recordings may begin in different iterations. What fits equally well is decided by the steps' numbers.
+    """
+    rows = 1 + max(one.cell[0] for one in ours)
+    reach = 2 * -(-len(ours) // rows)
+    found: list[tuple[int, int, _Matched]] = []
+    for offset in range(-reach, reach + 1):
+        first = ours[max(0, -offset) :]
+        second = theirs[max(0, offset) :]
+        pairs = list(zip(first, second, strict=False))
+        if 2 * len(pairs) < min(len(ours), len(theirs)) or any(a.kind != b.kind for a, b in pairs):
+            continue
+        apart = [b.end_ms - a.end_ms for a, b in pairs if a.kind not in _END_APART]
+        apart = apart or [b.end_ms - a.end_ms for a, b in pairs]
+        middle = statistics.median(apart)
+        residual = statistics.median(abs(one - middle) for one in apart)
+        if ahead_ms is not None:
+            residual += abs(middle - ahead_ms)
+        same = sum(a.step == b.step for a, b in pairs)
+        found.append((-same, abs(offset), _Matched(pairs, middle, residual)))
+    if not found:
+        return None
+    least = min(matched.residual_ms for _, _, matched in found)
+    return min((one for one in found if one[2].residual_ms <= least + _NOISE_MS), key=lambda one: one[:2])[2]
+
+
+class _Clock:
+    """How far another rank's clock is ahead, ms, at a time of the reference's."""
+
+    def __init__(self, ahead_ms: float, drift: float, middle_ms: float) -> None:
+        self.ahead_ms, self.drift, self.middle_ms = ahead_ms, drift, middle_ms
+
+    def __call__(self, when_ms: float) -> float:
+        return self.ahead_ms + self.drift * (when_ms - self.middle_ms)
+
+
+def _clock(reference: Iterations, other: Iterations, pairs: list[tuple[_Instance, _Instance]]) -> _Clock:
+    """The other rank's clock against the reference's, from collectives that end together.
+
+    Raises
+    ------
+    InputError
+        They do not.
+    """
+    checked = [pair for pair in pairs if pair[0].kind not in _END_APART]
+    if not checked:
+        raise InputError(
+            f"{other.trace.path}: expected a collective in common with {reference.trace.path} that ends on all ranks "
+            "at once, got only broadcasts, reductions, gathers and scatters; profile the ranks one by one"
+        )
+    checked.sort(key=lambda pair: pair[0].end_ms)
+    times = np.array([own.end_ms for own, _ in checked])
+    apart = np.array([theirs.end_ms - own.end_ms for own, theirs in checked])
+    half = len(times) // 2
+    early, late = slice(0, max(1, half)), slice(half, None)
+    drift = 0.0
+    distance = float(np.median(times[late]) - np.median(times[early]))
+    if distance > 0:
+        drift = float(np.median(apart[late]) - np.median(apart[early])) / distance
+        if abs(drift) * distance <= _TOGETHER_MS:
+            drift = 0.0
+    clock = _Clock(float(np.median(apart - drift * (times - times[half]))), drift, float(times[half]))
+    shorter = np.array([min(a.end_ms - a.start_ms, b.end_ms - b.start_ms) for a, b in checked])
+    off = np.abs(apart - clock.ahead_ms - drift * (times - clock.middle_ms))
+    wrong = np.count_nonzero(off > np.maximum(_TOGETHER_MS, _TOGETHER_SHARE * shorter))
+    if abs(drift) > _DRIFT or 2 * wrong > len(checked):
+        raise InputError(
+            f"{other.trace.path}: expected a rank of the same job as {reference.trace.path}, got collectives that do "
+            f"not end together: {wrong} of {len(checked)} end up to {float(np.max(off)):.4g} ms apart, and one clock "
+            f"runs {abs(drift):.2g} ms per ms faster"
+        )
+    return clock
