@@ -23,15 +23,15 @@ def output_job_id(given: str | None, output: str, inputs: tuple[str, ...]) -> st
 
 
 def deliver(output: str, data: bytes, report: Iterator[RenderableType], warnings: Sequence[str]) -> None:
-    """Writes the job file; to standard output nothing but that, else a report for people too."""
+    """Writes the job file; to standard output nothing but that, else a report for people too, warnings first."""
     if output == STREAM:
         emit_bytes(data)
         return
     from rich.text import Text
 
     write_file(output, data)
-    lines = [*(f"Warning: {one_line(warning)}" for warning in warnings), f"Wrote {one_line(output)}."]
-    emit_renderables(*report, *map(Text, lines))
+    doubts = [Text(f"Warning: {one_line(warning)}") for warning in warnings]
+    emit_renderables(*doubts, *report, Text(f"Wrote {one_line(output)}."))
 
 
 def _stem(path: str) -> str:

@@ -17,9 +17,11 @@ from ...units import MAX_TICKS, TICKS_PER_MS
 from ..collectives import KINDS, collective_kind, dtype_bytes
 from ..phases import Spread, align_rows, superpose
 from .groups import GroupProfile, Scope, group_name
-from .iterations import Column, Iterations, known_wire_bytes
+from .iterations import Column, Iterations
 from .match import Cell
-from .trace import Communication, RankTrace
+from .records import Communication
+from .streams import known_wire_bytes
+from .trace import RankTrace
 
 __all__ = ["CollectiveProfile", "RankView", "traffic", "turned"]
 
@@ -150,7 +152,7 @@ class RankView:
             for kernel in column.kernels:
                 known = known_wire_bytes(kernel.communication, rank)
                 total += mean if known is None else known
-        first, last = float(table.starts_ms[0]), float(table.starts_ms[-1]) + table.period_ms.typical
+        first, last = self._window()
         for kernel in table.outside:
             record = kernel.communication
             if first <= kernel.start_ms < last and (record is None or self.scope.counts(record)):
@@ -159,35 +161,46 @@ class RankView:
 
     def groups(self) -> tuple[GroupProfile, ...]:
         """All process groups, the busiest first."""
-        trace = self.table.trace
-        columns: dict[str, list[Column]] = defaultdict(list)
+        table = self.table
+        rows, window = len(table.starts_ms), self._window()
+        sizes: dict[str, list[float | None]] = defaultdict(list)
+        counts: Counter[str] = Counter()
         records: dict[str, Communication] = {}
-        for column in self.table.columns:
+        for column in table.columns:
             key = "" if column.record is None else column.record.group
-            columns[key].append(column)
+            sizes[key].append(_mean_bytes(column, table.trace)[1])
+            counts[key] += rows
             if column.record is not None:
-                records.setdefault(key, column.record)
-        # A stream of groups that do not count was not looked at for iterations.
-        for kernel in trace.kernels:
+                records[key] = column.record
+        # Streams of groups that do not count were not looked at for iterations.
+        in_columns = set(records)
+        for kernel in table.trace.kernels:
             record = kernel.communication
-            if record is not None and record.group not in records:
+            if record is not None and record.group not in in_columns and window[0] <= kernel.start_ms < window[1]:
+                known = known_wire_bytes(record, table.trace.rank)
+                sizes[record.group].append(None if known is None else known / rows)
+                counts[record.group] += 1
                 records[record.group] = record
         found = []
-        for key in {**columns, **records}:
-            record = records.get(key)
-            sizes = [_mean_bytes(column, trace)[1] for column in columns.get(key, ())]
-            known = [size for size in sizes if size is not None]
+        for key, per_iteration in sizes.items():
+            one = records.get(key)
+            known_sizes = [size for size in per_iteration if size is not None]
             found.append(
                 GroupProfile(
-                    name="" if record is None else group_name(record),
-                    ranks=() if record is None else record.group_ranks,
-                    size=None if record is None else record.group_size,
-                    wire_bytes=math.fsum(known) if known and len(known) == len(sizes) else None,
-                    collectives=len(sizes),
-                    counted=self.scope.counts(record),
+                    name="" if one is None else group_name(one),
+                    ranks=() if one is None else one.group_ranks,
+                    size=None if one is None else one.group_size,
+                    wire_bytes=math.fsum(known_sizes) if len(known_sizes) == len(per_iteration) else None,
+                    collectives=counts[key] / rows,
+                    counted=self.scope.counts(one),
                 )
             )
         return tuple(sorted(found, key=lambda group: (-(group.wire_bytes or 0.0), group.name)))
+
+    def _window(self) -> tuple[float, float]:
+        """From the begin of the first iteration measured to the end of the last, ms."""
+        starts = self.table.starts_ms
+        return float(starts[0]), float(starts[-1]) + self.table.period_ms.typical
 
 
 def _mean_bytes(column: Column, trace: RankTrace) -> tuple[float | None, float | None]:

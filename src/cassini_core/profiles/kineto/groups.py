@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...errors import InputError, shown, worded
-from .trace import Communication
+from .records import Communication
 
 __all__ = ["GroupProfile", "Scope", "group_name"]
 
@@ -25,7 +25,7 @@ class GroupProfile:
         How many ranks it has, where recorded.
     wire_bytes : float or None
         What one rank puts on the wire in an iteration, bytes; None where not recorded.
-    collectives : int
+    collectives : float
         How many there are in an iteration.
     counted : bool
         Whether they are in the job's phases.
@@ -35,7 +35,7 @@ class GroupProfile:
     ranks: tuple[int, ...]
     size: int | None
     wire_bytes: float | None
-    collectives: int
+    collectives: float
     counted: bool
 
 

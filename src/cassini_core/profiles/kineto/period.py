@@ -61,7 +61,7 @@ class Sequence:
         """Where kernels ``first[i]`` and ``second[i]`` cannot be the same collective."""
         one, two = self.codes[first], self.codes[second]
         unknown = (one < 0) | (two < 0)
-        unlike = np.where(unknown, self.kinds[first] != self.kinds[second], one != two)
+        unlike: npt.NDArray[np.bool_] = np.where(unknown, self.kinds[first] != self.kinds[second], one != two)
         if self.sizes is not None:
             unlike |= ~unknown & (np.abs(self.sizes[first] - self.sizes[second]) > _DOUBLE)
         return unlike

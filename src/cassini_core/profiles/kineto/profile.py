@@ -90,7 +90,7 @@ def profile_kineto(
     local_ranks: int | None = None,
     groups: Iterable[str] = (),
     kernels: str | None = None,
-    line_gbps: float = DEFAULT_LINE_GBPS,
+    line_gbps: float | None = None,
     merge_gap_ms: float = DEFAULT_MERGE_GAP_MS,
     negligible: float = DEFAULT_NEGLIGIBLE,
     max_phases: int = DEFAULT_MAX_PHASES,
@@ -114,8 +114,8 @@ def profile_kineto(
         Names (or numbers, descriptions, ranks) of the process groups that count; default: all.
     kernels : str, optional
         Regular expression that finds in its name a kernel of another library that communicates.
-    line_gbps : float
-        Fastest a rank's port can be, Gbit/s; collectives beyond are warned of.
+    line_gbps : float, optional
+        Rate of a rank's port, Gbit/s; collectives beyond are warned of. Default: 800, the fastest there is.
     merge_gap_ms : float
         Phases closer than this become one, ms.
     negligible : float
@@ -155,7 +155,11 @@ def profile_kineto(
         kept_gbps=volume_mbit(job.phases) / job.iteration_ms,
         details=_details(view, found, time_zero, gap_ms),
     )
-    grave = [line for line in (provenance.conservation_warning(), *_rate_warnings(rows, gbps, line_gbps)) if line]
+    grave = [
+        line
+        for line in (provenance.conservation_warning(), *_rate_warnings(rows, gbps, line_gbps or DEFAULT_LINE_GBPS))
+        if line
+    ]
     warnings = [*grave, *left_out, *(w for table in tables for w in table.warnings), *warnings]
     return KinetoProfile(
         job=job,
@@ -169,7 +173,7 @@ def profile_kineto(
 def _check_options(
     gbps: float | None,
     iteration_ms: float | None,
-    line_gbps: float,
+    line_gbps: float | None,
     merge_gap_ms: float,
     negligible: float,
     max_phases: int,

@@ -21,8 +21,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ...errors import InputError, worded
+from .records import Args, Communication, communication_of, configured_groups, number_of, whole_number_of
 
-__all__ = ["MAX_TRACE_BYTES", "Communication", "Kernel", "RankTrace", "Step", "read_trace"]
+__all__ = ["MAX_TRACE_BYTES", "Kernel", "RankTrace", "Step", "read_trace"]
 
 MAX_TRACE_BYTES = 2**31
 """Traces beyond 2 GiB, unpacked, are refused: a small gzip file can hold a thousand times its size."""
@@ -31,10 +32,6 @@ _CHUNK_BYTES = 2**22
 
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})")
 _WORD = re.compile(r"\w+")
-# Beyond these a time (31,000 years in µs) or a count is garbage, and sums of them could overflow.
-_MAX_TIME_US = 1e18
-_MAX_COUNT = 2**62
-_LONGEST_LIST = 2**20
 _STEP_CATEGORIES = ("user_annotation", "cpu_op", "operator", "gpu_user_annotation")
 
 
@@ -45,32 +42,6 @@ class Step:
     number: int
     start_ms: float
     duration_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Communication:
-    """What was recorded about one collective: which, how many elements, of what type, among how many ranks.
-
-    Attributes
-    ----------
-    group, group_label : str
-        What tells the process group from others (its ranks, else its name), and what people call it.
-    group_ranks : tuple of int
-        Global ranks of the group; empty where unknown.
-    in_splits, out_splits : tuple of int
-        Shares of the peers in input and output, in units of any size; empty where not recorded, or even.
-    """
-
-    collective: str
-    in_elements: int
-    out_elements: int
-    dtype: str
-    group_size: int
-    group: str
-    group_label: str = ""
-    group_ranks: tuple[int, ...] = ()
-    in_splits: tuple[int, ...] = ()
-    out_splits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +89,6 @@ class RankTrace:
     unreadable: int
 
 
-class _Args(msgspec.Struct, gc=False):
-    external: Any = msgspec.field(name="External id", default=None)
-    external_old: Any = msgspec.field(name="external id", default=None)
-    correlation: Any = None
-    collective: Any = msgspec.field(name="Collective name", default=None)
-    in_elements: Any = msgspec.field(name="In msg nelems", default=None)
-    out_elements: Any = msgspec.field(name="Out msg nelems", default=None)
-    dtype: Any = None
-    group_size: Any = msgspec.field(name="Group size", default=None)
-    group_ranks: Any = msgspec.field(name="Process Group Ranks", default=None)
-    group_name: Any = msgspec.field(name="Process Group Name", default=None)
-    group_description: Any = msgspec.field(name="Process Group Description", default=None)
-    in_splits: Any = msgspec.field(name="In split size", default=None)
-    out_splits: Any = msgspec.field(name="Out split size", default=None)
-    device: Any = None
-    stream: Any = None
-
-
 class _Event(msgspec.Struct, gc=False):
     # Any: a field of the wrong type must not hide the event, it is judged where it is used.
     name: Any = None
@@ -147,7 +100,7 @@ class _Event(msgspec.Struct, gc=False):
 
 
 class _EventWithArgs(msgspec.Struct, gc=False):
-    args: _Args = msgspec.field(default_factory=_Args)
+    args: Args = msgspec.field(default_factory=Args)
 
 
 class _Trace(msgspec.Struct):
@@ -235,8 +188,8 @@ class _Scan:
         self.pattern = pattern
         self.categories: Counter[str] = Counter()
         self.steps: dict[str, list[tuple[int, float, float]]] = {}
-        self.kernels: list[tuple[str, float, float, _Args, tuple[str, str]]] = []
-        self.records: dict[int, tuple[float, float, _Args]] = {}
+        self.kernels: list[tuple[str, float, float, Args, tuple[str, str]]] = []
+        self.records: dict[int, tuple[float, float, Args]] = {}
         self.launches: dict[int, tuple[float, int | None]] = {}
         self.unreadable = 0
         self.groups: dict[str, tuple[int, ...]] = {}
@@ -272,12 +225,12 @@ class _Scan:
                 kind = "step"
             case _:
                 return
-        start, duration = _number(event.ts), _number(event.dur)
+        start, duration = number_of(event.ts), number_of(event.dur)
         if start is None or duration is None or duration < 0:
             self.unreadable += kind in ("kernel", "step")
             return
         args = _args(raw, with_args)
-        external = _whole(args.external if args.external is not None else args.external_old)
+        external = whole_number_of(args.external if args.external is not None else args.external_old)
         if kind == "kernel":
             device = event.pid if args.device is None else args.device
             stream = _short(device), _short(event.tid if args.stream is None else args.stream)
@@ -287,7 +240,7 @@ class _Scan:
             self.steps.setdefault(category, []).append((number, start, duration))
         elif kind == "record" and external is not None:
             self.records[external] = (start, duration, args)
-        elif kind == "launch" and (correlation := _whole(args.correlation)) is not None:
+        elif kind == "launch" and (correlation := whole_number_of(args.correlation)) is not None:
             self.launches[correlation] = (start, external)
 
     def _communicates(self, name: str, raw: msgspec.Raw) -> bool:
@@ -300,7 +253,7 @@ class _Scan:
     def _result(self, info: Any) -> RankTrace:
         steps = self._steps()
         info = info if isinstance(info, dict) else {}
-        self.groups = _configured_groups(info)
+        self.groups = configured_groups(info)
         origin = min([*(kernel[1] for kernel in self.kernels), *(step[1] for step in steps)], default=0.0)
         found = (self._kernel(*kernel, origin=origin) for kernel in self.kernels)
         kernels = sorted(
@@ -317,8 +270,8 @@ class _Scan:
             path=self.path,
             steps=tuple(Step(number, (start - origin) / 1e3, length / 1e3) for number, start, length in steps),
             kernels=tuple(kernels),
-            rank=_whole(info.get("rank")),
-            world_size=_whole(info.get("world_size")),
+            rank=whole_number_of(info.get("rank")),
+            world_size=whole_number_of(info.get("world_size")),
             unreadable=self.unreadable,
         )
 
@@ -339,11 +292,11 @@ class _Scan:
         return f"found {most}"
 
     def _kernel(
-        self, name: str, start: float, duration: float, args: _Args, stream: tuple[str, str], *, origin: float
+        self, name: str, start: float, duration: float, args: Args, stream: tuple[str, str], *, origin: float
     ) -> Kernel:
-        correlation = _whole(args.correlation)
+        correlation = whole_number_of(args.correlation)
         launch, linked = (None, None) if correlation is None else self.launches.get(correlation, (None, None))
-        external = _whole(args.external if args.external is not None else args.external_old)
+        external = whole_number_of(args.external if args.external is not None else args.external_old)
         external = linked if external is None else external
         record = None if external is None else self.records.get(external)
         # Old traces repeat the correlation as the external id, which may then hit a stranger: the launch decides.
@@ -353,9 +306,9 @@ class _Scan:
             record = None
         if launch is None and record is not None:
             launch = record[0]
-        communication = _communication(args, self.groups)
+        communication = communication_of(args, self.groups)
         if communication is None and record is not None:
-            communication = _communication(record[2], self.groups)
+            communication = communication_of(record[2], self.groups)
         return Kernel(
             name=name,
             start_ms=(start - origin) / 1e3,
@@ -366,11 +319,11 @@ class _Scan:
         )
 
 
-def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> _Args:
+def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> Args:
     try:
         return decoder.decode(raw).args
     except (ValueError, RecursionError):
-        return _Args()
+        return Args()
 
 
 def _is_nccl(name: str) -> bool:
@@ -386,73 +339,5 @@ def _is_nccl(name: str) -> bool:
     return False
 
 
-def _number(value: Any) -> float | None:
-    """A float of at most ``_MAX_TIME_US``; Chrome's format allows numbers as strings."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) <= _MAX_TIME_US else None
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) <= _MAX_COUNT else None
-    number = _number(value)
-    return int(number) if number is not None and number.is_integer() else None
-
-
 def _short(value: Any) -> str:
     return str(value)[:40] if isinstance(value, (int, str)) else ""
-
-
-def _integers(value: Any) -> tuple[int, ...]:
-    """A list of whole numbers, or its text; empty where it is cut ("[0, 1, ...]") or something else."""
-    if isinstance(value, str):
-        try:
-            value = msgspec.json.decode(value)
-        except (ValueError, RecursionError):
-            return ()
-    if not isinstance(value, list) or len(value) > _LONGEST_LIST:
-        return ()
-    numbers = [_whole(one) for one in value]
-    whole = tuple(number for number in numbers if number is not None and number >= 0)
-    return whole if len(whole) == len(numbers) else ()
-
-
-def _configured_groups(info: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Ranks by name of the process groups that the trace's head lists."""
-    config = info.get("pg_config")
-    entries = [one for one in config if isinstance(one, dict)] if isinstance(config, list) else []
-    return {str(one.get("pg_name")): _integers(one.get("ranks")) for one in entries}
-
-
-def _communication(args: _Args, groups: dict[str, tuple[int, ...]]) -> Communication | None:
-    """The record of a collective, or None where its name, a size or its group is missing."""
-    inside, outside, group_size = (_whole(v) for v in (args.in_elements, args.out_elements, args.group_size))
-    if not isinstance(args.collective, str) or group_size is None or group_size < 1:
-        return None
-    if inside is None and outside is None:
-        return None
-    sizes = (inside or 0, outside or 0)
-    if min(sizes) < 0 or not isinstance(args.dtype, str):
-        return None
-    name = "" if args.group_name is None else str(args.group_name)
-    ranks = _integers(args.group_ranks) or groups.get(name, ())
-    if len(set(ranks)) != group_size:
-        ranks = ()
-    listed = args.group_ranks not in (None, "", []) and "..." not in str(args.group_ranks)
-    described = args.group_description if isinstance(args.group_description, str) else ""
-    return Communication(
-        args.collective,
-        *sizes,
-        args.dtype,
-        group_size,
-        group=str(args.group_ranks) if listed else name,
-        group_label=" ".join(part for part in (name, described) if part),
-        group_ranks=ranks,
-        in_splits=_integers(args.in_splits),
-        out_splits=_integers(args.out_splits),
-    )
