@@ -30,7 +30,9 @@ class Transfer:
     @property
     def wire_bytes(self) -> float:
         """Of an all-reduce of float32, by the ring formula, or of a broadcast."""
-        return self.elements * 4 * (2 * (self.group_size - 1) / self.group_size if self.collective == "allreduce" else 1)
+        return (
+            self.elements * 4 * (2 * (self.group_size - 1) / self.group_size if self.collective == "allreduce" else 1)
+        )
 
     @property
     def gbps(self) -> float:

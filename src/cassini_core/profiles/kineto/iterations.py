@@ -87,7 +87,7 @@ def find_iterations(trace: RankTrace, scope: Scope, given_ms: float | None, negl
     finder = StreamFinder(trace, given_ms, negligible)
     beats, left_out = _together(finder, _streams(trace, scope), given_ms, negligible)
     given = None if given_ms is None else Spread(given_ms, given_ms, given_ms, 0)
-    period = given or Spread.of(beats[0].distances())
+    period = given or beats[0].spread_ms()
     starts, columns = _side_by_side(trace, beats, period.typical)
     outside = (*left_out, *(kernel for beat in beats for kernel in beat.outside()))
     return Iterations(trace, starts, period, columns, outside, tuple(_warnings(trace, beats, period, outside)))

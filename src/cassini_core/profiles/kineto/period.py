@@ -7,12 +7,13 @@ shows one distance, which may as well hold a pause.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AGREE", "Period", "Run", "Sequence", "lag_at", "period_of", "repeating_run"]
+__all__ = ["AGREE", "Period", "Run", "Sequence", "Steps", "lag_at", "period_of", "repeating_run"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,6 +23,9 @@ AGREE = 0.1
 
 _STEP_SHARE = 0.75
 """An iteration that takes less than this share of an annotated step is a part of one: markers jitter, too."""
+
+_SAME = 0.01
+"""Distances that differ by less than this share make no difference."""
 
 _DOUBLE = 1.0
 """Logarithm to base 2: sizes further apart are not the same collective with another size."""
@@ -118,7 +122,30 @@ def repeating_run(sequence: Sequence, repeats: int = 2) -> Run | None:
     return best
 
 
-def period_of(starts_ms: FloatArray, unit: int, step_ms: float, per_step: int | None) -> Period | None:
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What annotated steps say.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    least_ms : float
+        What one takes at least, ms.
+    kernels : int or None
+        How many kernels of the stream most of them launched, where they agree.
+    """
+
+    count: int
+    least_ms: float
+    kernels: int | None
+
+    def mark(self, lag: int, typical_ms: float, kernels: int) -> bool:
+        """Whether each of the iterations that ``kernels`` make with this lag can have an annotated step of its own."""
+        return 0 < self.least_ms * _STEP_SHARE <= typical_ms and kernels // lag <= self.count + 1
+
+
+def period_of(starts_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     """How many kernels make an iteration of a sequence that repeats every ``unit`` of them, or None.
 
     An iteration can hold the same collectives several times over. Then the pauses between them repeat only with the
@@ -128,37 +155,69 @@ def period_of(starts_ms: FloatArray, unit: int, step_ms: float, per_step: int | 
     ----------
     starts_ms : float64, shape (n,)
         Begins of a run, ms.
-    step_ms : float
-        What an annotated step takes at least, ms; 0 where no steps were annotated.
-    per_step : int or None
-        Kernels that most annotated steps launched, where they agree.
     """
+    count = len(starts_ms)
     first = _typical(starts_ms[unit:] - starts_ms[:-unit])
     if first <= 0:
         return None
-    whole_step = first >= _STEP_SHARE * step_ms
-    if _all_within(starts_ms, unit, AGREE * first):
-        if whole_step:
+    spread = _spread(starts_ms, unit)
+    if spread <= AGREE * first:
+        if steps.mark(unit, first, count):
+            return Period(unit, first, steady=True)
+        if first >= _STEP_SHARE * steps.least_ms:
+            return _unmarked(starts_ms, unit, first, spread)
+        if _crosses(starts_ms, spread, first, steps):
             return Period(unit, first, steady=True)
     else:
         # Kept to a tenth of the shortest distance, or jitter that averages out over many would pass as a pattern.
-        for lag in range(2 * unit, (len(starts_ms) - 1) // 2 + 1, unit):
-            if _all_within(starts_ms, lag, AGREE * first):
-                typical = _typical(starts_ms[lag:] - starts_ms[:-lag])
-                if typical >= _STEP_SHARE * step_ms:
-                    return Period(lag, typical, steady=True)
+        for lag in _lags(starts_ms, unit, AGREE * first):
+            typical = _typical(starts_ms[lag:] - starts_ms[:-lag])
+            if typical >= _STEP_SHARE * steps.least_ms or _crosses(starts_ms, _spread(starts_ms, lag), first, steps):
+                return Period(lag, typical, steady=True)
+            return None
     # Pauses that do not repeat: only annotated steps tell them from pauses of a longer iteration.
-    if not step_ms:
-        return None
-    lag = unit if whole_step else per_step or 0
-    if not lag or lag % unit or 2 * lag >= len(starts_ms):
+    lag = unit if steps.mark(unit, first, count) else steps.kernels or 0
+    if not lag or lag % unit or 2 * lag >= count:
         return None
     distances = starts_ms[lag:] - starts_ms[:-lag]
     typical = _typical(distances)
     good = np.flatnonzero(np.abs(distances - typical) <= AGREE * typical)
-    if typical < _STEP_SHARE * step_ms or 2 * len(good) <= len(distances) or good[-1] - good[0] < lag:
+    if not steps.mark(lag, typical, count) or 2 * len(good) <= len(distances) or good[-1] - good[0] < lag:
         return None
     return Period(lag, typical, steady=len(good) == len(distances))
+
+
+def _crosses(starts_ms: FloatArray, spread_ms: float, first_ms: float, steps: Steps) -> bool:
+    """Whether even from one annotated step to the next all is alike: then a step holds several iterations."""
+    return spread_ms <= _SAME * first_ms and float(starts_ms[-1] - starts_ms[0]) > 1.5 * steps.least_ms
+
+
+def _unmarked(starts_ms: FloatArray, unit: int, first_ms: float, spread_ms: float) -> Period | None:
+    """The period of distances that agree, where there are too few steps to tell iterations from parts of one.
+
+    Jitter is as large over many distances as over one; a pattern of unlike distances vanishes over a whole iteration.
+    """
+    if spread_ms > _SAME * first_ms:
+        for lag in _lags(starts_ms, unit, spread_ms / 2):
+            if _spread(starts_ms, lag) > spread_ms / 10:
+                return None
+            return Period(lag, _typical(starts_ms[lag:] - starts_ms[:-lag]), steady=True)
+    return Period(unit, first_ms, steady=True)
+
+
+def _lags(starts_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]:
+    """Multiples of ``unit`` from two on whose distances, at least two that do not overlap, agree."""
+    for lag in range(2 * unit, (len(starts_ms) - 1) // 2 + 1, unit):
+        # One look, before all are looked at.
+        curve = abs(starts_ms[2 * lag] - 2 * starts_ms[lag] + starts_ms[0])
+        if curve <= 2 * tolerance_ms and _spread(starts_ms, lag) <= tolerance_ms:
+            yield lag
+
+
+def _spread(starts_ms: FloatArray, lag: int) -> float:
+    """How far a distance is from the typical one at most, ms."""
+    distances = starts_ms[lag:] - starts_ms[:-lag]
+    return float(np.max(np.abs(distances - _typical(distances))))
 
 
 def lag_at(starts_ms: FloatArray, unit: int, period_ms: float, *, given: bool = False) -> int | None:
@@ -173,17 +232,6 @@ def lag_at(starts_ms: FloatArray, unit: int, period_ms: float, *, given: bool = 
         if enough and len(good) / len(distances) > share:
             best, share = lag, len(good) / len(distances)
     return best
-
-
-def _all_within(starts_ms: FloatArray, lag: int, tolerance_ms: float) -> bool:
-    """Whether all distances agree, of which there must be two that do not overlap."""
-    if 2 * lag >= len(starts_ms):
-        return False
-    # Two looks, before all are looked at.
-    if abs(starts_ms[2 * lag] - 2 * starts_ms[lag] + starts_ms[0]) > 2 * tolerance_ms:
-        return False
-    distances = starts_ms[lag:] - starts_ms[:-lag]
-    return bool(np.all(np.abs(distances - _typical(distances)) <= tolerance_ms))
 
 
 def _typical(values: FloatArray) -> float:

@@ -6,6 +6,7 @@ whether launches were recorded or not.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable
@@ -17,7 +18,8 @@ import numpy.typing as npt
 
 from ...errors import InputError, worded
 from ..collectives import collective_kind, dtype_bytes, kernel_kind, recorded_wire_bytes
-from .period import Period, Run, Sequence, lag_at, period_of, repeating_run
+from ..phases import Spread
+from .period import AGREE, Period, Run, Sequence, Steps, lag_at, period_of, repeating_run
 from .records import Communication
 from .trace import Kernel, RankTrace
 
@@ -44,11 +46,14 @@ class Beat:
         """Whole iterations."""
         return (self.end - self.begin) // self.lag
 
-    def distances(self) -> list[float]:
-        """Begin to begin of iterations, ms: the median over the kernels of each."""
+    def spread_ms(self) -> Spread:
+        """Begin to begin of iterations, ms: each by its middle kernel, the typical one of those without a pause."""
         run = self.starts_ms[self.begin : self.end]
         steps = run[self.lag :] - run[: -self.lag]
-        return [float(np.median(steps[at : at + self.lag])) for at in range(0, len(steps), self.lag)]
+        # A pause in the middle of an iteration parts its kernels: the lower median is one of the two distances.
+        each = [statistics.median_low(steps[at : at + self.lag].tolist()) for at in range(0, len(steps), self.lag)]
+        even = [one for one in each if abs(one - self.period_ms) <= AGREE * self.period_ms] or [self.period_ms]
+        return Spread(statistics.median_low(even), min(each), max(each), len(each))
 
     def outside(self) -> tuple[Kernel, ...]:
         """Kernels that do not repeat."""
@@ -89,6 +94,8 @@ class StreamFinder:
     def own(self, kernels: tuple[Kernel, ...]) -> Beat | None:
         """How one stream repeats by itself."""
         found = []
+        if self.given_ms is None and len(self.begins) < 2:
+            return None
         for sequence, resized in self._sequences(kernels):
             run = repeating_run(sequence, 1 if self.given_ms is not None else 2)
             if run is None:
@@ -98,7 +105,7 @@ class StreamFinder:
                 lag = lag_at(part, run.lag, self.given_ms, given=True)
                 period = None if lag is None else Period(lag, self.given_ms, steady=True)
             else:
-                period = period_of(part, run.lag, self.step_ms, self._per_step(kernels))
+                period = period_of(part, run.lag, self._steps(kernels))
             if period is not None and self._may_lose(kernels, run, period, sequence):
                 found.append((run.lost, resized, run, period, sequence))
         if not found:
@@ -133,8 +140,7 @@ class StreamFinder:
         first, unit = kernels[: run.begin], kernels[run.begin : run.begin + period.lag]
         if run.end == len(kernels) and self.all_known and _totals(first) == _totals(unit):
             return True
-        # Without annotated steps what is left out may be all that tells one iteration from the next.
-        return bool(self.step_ms) and run.lost <= self.negligible * float(np.sum(sequence.weights))
+        return run.lost <= self.negligible * float(np.sum(sequence.weights))
 
     def weights(self, kernels: Listed[Kernel]) -> FloatArray:
         """What each kernel counts: its bytes where those of all are known, else its time."""
@@ -168,16 +174,18 @@ class StreamFinder:
             both.append((Sequence(starts, weights, np.array(plain), kinds, np.array(sizes)), True))
         return both
 
-    def _per_step(self, kernels: tuple[Kernel, ...]) -> int | None:
-        """Kernels of the stream that most whole annotated steps launched, where most agree."""
+    def _steps(self, kernels: tuple[Kernel, ...]) -> Steps:
+        """What the annotated steps say of a stream."""
         if len(self.begins) < 2:
-            return None
+            return Steps(len(self.begins), self.step_ms, None)
         known = all(kernel.launch_ms is not None for kernel in kernels)
         times = [kernel.launch_ms if known and kernel.launch_ms is not None else kernel.start_ms for kernel in kernels]
         where = np.searchsorted(self.begins, np.array(times), side="right")
         counts = np.bincount(where, minlength=len(self.begins) + 1)[1:-1]
-        count, agreeing = Counter(counts.tolist()).most_common(1)[0]
-        return int(count) if 2 * agreeing > len(counts) and count > 0 else None
+        apart = np.maximum(1, np.diff([step.number for step in self.trace.steps]))
+        each = Counter((counts // apart)[counts % apart == 0].tolist())
+        agreed = [count for count, steps in each.items() if 2 * steps > len(counts)]
+        return Steps(len(self.begins), self.step_ms, agreed[0] if agreed else None)
 
     def refusal(self, kernels: tuple[Kernel, ...]) -> InputError:
         """Why one stream shows no iteration time."""
@@ -188,6 +196,11 @@ class StreamFinder:
             return InputError(
                 f"{self.trace.path}: expected iterations of {self.given_ms:.6g} ms as given, got {len(kernels)} "
                 f"kernels ({what}) over {span:.6g} ms of which none begin that far apart"
+            )
+        if len(self.begins) < 2:
+            return InputError(
+                f"{self.trace.path}: expected at least two annotated steps (ProfilerStep#N, which torch.profiler "
+                f"writes when the training loop calls step() on it), got {len(self.begins)}; {hint}"
             )
         sequence = self._sequences(kernels)[0][0]
         run = repeating_run(sequence, 1)
@@ -205,18 +218,15 @@ class StreamFinder:
 
 
 def _least_step(trace: RankTrace) -> float:
-    """What an annotated step takes at least, ms; 0 where none were annotated.
+    """What an annotated step takes at least, ms; 0 where fewer than two were annotated.
 
-    Steps may be missing: then their numbers say how many lie in between. Numbers that are wrong only make less of it.
+    Begin to begin; where only the begin of steps was annotated, an annotation is shorter, and never longer.
     """
-    if not trace.steps:
+    if len(trace.steps) < 2:
         return 0.0
     longest = statistics.median_low(step.duration_ms for step in trace.steps)
-    apart = [
-        (two.start_ms - one.start_ms) / max(1, two.number - one.number)
-        for one, two in zip(trace.steps, trace.steps[1:], strict=False)
-    ]
-    return max(longest, statistics.median_low(apart) if apart else 0.0)
+    begins = [step.start_ms for step in trace.steps]
+    return max(longest, statistics.median_low(two - one for one, two in itertools.pairwise(begins)))
 
 
 def _totals(kernels: Listed[Kernel]) -> Counter[tuple[str, str, int]]:
