@@ -91,7 +91,7 @@ class Recording:
             "Out msg nelems": transfer.elements,
             "Group size": transfer.group_size,
             "dtype": transfer.dtype,
-        }
+        } | ({"Process Group Ranks": transfer.group} if transfer.group else {})
         ids = {"External id": number, "correlation": 5000 + number}
         record = {"External id": number} | (size if self.bytes_in == "record" else {})
         kernel = ids | (size if self.bytes_in == "kernel" else {})

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError, shown, worded
 from ...model import Phase
@@ -21,9 +22,11 @@ from .iterations import Column, Iterations
 from .match import Cell
 from .records import Communication
 from .streams import known_wire_bytes
-from .trace import RankTrace
+from .trace import RankTrace, Step
 
 __all__ = ["CollectiveProfile", "RankView", "traffic", "turned"]
+
+FloatArray = npt.NDArray[np.float64]
 
 _GBPS_FROM_BYTES_PER_MS = 8e-6
 _IN_STEP = 0.95
@@ -98,18 +101,18 @@ class RankView:
         except InputError as error:
             raise InputError(f"{self.table.trace.path}: {error}") from None
 
-    def collectives(self, negligible: float) -> tuple[list[CollectiveProfile], list[str]]:
-        """Those that count, ``start_ms`` from the iteration's first kernel on; and what to warn of."""
+    def collectives(self, negligible: float) -> tuple[list[CollectiveProfile], FloatArray, list[str]]:
+        """Those that count, ``start_ms`` from the iteration's begin on; when iterations begin; and what to warn of."""
         counted = self.counted()
         if not counted:
             raise InputError(f"{self.table.trace.path}: expected a collective of a group that counts, found none")
         begins = self.table.starts_ms
         offsets = [[self.spans[row, column][0] - begins[row] for column in counted] for row in range(len(begins))]
-        starts, _ = align_rows(np.array(offsets))
+        starts, late = align_rows(np.array(offsets))
         rows = [self._collective(column, float(start)) for column, start in zip(counted, starts, strict=True)]
         timeless = [row for row in rows if row.wire_bytes and not row.duration_ms.typical > 0]
         if not timeless:
-            return rows, []
+            return rows, begins + late, []
         names = Counter(row.name for row in timeless)
         listed = ", ".join(f"{count} {worded(name)}" for name, count in names.most_common(4))
         lost = math.fsum(row.wire_bytes or 0.0 for row in timeless)
@@ -118,7 +121,7 @@ class RankView:
                 f"{self.table.trace.path}: expected kernels that take time, got {len(timeless)} collectives of an "
                 f"iteration ({listed}) that take 0 ms with {lost:.4g} bytes recorded"
             )
-        return rows, [f"collectives that take 0 ms were left out: {listed}, {lost:.4g} bytes"]
+        return rows, begins + late, [f"collectives that take 0 ms were left out: {listed}, {lost:.4g} bytes"]
 
     def _collective(self, index: int, offset_ms: float) -> CollectiveProfile:
         column = self.table.columns[index]
@@ -224,10 +227,12 @@ def _why_unknown(column: Column) -> str:
     return f"unknown dtype {shown(record.dtype)} of {worded(column.kind)}"
 
 
-def turned(rows: Sequence[CollectiveProfile], view: RankView) -> tuple[list[CollectiveProfile], str]:
-    """The collectives with time 0 where an iteration begins, and where that is."""
+def turned(
+    rows: Sequence[CollectiveProfile], begins_ms: FloatArray, view: RankView
+) -> tuple[list[CollectiveProfile], str]:
+    """The collectives with time 0 at the annotated step's begin or where a pause begins, and which of the two."""
     period_ms = view.iteration_ms
-    zero = _step_begin(view.table)
+    zero = _step_begin(view.table.trace.steps, begins_ms, period_ms)
     where = "begin of the annotated step"
     if zero is None:
         zero, where = _longest_pause(rows, period_ms), "begin of the longest pause"
@@ -235,13 +240,12 @@ def turned(rows: Sequence[CollectiveProfile], view: RankView) -> tuple[list[Coll
     return sorted(turned, key=lambda row: (row.start_ms, row.name)), where
 
 
-def _step_begin(table: Iterations) -> float | None:
-    """Where annotated steps begin in an iteration, ms from its first kernel, if all say the same."""
-    period_ms = table.period_ms.typical
+def _step_begin(steps: Sequence[Step], begins_ms: FloatArray, period_ms: float) -> float | None:
+    """Where annotated steps begin in an iteration, ms from its begin, if all say the same."""
     offsets = []
-    for step in table.trace.steps:
-        row = max(0, int(np.searchsorted(table.starts_ms, step.start_ms, side="right")) - 1)
-        offset = step.start_ms - float(table.starts_ms[row])
+    for step in steps:
+        row = max(0, int(np.searchsorted(begins_ms, step.start_ms, side="right")) - 1)
+        offset = step.start_ms - float(begins_ms[row])
         if -period_ms <= offset <= period_ms:
             offsets.append(offset)
     if not offsets:

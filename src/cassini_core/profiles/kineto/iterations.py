@@ -126,7 +126,7 @@ def _together(
 
 def _joined(finder: StreamFinder, first: Beat, others: Listed[tuple[Kernel, ...]]) -> list[Beat] | None:
     """The streams with the shortest period of the first one that is a period of all."""
-    run = first.starts_ms[first.begin : first.end]
+    run = first.times_ms
     for multiple in range(1, _MOST_MULTIPLES + 1):
         lag = multiple * first.lag
         if 2 * lag >= len(run):
@@ -157,10 +157,10 @@ def _streams(trace: RankTrace, scope: Scope) -> list[tuple[Kernel, ...]]:
 def _side_by_side(trace: RankTrace, beats: Listed[Beat], period_ms: float) -> tuple[FloatArray, tuple[Column, ...]]:
     """Rows that are whole in all streams, and the columns of all streams."""
     lead = beats[0]
-    lead_starts = lead.starts_ms[lead.begin :: lead.lag][: lead.rows]
+    lead_starts = lead.starts_ms()
     shifts = []
     for beat in beats:
-        own = beat.starts_ms[beat.begin :: beat.lag][: beat.rows]
+        own = beat.starts_ms()
         both = min(len(own), len(lead_starts))
         shifts.append(round(float(np.median(own[:both] - lead_starts[:both])) / period_ms))
     first = max(shifts)

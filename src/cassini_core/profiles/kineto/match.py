@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ..phases import Spread
 from .iterations import Iterations
+from .period import AGREE
 
-__all__ = ["Cell", "couple"]
+__all__ = ["Cell", "couple", "transfer_period"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,6 +40,18 @@ _DRIFT = 1e-3
 _END_APART = {"broadcast", "reduce", "gather", "scatter"}
 _ONE_KIND = {"send": "send_recv", "recv": "send_recv"}
 _NOISE_MS = 0.005
+
+
+def transfer_period(iterations: Iterations, spans: Mapping[Cell, tuple[float, float]]) -> Spread:
+    """Begin to begin of the iterations, ms, by when data began to move: free of the waiting of single ranks."""
+    period = iterations.period_ms
+    rows, columns = len(iterations.starts_ms), len(iterations.columns)
+    begins = np.array([[spans[row, column][0] for column in range(columns)] for row in range(rows)])
+    each = [statistics.median_low(row) for row in np.diff(begins, axis=0).tolist()]
+    even = [one for one in each if abs(one - period.typical) <= AGREE * period.typical]
+    if period.count == 0 or 2 * len(even) <= max(2, len(each)):
+        return period
+    return Spread(statistics.median_low(even), min(each), max(each), len(each))
 
 
 class _Instance(NamedTuple):

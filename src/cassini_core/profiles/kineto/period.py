@@ -40,8 +40,6 @@ class Sequence:
 
     Attributes
     ----------
-    starts_ms : float64, shape (n,)
-        When each kernel began.
     weights : float64, shape (n,)
         Bytes where known of all, else ms: how much is lost if a kernel is left out.
     codes : int64, shape (n,)
@@ -52,14 +50,13 @@ class Sequence:
         Logarithms to base 2 of the sizes, where ``codes`` do not hold them.
     """
 
-    starts_ms: FloatArray
     weights: FloatArray
     codes: IntArray
     kinds: IntArray
     sizes: FloatArray | None = None
 
     def __len__(self) -> int:
-        return len(self.starts_ms)
+        return len(self.codes)
 
     def differs(self, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
         """Where kernels ``first[i]`` and ``second[i]`` cannot be the same collective."""
@@ -145,41 +142,43 @@ class Steps:
         return 0 < self.least_ms * _STEP_SHARE <= typical_ms and kernels // lag <= self.count + 1
 
 
-def period_of(starts_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
+def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     """How many kernels make an iteration of a sequence that repeats every ``unit`` of them, or None.
 
-    An iteration can hold the same collectives several times over. Then the pauses between them repeat only with the
-    whole iteration, or the annotated steps tell how many there are.
+    An iteration can hold the same collectives several times over. Then the distances between them are unlike, and
+    alike only over a whole iteration: jitter is as large over many distances as over one, but a pattern vanishes. Or
+    the annotated steps tell how many there are.
 
     Parameters
     ----------
-    starts_ms : float64, shape (n,)
-        Begins of a run, ms.
+    times_ms : float64, shape (n,)
+        Begins (or ends) of a run, ms.
     """
-    count = len(starts_ms)
-    first = _typical(starts_ms[unit:] - starts_ms[:-unit])
+    count = len(times_ms)
+    first = _typical(times_ms[unit:] - times_ms[:-unit])
     if first <= 0:
         return None
-    spread = _spread(starts_ms, unit)
-    if spread <= AGREE * first:
-        if steps.mark(unit, first, count):
-            return Period(unit, first, steady=True)
-        if first >= _STEP_SHARE * steps.least_ms:
-            return _unmarked(starts_ms, unit, first, spread)
-        if _crosses(starts_ms, spread, first, steps):
+    spread = _spread(times_ms, unit)
+    marked = steps.mark(unit, first, count)
+    if spread <= AGREE * first and (marked or spread <= _SAME * first):
+        if marked or first >= _STEP_SHARE * steps.least_ms or _crosses(times_ms, spread, first, steps):
             return Period(unit, first, steady=True)
     else:
-        # Kept to a tenth of the shortest distance, or jitter that averages out over many would pass as a pattern.
-        for lag in _lags(starts_ms, unit, AGREE * first):
-            typical = _typical(starts_ms[lag:] - starts_ms[:-lag])
-            if typical >= _STEP_SHARE * steps.least_ms or _crosses(starts_ms, _spread(starts_ms, lag), first, steps):
-                return Period(lag, typical, steady=True)
-            return None
+        for lag in _lags(times_ms, unit, spread / 2):
+            typical, rest = _typical(times_ms[lag:] - times_ms[:-lag]), _spread(times_ms, lag)
+            if rest <= min(spread / 10, AGREE * typical):
+                whole = typical >= _STEP_SHARE * steps.least_ms or _crosses(times_ms, rest, first, steps)
+                return Period(lag, typical, steady=True) if whole else None
+            if not marked:
+                break
+        else:
+            if spread <= AGREE * first and first >= _STEP_SHARE * steps.least_ms:
+                return Period(unit, first, steady=True)
     # Pauses that do not repeat: only annotated steps tell them from pauses of a longer iteration.
-    lag = unit if steps.mark(unit, first, count) else steps.kernels or 0
+    lag = unit if marked else steps.kernels or 0
     if not lag or lag % unit or 2 * lag >= count:
         return None
-    distances = starts_ms[lag:] - starts_ms[:-lag]
+    distances = times_ms[lag:] - times_ms[:-lag]
     typical = _typical(distances)
     good = np.flatnonzero(np.abs(distances - typical) <= AGREE * typical)
     if not steps.mark(lag, typical, count) or 2 * len(good) <= len(distances) or good[-1] - good[0] < lag:
@@ -187,44 +186,31 @@ def period_of(starts_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     return Period(lag, typical, steady=len(good) == len(distances))
 
 
-def _crosses(starts_ms: FloatArray, spread_ms: float, first_ms: float, steps: Steps) -> bool:
+def _crosses(times_ms: FloatArray, spread_ms: float, first_ms: float, steps: Steps) -> bool:
     """Whether even from one annotated step to the next all is alike: then a step holds several iterations."""
-    return spread_ms <= _SAME * first_ms and float(starts_ms[-1] - starts_ms[0]) > 1.5 * steps.least_ms
+    return spread_ms <= _SAME * first_ms and float(times_ms[-1] - times_ms[0]) > 1.5 * steps.least_ms
 
 
-def _unmarked(starts_ms: FloatArray, unit: int, first_ms: float, spread_ms: float) -> Period | None:
-    """The period of distances that agree, where there are too few steps to tell iterations from parts of one.
-
-    Jitter is as large over many distances as over one; a pattern of unlike distances vanishes over a whole iteration.
-    """
-    if spread_ms > _SAME * first_ms:
-        for lag in _lags(starts_ms, unit, spread_ms / 2):
-            if _spread(starts_ms, lag) > spread_ms / 10:
-                return None
-            return Period(lag, _typical(starts_ms[lag:] - starts_ms[:-lag]), steady=True)
-    return Period(unit, first_ms, steady=True)
-
-
-def _lags(starts_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]:
+def _lags(times_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]:
     """Multiples of ``unit`` from two on whose distances, at least two that do not overlap, agree."""
-    for lag in range(2 * unit, (len(starts_ms) - 1) // 2 + 1, unit):
+    for lag in range(2 * unit, (len(times_ms) - 1) // 2 + 1, unit):
         # One look, before all are looked at.
-        curve = abs(starts_ms[2 * lag] - 2 * starts_ms[lag] + starts_ms[0])
-        if curve <= 2 * tolerance_ms and _spread(starts_ms, lag) <= tolerance_ms:
+        curve = abs(times_ms[2 * lag] - 2 * times_ms[lag] + times_ms[0])
+        if curve <= 2 * tolerance_ms and _spread(times_ms, lag) <= tolerance_ms:
             yield lag
 
 
-def _spread(starts_ms: FloatArray, lag: int) -> float:
+def _spread(times_ms: FloatArray, lag: int) -> float:
     """How far a distance is from the typical one at most, ms."""
-    distances = starts_ms[lag:] - starts_ms[:-lag]
+    distances = times_ms[lag:] - times_ms[:-lag]
     return float(np.max(np.abs(distances - _typical(distances))))
 
 
-def lag_at(starts_ms: FloatArray, unit: int, period_ms: float, *, given: bool = False) -> int | None:
+def lag_at(times_ms: FloatArray, unit: int, period_ms: float, *, given: bool = False) -> int | None:
     """The multiple of ``unit`` whose distances are ``period_ms``: most of them, or where that is ``given``, one."""
     best, share = None, 0.0
-    for lag in range(unit, len(starts_ms), unit):
-        distances = starts_ms[lag:] - starts_ms[:-lag]
+    for lag in range(unit, len(times_ms), unit):
+        distances = times_ms[lag:] - times_ms[:-lag]
         if np.min(distances) > (1 + AGREE) * period_ms:
             break
         good = np.flatnonzero(np.abs(distances - period_ms) <= AGREE * period_ms)

@@ -3,8 +3,8 @@
 How a figure comes about:
 
 * *Iteration time*: begin to begin of what repeats on the GPU, the sequence of collectives on the streams
-  (:mod:`.iterations`); the lower median. Annotated steps only help to tell what an iteration is. It is refused where
-  two such distances do not agree, or taken from the caller.
+  (:mod:`.iterations`), or end to end where begins are unsteady because kernels wait; the lower median. Annotated steps
+  only help to tell what an iteration is. It is refused where two such distances do not agree, or taken from the caller.
 * *Collectives*: communication kernels by their place in the iteration.
 * *Start*: median over iterations of the offset to the iteration's first kernel, after whole iterations that run early
   or late were shifted (median polish). *Duration*: lower median. *Bytes*: mean, so that all are kept.
@@ -34,7 +34,7 @@ from ..provenance import Provenance
 from .collective_rows import CollectiveProfile, RankView, traffic, turned
 from .groups import GroupProfile, Scope, group_name
 from .iterations import Iterations, find_iterations
-from .match import couple
+from .match import couple, transfer_period
 from .trace import RankTrace, read_trace
 
 __all__ = ["KinetoProfile", "profile_kineto"]
@@ -137,9 +137,11 @@ def profile_kineto(
     tables = [find_iterations(trace, scope, iteration_ms, negligible) for trace in traces]
     tables.sort(key=traffic, reverse=True)
     spans, warnings = couple(tables[0], tables[1:])
+    if len(tables) > 1:
+        tables[0] = replace(tables[0], period_ms=transfer_period(tables[0], spans))
     view = RankView(tables[0], spans, scope, gbps)
-    rows, left_out = view.collectives(negligible)
-    rows, time_zero = turned(rows, view)
+    rows, begins_ms, left_out = view.collectives(negligible)
+    rows, time_zero = turned(rows, begins_ms, view)
     phases, gap_ms = _phases(rows, view.iteration_ms, merge_gap_ms, negligible, max_phases)
     if gap_ms > merge_gap_ms:
         warnings.append(f"phases up to {gap_ms:.3g} ms apart were joined to have at most {max_phases}")

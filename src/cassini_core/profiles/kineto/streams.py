@@ -30,10 +30,13 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """How one stream repeats: kernels ``begin`` to ``end`` every ``lag``."""
+    """How one stream repeats: kernels ``begin`` to ``end`` every ``lag``.
+
+    ``times_ms`` are the begins of these kernels, or their ends where only those repeat steadily.
+    """
 
     kernels: tuple[Kernel, ...]
-    starts_ms: FloatArray
+    times_ms: FloatArray
     lag: int
     begin: int
     end: int
@@ -48,12 +51,15 @@ class Beat:
 
     def spread_ms(self) -> Spread:
         """Begin to begin of iterations, ms: each by its middle kernel, the typical one of those without a pause."""
-        run = self.starts_ms[self.begin : self.end]
-        steps = run[self.lag :] - run[: -self.lag]
+        steps = self.times_ms[self.lag :] - self.times_ms[: -self.lag]
         # A pause in the middle of an iteration parts its kernels: the lower median is one of the two distances.
         each = [statistics.median_low(steps[at : at + self.lag].tolist()) for at in range(0, len(steps), self.lag)]
         even = [one for one in each if abs(one - self.period_ms) <= AGREE * self.period_ms] or [self.period_ms]
         return Spread(statistics.median_low(even), min(each), max(each), len(each))
+
+    def starts_ms(self) -> FloatArray:
+        """Begins of the first kernel of each whole iteration, ms."""
+        return np.array([kernel.start_ms for kernel in self.kernels[self.begin : self.end : self.lag]][: self.rows])
 
     def outside(self) -> tuple[Kernel, ...]:
         """Kernels that do not repeat."""
@@ -93,27 +99,39 @@ class StreamFinder:
 
     def own(self, kernels: tuple[Kernel, ...]) -> Beat | None:
         """How one stream repeats by itself."""
-        found = []
         if self.given_ms is None and len(self.begins) < 2:
             return None
+        found: list[tuple[float, bool, Beat]] = []
         for sequence, resized in self._sequences(kernels):
             run = repeating_run(sequence, 1 if self.given_ms is not None else 2)
-            if run is None:
-                continue
-            part = sequence.starts_ms[run.begin : run.end]
-            if self.given_ms is not None:
-                lag = lag_at(part, run.lag, self.given_ms, given=True)
-                period = None if lag is None else Period(lag, self.given_ms, steady=True)
-            else:
-                period = period_of(part, run.lag, self._steps(kernels))
-            if period is not None and self._may_lose(kernels, run, period, sequence):
-                found.append((run.lost, resized, run, period, sequence))
+            one = None if run is None else self._period(kernels[run.begin : run.end], run.lag)
+            if run is not None and one is not None and self._may_lose(kernels, run, one[0], sequence):
+                period, times = one
+                beat = Beat(
+                    kernels, times, period.lag, run.begin, run.end, period.typical_ms, resized, not period.steady
+                )
+                found.append((run.lost, resized, beat))
         if not found:
             return None if self.given_ms is None else self._one_iteration(kernels, self.given_ms)
-        _, resized, run, period, sequence = min(found, key=lambda one: one[:2])
-        return Beat(
-            kernels, sequence.starts_ms, period.lag, run.begin, run.end, period.typical_ms, resized, not period.steady
-        )
+        return min(found, key=lambda one: one[:2])[2]
+
+    def _period(self, run: tuple[Kernel, ...], unit: int) -> tuple[Period, FloatArray] | None:
+        """The period of a run by the begins of its kernels, or by their ends where only those are steady; the times.
+
+        A kernel that waits for other ranks begins at any time, but all ranks end together.
+        """
+        found = []
+        for times in (np.array([kernel.start_ms for kernel in run]), np.array([kernel.end_ms for kernel in run])):
+            if self.given_ms is None:
+                period = period_of(times, unit, self._steps(run))
+            else:
+                lag = lag_at(times, unit, self.given_ms, given=True)
+                period = None if lag is None else Period(lag, self.given_ms, steady=True)
+            if period is not None:
+                found.append((period, times))
+        if not found or found[0][0].lag != found[-1][0].lag:
+            return None
+        return min(found, key=lambda one: not one[0].steady)
 
     def at(self, kernels: tuple[Kernel, ...], period_ms: float) -> Beat | None:
         """How one stream repeats with a period that another one showed."""
@@ -121,9 +139,12 @@ class StreamFinder:
             run = repeating_run(sequence)
             if run is None:
                 continue
-            lag = lag_at(sequence.starts_ms[run.begin : run.end], run.lag, period_ms)
-            if lag is not None and self._may_lose(kernels, run, Period(lag, period_ms, steady=True), sequence):
-                return Beat(kernels, sequence.starts_ms, lag, run.begin, run.end, period_ms, resized)
+            part = kernels[run.begin : run.end]
+            for times in (np.array([kernel.start_ms for kernel in part]), np.array([kernel.end_ms for kernel in part])):
+                lag = lag_at(times, run.lag, period_ms)
+                period = None if lag is None else Period(lag, period_ms, steady=True)
+                if period is not None and self._may_lose(kernels, run, period, sequence):
+                    return Beat(kernels, times, period.lag, run.begin, run.end, period_ms, resized)
         return None
 
     def _one_iteration(self, kernels: tuple[Kernel, ...], given_ms: float) -> Beat | None:
@@ -151,7 +172,7 @@ class StreamFinder:
 
     def _sequences(self, kernels: tuple[Kernel, ...]) -> list[tuple[Sequence, bool]]:
         """The stream with sizes as part of what a collective is; and where they change, without."""
-        starts, weights = np.array([kernel.start_ms for kernel in kernels]), self.weights(kernels)
+        weights = self.weights(kernels)
         launched = next((i for i, k in enumerate(kernels) if k.launch_ms is not None), 0)
         names: dict[object, int] = {}
         kinds = np.array([names.setdefault(kernel_kind(kernel.name), len(names)) for kernel in kernels])
@@ -169,9 +190,9 @@ class StreamFinder:
                 plain.append(names.setdefault(key, len(names)))
                 sized.append(names.setdefault((*key, record.in_elements, record.out_elements), len(names)))
                 sizes.append(float(np.log2(1.0 + max(record.in_elements, record.out_elements))))
-        both = [(Sequence(starts, weights, np.array(sized), kinds), False)]
+        both = [(Sequence(weights, np.array(sized), kinds), False)]
         if sized != plain:
-            both.append((Sequence(starts, weights, np.array(plain), kinds, np.array(sizes)), True))
+            both.append((Sequence(weights, np.array(plain), kinds, np.array(sizes)), True))
         return both
 
     def _steps(self, kernels: tuple[Kernel, ...]) -> Steps:
@@ -205,7 +226,7 @@ class StreamFinder:
         sequence = self._sequences(kernels)[0][0]
         run = repeating_run(sequence, 1)
         if run is not None and run.end - run.begin == len(kernels):
-            begins = sequence.starts_ms[run.begin : run.end : run.lag]
+            begins = [kernel.start_ms for kernel in kernels[run.begin : run.end : run.lag]]
             shown = ", ".join(f"{distance:.4g}" for distance in np.diff(begins)[:5])
             return InputError(
                 f"{self.trace.path}: expected two distances between iterations that agree, got {shown} ms "
