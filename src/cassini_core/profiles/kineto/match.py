@@ -7,10 +7,12 @@ microseconds: what does not is no collective of theirs. (A broadcast or a reduct
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +41,9 @@ _DRIFT = 1e-3
 
 _END_APART = {"broadcast", "reduce", "gather", "scatter"}
 _ONE_KIND = {"send": "send_recv", "recv": "send_recv"}
+_ONE_SIZE = {"all_reduce", "all_gather", "reduce_scatter"}
+"""Have inputs of the same size on all ranks."""
+
 _NOISE_MS = 0.005
 
 
@@ -56,6 +61,7 @@ def transfer_period(iterations: Iterations, spans: Mapping[Cell, tuple[float, fl
 
 class _Instance(NamedTuple):
     kind: str
+    size: int | None
     start_ms: float
     end_ms: float
     step: int | None
@@ -88,9 +94,9 @@ def couple(reference: Iterations, others: Sequence[Iterations]) -> tuple[dict[Ce
     warnings = []
     for other in others:
         pairs = _matched(reference, other)
-        shift = _clock(reference, other, pairs)
+        clock = _clock(reference, other, pairs)
         for own, theirs in pairs:
-            moved = shift(own.end_ms)
+            moved = clock.at(own.end_ms)
             spans[own.cell].append((theirs.start_ms - moved, theirs.end_ms - moved))
     coupled = {}
     disjoint = 0
@@ -119,7 +125,7 @@ def _matched(reference: Iterations, other: Iterations) -> list[tuple[_Instance, 
     ahead = None
     pairs = []
     for group in shared:
-        found = _aligned(ours[group], theirs[group], ahead)
+        found = _aligned(other.trace.path, ours[group], theirs[group], ahead)
         if found is not None:
             ahead = found.ahead_ms if ahead is None else ahead
             pairs += found.pairs
@@ -141,45 +147,91 @@ def _by_group(iterations: Iterations) -> Mapping[str, list[_Instance]]:
             at = bisect_right(begins, kernel.start_ms if kernel.launch_ms is None else kernel.launch_ms) - 1
             step = steps[at].number if at >= 0 else None
             kind = _ONE_KIND.get(one.kind, one.kind)
-            groups[group].append(_Instance(kind, kernel.start_ms, kernel.end_ms, step, (row, column)))
+            record = kernel.communication if kind in _ONE_SIZE else None
+            size = None if record is None else record.in_elements
+            groups[group].append(_Instance(kind, size, kernel.start_ms, kernel.end_ms, step, (row, column)))
     return {group: sorted(found, key=lambda one: one.start_ms) for group, found in groups.items()}
 
 
-def _aligned(ours: list[_Instance], theirs: list[_Instance], ahead_ms: float | None) -> _Matched | None:
+def _aligned(path: str, ours: list[_Instance], theirs: list[_Instance], ahead_ms: float | None) -> _Matched | None:
     """The order of one group on two ranks, laid side by side so that most ends agree.
 
     Recordings may begin in different iterations. What fits equally well is decided by the steps' numbers.
     """
     rows = 1 + max(one.cell[0] for one in ours)
     reach = 2 * -(-len(ours) // rows)
-    found: list[tuple[int, int, _Matched]] = []
+    found: list[tuple[float, _Matched]] = []
     for offset in range(-reach, reach + 1):
-        first = ours[max(0, -offset) :]
-        second = theirs[max(0, offset) :]
-        pairs = list(zip(first, second, strict=False))
-        if 2 * len(pairs) < min(len(ours), len(theirs)) or any(a.kind != b.kind for a, b in pairs):
+        pairs = list(zip(ours[max(0, -offset) :], theirs[max(0, offset) :], strict=False))
+        if 2 * len(pairs) < min(len(ours), len(theirs)) or any(_unlike(a, b) for a, b in pairs):
             continue
-        apart = [b.end_ms - a.end_ms for a, b in pairs if a.kind not in _END_APART]
-        apart = apart or [b.end_ms - a.end_ms for a, b in pairs]
-        middle = statistics.median(apart)
-        residual = statistics.median(abs(one - middle) for one in apart)
+        clock = _Clock.between([pair for pair in pairs if pair[0].kind not in _END_APART] or pairs)
+        residual = float(np.median(clock.off_ms))
+        if clock.is_wrong(pairs):
+            residual = math.inf
         if ahead_ms is not None:
-            residual += abs(middle - ahead_ms)
-        same = sum(a.step == b.step for a, b in pairs)
-        found.append((-same, abs(offset), _Matched(pairs, middle, residual)))
+            residual += abs(clock.ahead_ms - ahead_ms)
+        same = sum(a.step == b.step for a, b in pairs) / len(pairs)
+        found.append((same, _Matched(pairs, clock.ahead_ms, residual)))
     if not found:
         return None
-    least = min(matched.residual_ms for _, _, matched in found)
-    return min((one for one in found if one[2].residual_ms <= least + _NOISE_MS), key=lambda one: one[:2])[2]
+    least = min(matched.residual_ms for _, matched in found)
+    close = [one for one in found if one[1].residual_ms <= least + _NOISE_MS]
+    # Numbers can be wrong, so that a few that are equal say nothing.
+    best = [matched for same, matched in close if same > 0.5 or len(close) == 1]
+    if len(best) != 1:
+        raise InputError(
+            f"{path}: expected steps of the same numbers as in the other rank's trace, or iterations that differ, to "
+            f"tell which iterations belong together, got {len(close)} ways that fit equally well"
+        )
+    return best[0]
 
 
+def _unlike(one: _Instance, two: _Instance) -> bool:
+    sized = one.size is not None and two.size is not None
+    return one.kind != two.kind or (sized and one.size != two.size)
+
+
+@dataclass(frozen=True, slots=True)
 class _Clock:
-    """How far another rank's clock is ahead, ms, at a time of the reference's."""
+    """Another rank's clock against the reference's.
 
-    def __init__(self, ahead_ms: float, drift: float, middle_ms: float) -> None:
-        self.ahead_ms, self.drift, self.middle_ms = ahead_ms, drift, middle_ms
+    Attributes
+    ----------
+    ahead_ms, drift, middle_ms : float
+        How far it is ahead, ms, at the time ``middle_ms`` of the reference, and by how much more each ms later.
+    off_ms : float64, shape (n,)
+        How far the ends of each pair are apart if so, ms.
+    """
 
-    def __call__(self, when_ms: float) -> float:
+    ahead_ms: float
+    drift: float
+    middle_ms: float
+    off_ms: FloatArray
+
+    @classmethod
+    def between(cls, pairs: Sequence[tuple[_Instance, _Instance]]) -> _Clock:
+        """The clock for which most pairs end together; medians, so that a few that are far off change nothing."""
+        times = np.array([own.end_ms for own, _ in pairs])
+        apart = np.array([theirs.end_ms - own.end_ms for own, theirs in pairs])
+        half = len(times) // 2
+        drift = 0.0
+        reach = times[half:] - times[: len(times) - half]
+        if half and np.all(reach > 0):
+            drift = float(np.median((apart[half:] - apart[: len(times) - half]) / reach))
+        if abs(drift) * float(times[-1] - times[0]) <= _NOISE_MS:
+            drift = 0.0
+        middle = float(times[half])
+        ahead = float(np.median(apart - drift * (times - middle)))
+        return cls(ahead, drift, middle, np.abs(apart - drift * (times - middle) - ahead))
+
+    def is_wrong(self, pairs: Sequence[tuple[_Instance, _Instance]]) -> bool:
+        """Whether it drifts more than clocks do."""
+        moved_ms = abs(self.drift) * (pairs[-1][0].end_ms - pairs[0][0].end_ms)
+        return abs(self.drift) > _DRIFT and moved_ms > _TOGETHER_MS
+
+    def at(self, when_ms: float) -> float:
+        """How far ahead it is at a time of the reference, ms."""
         return self.ahead_ms + self.drift * (when_ms - self.middle_ms)
 
 
@@ -198,22 +250,13 @@ def _clock(reference: Iterations, other: Iterations, pairs: list[tuple[_Instance
             "at once, got only broadcasts, reductions, gathers and scatters; profile the ranks one by one"
         )
     checked.sort(key=lambda pair: pair[0].end_ms)
-    times = np.array([own.end_ms for own, _ in checked])
-    apart = np.array([theirs.end_ms - own.end_ms for own, theirs in checked])
-    half = len(times) // 2
-    # The median slope between instances half a recording apart: a few that are far off change nothing.
-    reach = times[half:] - times[: len(times) - half] if half else np.zeros(1)
-    drift = float(np.median((apart[half:] - apart[: len(times) - half]) / reach)) if np.all(reach > 0) else 0.0
-    if abs(drift) * float(times[-1] - times[0]) <= _TOGETHER_MS:
-        drift = 0.0
-    clock = _Clock(float(np.median(apart - drift * (times - times[half]))), drift, float(times[half]))
+    clock = _Clock.between(checked)
     shorter = np.array([min(a.end_ms - a.start_ms, b.end_ms - b.start_ms) for a, b in checked])
-    off = np.abs(apart - clock.ahead_ms - drift * (times - clock.middle_ms))
-    wrong = np.count_nonzero(off > np.maximum(_TOGETHER_MS, _TOGETHER_SHARE * shorter))
+    wrong = int(np.count_nonzero(clock.off_ms > np.maximum(_TOGETHER_MS, _TOGETHER_SHARE * shorter)))
     expected = f"{other.trace.path}: expected a rank of the same job as {reference.trace.path}, got collectives that"
-    if abs(drift) > _DRIFT:
-        raise InputError(f"{expected} do not end together: they move apart by {abs(drift) * 1e3:.4g} ms a second")
+    if clock.is_wrong(checked):
+        raise InputError(f"{expected} do not end together: they move apart by {abs(clock.drift) * 1e3:.4g} ms a second")
     if 4 * wrong > len(checked):
-        apart_ms = float(np.max(off))
+        apart_ms = float(np.max(clock.off_ms))
         raise InputError(f"{expected} do not end together: {wrong} of {len(checked)} end up to {apart_ms:.4g} ms apart")
     return clock
