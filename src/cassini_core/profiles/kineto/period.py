@@ -183,6 +183,8 @@ def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     good = np.flatnonzero(np.abs(distances - typical) <= AGREE * typical)
     if not steps.mark(lag, typical, count) or 2 * len(good) <= len(distances) or good[-1] - good[0] < lag:
         return None
+    if np.min(distances) < typical / 2:
+        return None  # A pause makes a distance longer; this is a collective that is too many.
     return Period(lag, typical, steady=len(good) == len(distances))
 
 
