@@ -69,11 +69,10 @@ class _Instance(NamedTuple):
 
 
 class _Matched(NamedTuple):
-    """Instances of two ranks, pair by pair, and how well their ends agree, ms."""
+    """Instances of two ranks, pair by pair, and how far the other clock is ahead, ms."""
 
     pairs: list[tuple[_Instance, _Instance]]
     ahead_ms: float
-    residual_ms: float
 
 
 def couple(reference: Iterations, others: Sequence[Iterations]) -> tuple[dict[Cell, tuple[float, float]], list[str]]:
@@ -147,7 +146,7 @@ def _by_group(iterations: Iterations) -> Mapping[str, list[_Instance]]:
             at = bisect_right(begins, kernel.start_ms if kernel.launch_ms is None else kernel.launch_ms) - 1
             step = steps[at].number if at >= 0 else None
             kind = _ONE_KIND.get(one.kind, one.kind)
-            record = kernel.communication if kind in _ONE_SIZE else None
+            record = (kernel.communication or one.record) if kind in _ONE_SIZE else None
             size = None if record is None else record.in_elements
             groups[group].append(_Instance(kind, size, kernel.start_ms, kernel.end_ms, step, (row, column)))
     return {group: sorted(found, key=lambda one: one.start_ms) for group, found in groups.items()}
@@ -160,36 +159,56 @@ def _aligned(path: str, ours: list[_Instance], theirs: list[_Instance], ahead_ms
     """
     rows = 1 + max(one.cell[0] for one in ours)
     reach = 2 * -(-len(ours) // rows)
-    found: list[tuple[float, _Matched]] = []
+    first, second = _Columns.of(ours), _Columns.of(theirs)
+    found: list[tuple[float, float, int, float]] = []
     for offset in range(-reach, reach + 1):
-        pairs = list(zip(ours[max(0, -offset) :], theirs[max(0, offset) :], strict=False))
-        if 2 * len(pairs) < min(len(ours), len(theirs)) or any(_unlike(a, b) for a, b in pairs):
+        count = min(len(ours) - max(0, -offset), len(theirs) - max(0, offset))
+        if count < 1 or 2 * count < min(len(ours), len(theirs)):
             continue
-        clock = _Clock.between([pair for pair in pairs if pair[0].kind not in _END_APART] or pairs)
-        residual = float(np.median(clock.off_ms))
-        if clock.is_wrong(pairs):
-            residual = math.inf
+        one, two = first.part(max(0, -offset), count), second.part(max(0, offset), count)
+        if np.any(one.kinds != two.kinds):
+            continue
+        checked = one.together if np.any(one.together) else np.ones(count, bool)
+        clock = _Clock.between(one.ends_ms[checked], two.ends_ms[checked])
+        residual = math.inf if clock.is_wrong() else float(np.median(clock.off_ms))
         if ahead_ms is not None:
             residual += abs(clock.ahead_ms - ahead_ms)
-        same = sum(a.step == b.step for a, b in pairs) / len(pairs)
-        found.append((same, _Matched(pairs, clock.ahead_ms, residual)))
+        found.append((residual, float(np.mean(one.steps == two.steps)), offset, clock.ahead_ms))
     if not found:
         return None
-    least = min(matched.residual_ms for _, matched in found)
-    close = [one for one in found if one[1].residual_ms <= least + _NOISE_MS]
+    least = min(found)[0]
+    close = [one for one in found if one[0] <= least + _NOISE_MS]
     # Numbers can be wrong, so that a few that are equal say nothing.
-    best = [matched for same, matched in close if same > 0.5 or len(close) == 1]
+    best = [one for one in close if one[1] > 0.5 or len(close) == 1]
     if len(best) != 1:
         raise InputError(
             f"{path}: expected steps of the same numbers as in the other rank's trace, or iterations that differ, to "
             f"tell which iterations belong together, got {len(close)} ways that fit equally well"
         )
-    return best[0]
+    _, _, offset, ahead = best[0]
+    return _Matched(list(zip(ours[max(0, -offset) :], theirs[max(0, offset) :], strict=False)), ahead)
 
 
-def _unlike(one: _Instance, two: _Instance) -> bool:
-    sized = one.size is not None and two.size is not None
-    return one.kind != two.kind or (sized and one.size != two.size)
+class _Columns(NamedTuple):
+    """Instances as arrays: hashes of what they are, which end on all ranks at once, their steps and ends."""
+
+    kinds: npt.NDArray[np.int64]
+    together: npt.NDArray[np.bool_]
+    steps: npt.NDArray[np.int64]
+    ends_ms: FloatArray
+
+    @classmethod
+    def of(cls, instances: Sequence[_Instance]) -> _Columns:
+        return cls(
+            np.array([hash((one.kind, one.size)) for one in instances]),
+            np.array([one.kind not in _END_APART for one in instances]),
+            np.array([-1 if one.step is None else one.step for one in instances]),
+            np.array([one.end_ms for one in instances]),
+        )
+
+    def part(self, begin: int, count: int) -> _Columns:
+        within = slice(begin, begin + count)
+        return _Columns(self.kinds[within], self.together[within], self.steps[within], self.ends_ms[within])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +219,8 @@ class _Clock:
     ----------
     ahead_ms, drift, middle_ms : float
         How far it is ahead, ms, at the time ``middle_ms`` of the reference, and by how much more each ms later.
+    span_ms : float
+        How long it was watched, ms.
     off_ms : float64, shape (n,)
         How far the ends of each pair are apart if so, ms.
     """
@@ -207,28 +228,28 @@ class _Clock:
     ahead_ms: float
     drift: float
     middle_ms: float
+    span_ms: float
     off_ms: FloatArray
 
     @classmethod
-    def between(cls, pairs: Sequence[tuple[_Instance, _Instance]]) -> _Clock:
-        """The clock for which most pairs end together; medians, so that a few that are far off change nothing."""
-        times = np.array([own.end_ms for own, _ in pairs])
-        apart = np.array([theirs.end_ms - own.end_ms for own, theirs in pairs])
-        half = len(times) // 2
+    def between(cls, ours_ms: FloatArray, theirs_ms: FloatArray) -> _Clock:
+        """The clock by which most ends, in order, agree; medians, so that a few that are far off change nothing."""
+        apart = theirs_ms - ours_ms
+        half = len(apart) // 2
         drift = 0.0
-        reach = times[half:] - times[: len(times) - half]
+        reach = ours_ms[half:] - ours_ms[: len(apart) - half]
         if half and np.all(reach > 0):
-            drift = float(np.median((apart[half:] - apart[: len(times) - half]) / reach))
-        if abs(drift) * float(times[-1] - times[0]) <= _NOISE_MS:
+            drift = float(np.median((apart[half:] - apart[: len(apart) - half]) / reach))
+        span = float(ours_ms[-1] - ours_ms[0])
+        if abs(drift) * span <= _NOISE_MS:
             drift = 0.0
-        middle = float(times[half])
-        ahead = float(np.median(apart - drift * (times - middle)))
-        return cls(ahead, drift, middle, np.abs(apart - drift * (times - middle) - ahead))
+        middle = float(ours_ms[half])
+        ahead = float(np.median(apart - drift * (ours_ms - middle)))
+        return cls(ahead, drift, middle, span, np.abs(apart - drift * (ours_ms - middle) - ahead))
 
-    def is_wrong(self, pairs: Sequence[tuple[_Instance, _Instance]]) -> bool:
+    def is_wrong(self) -> bool:
         """Whether it drifts more than clocks do."""
-        moved_ms = abs(self.drift) * (pairs[-1][0].end_ms - pairs[0][0].end_ms)
-        return abs(self.drift) > _DRIFT and moved_ms > _TOGETHER_MS
+        return abs(self.drift) > _DRIFT and abs(self.drift) * self.span_ms > _TOGETHER_MS
 
     def at(self, when_ms: float) -> float:
         """How far ahead it is at a time of the reference, ms."""
@@ -250,11 +271,13 @@ def _clock(reference: Iterations, other: Iterations, pairs: list[tuple[_Instance
             "at once, got only broadcasts, reductions, gathers and scatters; profile the ranks one by one"
         )
     checked.sort(key=lambda pair: pair[0].end_ms)
-    clock = _Clock.between(checked)
+    clock = _Clock.between(
+        np.array([own.end_ms for own, _ in checked]), np.array([theirs.end_ms for _, theirs in checked])
+    )
     shorter = np.array([min(a.end_ms - a.start_ms, b.end_ms - b.start_ms) for a, b in checked])
     wrong = int(np.count_nonzero(clock.off_ms > np.maximum(_TOGETHER_MS, _TOGETHER_SHARE * shorter)))
     expected = f"{other.trace.path}: expected a rank of the same job as {reference.trace.path}, got collectives that"
-    if clock.is_wrong(checked):
+    if clock.is_wrong():
         raise InputError(f"{expected} do not end together: they move apart by {abs(clock.drift) * 1e3:.4g} ms a second")
     if 4 * wrong > len(checked):
         apart_ms = float(np.max(clock.off_ms))

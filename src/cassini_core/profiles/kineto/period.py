@@ -196,9 +196,11 @@ def _crosses(times_ms: FloatArray, spread_ms: float, first_ms: float, steps: Ste
 def _lags(times_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]:
     """Multiples of ``unit`` from two on whose distances, at least two that do not overlap, agree."""
     for lag in range(2 * unit, (len(times_ms) - 1) // 2 + 1, unit):
-        # One look, before all are looked at.
-        curve = abs(times_ms[2 * lag] - 2 * times_ms[lag] + times_ms[0])
-        if curve <= 2 * tolerance_ms and _spread(times_ms, lag) <= tolerance_ms:
+        # A few looks, before all are looked at.
+        probes = np.linspace(0, len(times_ms) - lag - 1, _PROBES).astype(np.int64)
+        if np.ptp(times_ms[probes + lag] - times_ms[probes]) > 2 * tolerance_ms:
+            continue
+        if _spread(times_ms, lag) <= tolerance_ms:
             yield lag
 
 
@@ -224,4 +226,5 @@ def lag_at(times_ms: FloatArray, unit: int, period_ms: float, *, given: bool = F
 
 def _typical(values: FloatArray) -> float:
     """The lower median: what disturbs a time only ever adds to it."""
-    return float(np.sort(values)[(len(values) - 1) // 2])
+    middle = (len(values) - 1) // 2
+    return float(np.partition(values, middle)[middle])

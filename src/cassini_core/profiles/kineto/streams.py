@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -66,13 +67,19 @@ class Beat:
         return (*self.kernels[: self.begin], *self.kernels[self.end :])
 
 
+# Thousands of kernels bear a few names.
+_kind_named = lru_cache(256)(collective_kind)
+_element_bytes = lru_cache(256)(dtype_bytes)
+_kind_in = lru_cache(256)(kernel_kind)
+
+
 def known_wire_bytes(record: Communication | None, rank: int | None) -> float | None:
     """Bytes one rank puts on the wire; None where the collective or the type is not known."""
     if record is None:
         return None
     if record.group_size == 1:
         return 0.0
-    kind, element = collective_kind(record.collective), dtype_bytes(record.dtype)
+    kind, element = _kind_named(record.collective), _element_bytes(record.dtype)
     if kind is None or element is None:
         return None
     own = record.group_ranks.index(rank) if rank in record.group_ranks else None
@@ -175,13 +182,13 @@ class StreamFinder:
         weights = self.weights(kernels)
         launched = next((i for i, k in enumerate(kernels) if k.launch_ms is not None), 0)
         names: dict[object, int] = {}
-        kinds = np.array([names.setdefault(kernel_kind(kernel.name), len(names)) for kernel in kernels])
+        kinds = np.array([names.setdefault(_kind_in(kernel.name), len(names)) for kernel in kernels])
         sized, plain, sizes = [], [], []
         for index, kernel in enumerate(kernels):
             record = kernel.communication
             if record is None:
                 # Launched before the recording began, so that nobody noted what it is.
-                code = -1 if index < launched and kernel.launch_ms is None else names[kernel_kind(kernel.name)]
+                code = -1 if index < launched and kernel.launch_ms is None else names[_kind_in(kernel.name)]
                 sized.append(code)
                 plain.append(code)
                 sizes.append(0.0)
@@ -268,4 +275,4 @@ def kinds_of(kernels: Iterable[Kernel]) -> str:
 def kind_of(kernel: Kernel) -> str:
     """The collective as recorded, else as the kernel's name has it."""
     record = kernel.communication
-    return kernel_kind(kernel.name) if record is None else collective_kind(record.collective) or record.collective
+    return _kind_in(kernel.name) if record is None else _kind_named(record.collective) or record.collective
