@@ -108,6 +108,8 @@ def _together(
             small.append(index)
         else:
             raise finder.refusal(kernels)
+    if not own:
+        raise finder.refusal(streams[0])
     longest = max(beat.period_ms for beat in own.values())
     # Of streams with the same period the heaviest has the steadiest view.
     lead = max((i for i in own if own[i].period_ms >= (1 - AGREE) * longest), key=lambda i: weights[i])

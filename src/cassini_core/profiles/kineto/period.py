@@ -181,7 +181,12 @@ def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     distances = times_ms[lag:] - times_ms[:-lag]
     typical = _typical(distances)
     good = np.flatnonzero(np.abs(distances - typical) <= AGREE * typical)
-    if not steps.mark(lag, typical, count) or 2 * len(good) <= len(distances) or good[-1] - good[0] < lag:
+    if (
+        not steps.mark(lag, typical, count)
+        or count // lag > steps.count
+        or 2 * len(good) <= len(distances)
+        or good[-1] - good[0] < lag
+    ):
         return None
     if np.min(distances) < typical / 2:
         return None  # A pause makes a distance longer; this is a collective that is too many.

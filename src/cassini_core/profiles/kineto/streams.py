@@ -67,6 +67,9 @@ class Beat:
         return (*self.kernels[: self.begin], *self.kernels[self.end :])
 
 
+_MANY = 4
+"""Iterations whose ends are believed although their begins are unsteady."""
+
 # Thousands of kernels bear a few names.
 _kind_named = lru_cache(256)(collective_kind)
 _element_bytes = lru_cache(256)(dtype_bytes)
@@ -128,13 +131,15 @@ class StreamFinder:
         A kernel that waits for other ranks begins at any time, but all ranks end together.
         """
         found = []
-        for times in (np.array([kernel.start_ms for kernel in run]), np.array([kernel.end_ms for kernel in run])):
+        for by_ends in (False, True):
+            times = np.array([kernel.end_ms if by_ends else kernel.start_ms for kernel in run])
             if self.given_ms is None:
                 period = period_of(times, unit, self._steps(run))
             else:
                 lag = lag_at(times, unit, self.given_ms, given=True)
                 period = None if lag is None else Period(lag, self.given_ms, steady=True)
-            if period is not None:
+            # Unsteady begins are evidence against a period, which takes more than two distances to outweigh.
+            if period is not None and (not by_ends or (period.steady and len(run) >= _MANY * period.lag)):
                 found.append((period, times))
         if not found or found[0][0].lag != found[-1][0].lag:
             return None
