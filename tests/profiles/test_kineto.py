@@ -283,3 +283,49 @@ def test_real_trace_without_bytes(data_dir: Path) -> None:
     assert [row.name for row in made.collectives] == ["send_recv"] * 7 + ["all_reduce"] * 3
     assert {phase.gbps for phase in made.job.phases} == {40.0}
     assert sum(phase.duration_ms for phase in made.job.phases) == pytest.approx(28.4, abs=0.1)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.booleans())
+def test_an_all_to_all_counts_its_recorded_splits(place: Path, own: int, other: int, text: bool) -> None:
+    sent = Transfer(50.0, 10.0, 10_000 * (own + other), "all_to_allv", "ncclDevKernel_SendRecv", group="[0, 1]")
+    splits: Any = [own, other]
+    events = [
+        e | {"args": e["args"] | {"In split size": str(splits) if text else splits, "Out split size": splits}}
+        if e["cat"] == "kernel"
+        else e
+        for e in TWO.but(transfers=(sent,)).events()
+    ]
+    path = write_trace(place / "splits.json", events, distributedInfo={"rank": 0, "world_size": 2})
+    (row,) = profile_kineto(path, job_id="job").collectives
+    assert row.name == "all_to_all"
+    assert row.wire_bytes == pytest.approx(10_000 * other * 4)
+
+
+def test_bytes_left_out_are_warned_of_first(place: Path) -> None:
+    made = profile(place, TWO, negligible=0.3)
+    assert made.provenance.kept_share == pytest.approx(0.8, abs=0.001)
+    assert "the profile carries 80% of the bytes recorded" in made.warnings[0]
+    assert profile(place, TWO).provenance.kept_share == pytest.approx(1.0, abs=0.001)
+
+
+def test_the_recorded_name_counts_not_the_kernels(place: Path) -> None:
+    """Some releases run every collective by a kernel named SendRecv or Generic."""
+    for name in ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", "ncclDevKernel_Generic_1"):
+        made = profile(place, TWO.but(transfers=tuple(replace(t, kernel=name) for t in TWO.transfers)))
+        assert_job(made.job, TWO, within_ms=0.001)
+        assert {row.name for row in made.collectives} == {"all_reduce"}
+
+
+def test_kernels_without_a_record_beside_others_are_not_taken_for_them(place: Path) -> None:
+    """Coalesced all-gathers may carry none."""
+    events = TWO.events()
+    for index, event in enumerate(e for e in events if e["cat"] == "kernel"):
+        if index % 2:
+            event["args"] = {key: event["args"][key] for key in ("correlation", "External id")}
+    path = write_trace(place / "coalesced.json", events)
+    with pytest.raises(InputError, match="bytes of all_reduce were not recorded"):
+        profile_kineto(path, job_id="job")
+    made = profile_kineto(path, job_id="job", gbps=10.0)
+    assert [row.assumed for row in made.collectives] == [False, True]
+    assert made.provenance.rate_from == "given"
+    assert made.provenance.recorded_gbps is None
