@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from cassini_core.cli import main
 from cassini_core.errors import InputError
 from cassini_core.profiles.kineto import profile_kineto
+from kineto_traces import Training, Transfer
 
 C08 = tuple(f"c08_r{rank}" for rank in range(8))
 
@@ -83,3 +86,23 @@ def test_all_groups_are_listed_and_what_no_port_can_do_is_warned_of(data_dir: Pa
         assert (data.name, data.ranks, data.counted) == ("dp DATA_PARALLEL_GROUP", (0, 8), True)
         assert tensor.wire_bytes == pytest.approx(329_768_480 * 4 * 2 * 7 / 8)
         assert data.wire_bytes == pytest.approx((6_637_568 + 2_431_040 + 53_120) * 4 + 53 * 8)
+
+
+def test_the_report_warns_first_lists_groups_and_sums_up_many_collectives(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, job = data_dir / "kineto" / "cases" / "c11_tp_dp.json", tmp_path / "job.json"
+    assert main(["profile", "kineto", str(trace), "-o", str(job), "--local-ranks", "8", "--id", "tp"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Warning: one rank only")
+    assert any(line.split()[:2] == ["tp", "TENSOR_MODEL_PARALLEL_GROUP"] and line.endswith("no") for line in lines)
+    assert any(line.split()[:2] == ["dp", "DATA_PARALLEL_GROUP"] and line.endswith("yes") for line in lines)
+    about = json.loads(job.read_bytes())["about"]
+    assert about["iteration_from"] == "measured"
+    assert about["time_zero"] == "begin of the annotated step"
+    assert [group["counted"] for group in about["groups"]] == [False, True]
+    many = Training(200.0, tuple(Transfer(5.0 * k, 1.0, 10**6 + k) for k in range(25)))
+    assert main(["profile", "kineto", str(many.write(tmp_path / "many.json")), "-o", str(job)]) == 0
+    assert [line.split()[:5] for line in capsys.readouterr().out.splitlines() if line.startswith(" all_reduce")] == [
+        ["all_reduce", "[0,", "1]", "2", "25"]
+    ]
