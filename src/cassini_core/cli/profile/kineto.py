@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ...errors import InputError
-from ..console import PROGRAM, Waiting, one_line, package_version
+from ..console import Waiting
 from ..inputs import STREAM
-from ..options import number_from
-from .job_output import deliver, output_job_id
+from ..options import PositiveCount, number_from
+from .job_output import deliver, made_by, output_job_id
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,10 +28,16 @@ def kineto(
     output: Annotated[str, Parameter(name=("--output", "-o"))],
     id: Annotated[str | None, Parameter(name="--id")] = None,
     gbps: Annotated[float | None, Parameter(converter=number_from(0, above=True))] = None,
+    iteration_ms: Annotated[float | None, Parameter(converter=number_from(0, above=True))] = None,
+    local_ranks: PositiveCount = None,
+    group: Annotated[list[str] | None, Parameter(name="--group", negative=())] = None,
+    kernels: str | None = None,
+    line_gbps: Annotated[float | None, Parameter(converter=number_from(0, above=True))] = None,
 ) -> None:
     """Profile a job from PyTorch profiler traces (.json or .json.gz).
 
-    Iterations come from the profiler's step annotations, traffic from the NCCL kernels.
+    The iteration time is that with which the collectives repeat on the GPU. Three iterations must be recorded. Traffic
+    comes from the kernels of NCCL and RCCL, and from others that record a collective's name and sizes.
 
     Parameters
     ----------
@@ -46,6 +51,16 @@ def kineto(
         Id of the job. Default: the name of the output file, or of the first trace.
     gbps
         Rate while communicating, Gbit/s, for traces that do not record message sizes.
+    iteration_ms
+        Iteration time, ms, for traces of too few iterations.
+    local_ranks
+        Ranks per server. Groups of ranks of one server (NVLink) are left out.
+    group
+        Name of a process group whose traffic counts; may be given again. Default: all.
+    kernels
+        Regular expression that finds the names of further kernels that communicate (oneCCL, HCCL, DeepEP).
+    line_gbps
+        Rate of a rank's port, Gbit/s; faster collectives are warned of. Default: 800.
     """
     from ...problem_file import job_to_json
     from ...profiles.kineto import profile_kineto
@@ -55,35 +70,36 @@ def kineto(
         raise InputError("TRACE: expected a file, got '-'; a trace is not read from standard input")
     job_id = output_job_id(id, output, traces)
     with Waiting("reading traces"):
-        profiled = profile_kineto(traces, job_id=job_id, gbps=gbps)
-    deliver(output, job_to_json(profiled.job, _about(profiled)), _report(profiled), profiled.warnings)
-
-
-def _about(profiled: KinetoProfile) -> dict[str, Any]:
-    """How the job was measured, for whoever finds the file later; traces by name, since folders differ."""
-    return {
-        "measured_by": f"{PROGRAM} {package_version()} profile kineto",
-        "traces": [os.path.basename(path) for path in profiled.ranks],
-        "iteration_ms": {"least": profiled.iteration_ms.least, "most": profiled.iteration_ms.most},
-        "steps_used": list(profiled.steps_used),
-        "steps_ignored": {str(number): why for number, why in profiled.steps_ignored.items()},
-        "rate_given": any(one.assumed for one in profiled.collectives),
-        "warnings": list(profiled.warnings),
-    }
+        profiled = profile_kineto(
+            traces,
+            job_id=job_id,
+            gbps=gbps,
+            iteration_ms=iteration_ms,
+            local_ranks=local_ranks,
+            groups=group or (),
+            kernels=kernels,
+            line_gbps=line_gbps,
+        )
+    about = profiled.provenance.to_dict(made_by("kineto"))
+    deliver(output, job_to_json(profiled.job, about), _report(profiled), profiled.warnings)
 
 
 def _report(profiled: KinetoProfile) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from ..tables import collective_table, ms_text, phase_table
+    from ..tables import collective_table, group_table, ms_text, phase_table
 
-    job = profiled.job
+    job, spread = profiled.job, profiled.iteration_ms
+    yield group_table(profiled)
     yield collective_table(profiled)
     yield phase_table(job)
     volume = sum(phase.duration_ms * phase.gbps for phase in job.phases)
-    yield Text(
-        f"One iteration takes {ms_text(job.iteration_ms)} ms and puts {volume / 8:.3f} MB on the wire "
-        f"({volume / job.iteration_ms:.3f} Gbit/s on average); measured in {len(profiled.steps_used)} steps."
+    how = (
+        f"{ms_text(spread.least)} to {ms_text(spread.most)} in {spread.count} distances"
+        if profiled.provenance.iteration_from == "measured"
+        else "given"
     )
-    for number, why in profiled.steps_ignored.items():
-        yield Text(f"Step {number} left out: {one_line(why)}")
+    yield Text(
+        f"One iteration takes {ms_text(job.iteration_ms)} ms ({how}) and puts {volume / 8:.3f} MB on the wire "
+        f"({volume / job.iteration_ms:.3f} Gbit/s on average)."
+    )

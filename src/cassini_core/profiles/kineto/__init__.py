@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from .profile import CollectiveProfile, KinetoProfile, profile_kineto
+from .collective_rows import CollectiveProfile
+from .groups import GroupProfile
+from .profile import KinetoProfile, profile_kineto
 
-__all__ = ["CollectiveProfile", "KinetoProfile", "profile_kineto"]
+__all__ = ["CollectiveProfile", "GroupProfile", "KinetoProfile", "profile_kineto"]

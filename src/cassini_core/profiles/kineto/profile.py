@@ -2,12 +2,14 @@
 
 How a figure comes about:
 
-* *Iteration time*: the lower median over the ``ProfilerStep#N`` annotations of the distance from start to start.
-* *Collectives*: NCCL kernels, each given to the step whose CPU window launched it and matched over steps by kind,
-  group and order. Steps with other collectives than most, or an untypical time, are left out and listed.
-* *Start*: median over steps of the offset to the step's start, after whole steps that run early or late were
-  shifted (median polish). *Duration* and *bytes*: lower medians. One slow step or collective changes nothing.
-* *Rate*: bytes on the wire by the ring formula (:mod:`.collectives`), divided by the duration. It is what one rank
+* *Iteration time*: begin to begin of what repeats on the GPU, the sequence of collectives on the streams
+  (:mod:`.iterations`), or end to end where begins are unsteady because kernels wait; the lower median. Annotated steps
+  only help to tell what an iteration is. It is refused where two such distances do not agree, or taken from the caller.
+* *Collectives*: communication kernels by their place in the iteration.
+* *Start*: median over iterations of the offset to the iteration's first kernel, after whole iterations that run early
+  or late were shifted (median polish). *Duration*: lower median. *Bytes*: mean, so that all are kept.
+* *Time 0*: where annotated steps begin, if they keep pace with the GPU; else where the longest pause begins.
+* *Rate*: bytes on the wire by the ring formula (:mod:`..collectives`), divided by the duration. It is what one rank
   sends or receives, whichever is more.
 * *Several ranks*: data move from the arrival of the last rank to the end, so waiting for a straggler does not count.
   With one rank's trace it cannot be told from transfer; the profile then says so.
@@ -17,60 +19,31 @@ How a figure comes about:
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from ...errors import InputError, shown, worded
 from ...model import Job, Phase
-from ...units import MAX_TICKS, TICKS_PER_MS
-from ..collectives import KINDS, collective_kind, dtype_bytes, wire_bytes
-from ..phases import Spread, align_rows, round_phases, simplify, superpose
-from .match import Key, RankTable, choose_steps, couple, tabulate
-from .trace import Communication, RankTrace, read_trace
+from ..phases import Spread, round_phases, simplify, superpose, volume_mbit
+from ..provenance import Provenance
+from .collective_rows import CollectiveProfile, RankView, traffic, turned
+from .groups import GroupProfile, Scope, group_name
+from .iterations import Iterations, find_iterations
+from .match import couple, transfer_period
+from .trace import RankTrace, read_trace
 
-__all__ = ["CollectiveProfile", "KinetoProfile", "profile_kineto"]
+__all__ = ["KinetoProfile", "profile_kineto"]
 
 DEFAULT_MERGE_GAP_MS = 0.1
 DEFAULT_NEGLIGIBLE = 0.005
 DEFAULT_MAX_PHASES = 16
-_DISAGREEMENT = 0.02
-_GBPS_FROM_BYTES_PER_MS = 8e-6
-
-
-@dataclass(frozen=True, slots=True)
-class CollectiveProfile:
-    """One collective of an iteration, over all steps used.
-
-    Attributes
-    ----------
-    name : str
-        Its kind, e.g. ``all_reduce``; from the kernel's name where nothing else was recorded.
-    group_size : int or None
-        Ranks that take part, where recorded.
-    payload_bytes, wire_bytes : float or None
-        Larger of input and output, and what one rank puts on the wire (busier direction), where recorded.
-    start_ms : float
-        Offset to the start of the step, ms, in ``[0, iteration)``.
-    duration_ms : Spread
-        Transfer time over the steps, ms.
-    gbps : float
-        Rate during the transfer, Gbit/s.
-    assumed : bool
-        The rate is the caller's, not measured.
-    """
-
-    name: str
-    group_size: int | None
-    payload_bytes: float | None
-    wire_bytes: float | None
-    start_ms: float
-    duration_ms: Spread
-    gbps: float
-    assumed: bool
+DEFAULT_LINE_GBPS = 800.0
+"""The fastest network port a server has today; what is faster stays inside a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +54,31 @@ class KinetoProfile:
     ----------
     job : Job
         Times rounded to 4 decimals of a ms, rates to 4 figures.
-    iteration_ms : Spread
-        Over all steps of all ranks, ms.
-    steps_used : tuple of int
-        Numbers of the steps the collectives were measured in.
-    steps_ignored : mapping of int to str
-        Number of each other step, and why.
+    provenance : Provenance
+        Where the figures come from, how the iteration time varied, and what to know before trusting them.
     collectives : tuple of CollectiveProfile
-        By start.
+        Those that count, by start.
+    groups : tuple of GroupProfile
+        All process groups, those that do not count included.
     ranks : tuple of str
         Paths of the traces, the one whose view was taken first.
-    merge_gap_ms : float
-        Neighbours closer than this were joined; more than asked for where there were too many phases.
-    warnings : tuple of str
-        What a user should know before trusting the figures.
     """
 
     job: Job
-    iteration_ms: Spread
-    steps_used: tuple[int, ...]
-    steps_ignored: Mapping[int, str] = field(hash=False)
+    provenance: Provenance
     collectives: tuple[CollectiveProfile, ...]
+    groups: tuple[GroupProfile, ...]
     ranks: tuple[str, ...]
-    merge_gap_ms: float
-    warnings: tuple[str, ...]
+
+    @property
+    def iteration_ms(self) -> Spread:
+        """The iteration time and how it varied, ms."""
+        return self.provenance.iteration_ms
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know before trusting the figures, gravest first."""
+        return self.provenance.warnings
 
 
 def profile_kineto(
@@ -112,6 +86,11 @@ def profile_kineto(
     *,
     job_id: str,
     gbps: float | None = None,
+    iteration_ms: float | None = None,
+    local_ranks: int | None = None,
+    groups: Iterable[str] = (),
+    kernels: str | None = None,
+    line_gbps: float | None = None,
     merge_gap_ms: float = DEFAULT_MERGE_GAP_MS,
     negligible: float = DEFAULT_NEGLIGIBLE,
     max_phases: int = DEFAULT_MAX_PHASES,
@@ -127,6 +106,16 @@ def profile_kineto(
     gbps : float, optional
         Rate during communication, Gbit/s, for collectives whose bytes were not recorded. Where such collectives
         overlap it holds once, not once for each.
+    iteration_ms : float, optional
+        The iteration time, ms, where the traces hold too few iterations to show it.
+    local_ranks : int, optional
+        Ranks per server: groups of ranks of one server load no link and are left out.
+    groups : iterable of str, optional
+        Names (or numbers, descriptions, ranks) of the process groups that count; default: all.
+    kernels : str, optional
+        Regular expression that finds in its name a kernel of another library that communicates.
+    line_gbps : float, optional
+        Rate of a rank's port, Gbit/s; collectives beyond are warned of. Default: 800, the fastest there is.
     merge_gap_ms : float
         Phases closer than this become one, ms.
     negligible : float
@@ -137,47 +126,64 @@ def profile_kineto(
     Raises
     ------
     InputError
-        A trace cannot be read, has no steps or no collectives inside them, bytes are missing or of unknown meaning
-        while ``gbps`` is not given, traces contradict each other, or an option is out of range.
+        A trace cannot be read or shows no iteration time, bytes are missing or of unknown meaning while ``gbps`` is
+        not given, traces contradict each other or themselves, or an option is out of range.
     """
-    _check_options(gbps, merge_gap_ms, negligible, max_phases)
-    tables = [tabulate(trace) for trace in _read_all(paths)]
-    tables.sort(key=_traffic, reverse=True)
-    used, ignored = choose_steps(tables[0])
-    if not used:
-        raise InputError(
-            f"{tables[0].trace.path}: found {len(tables[0].trace.kernels)} NCCL kernels and {len(tables[0].steps)} "
-            "steps, but no kernel was launched inside a step"
-        )
+    _check_options(gbps, iteration_ms, line_gbps, merge_gap_ms, negligible, max_phases)
+    names = (groups,) if isinstance(groups, str) else tuple(groups)
+    scope = Scope(local_ranks, names)
+    traces = _read_all(paths, _pattern(kernels))
+    scope.check_names(k.communication for trace in traces for k in trace.kernels if k.communication is not None)
+    tables = [find_iterations(trace, scope, iteration_ms, negligible) for trace in traces]
+    tables.sort(key=traffic, reverse=True)
     spans, warnings = couple(tables[0], tables[1:])
-    iteration = _iteration(tables)
-    iteration_ms = round(iteration.typical, 4)
-    if not 0.0 < iteration_ms <= MAX_TICKS / TICKS_PER_MS:
-        raise InputError(
-            f"{tables[0].trace.path}: expected steps that start 0.0001 to {MAX_TICKS / TICKS_PER_MS} ms after each "
-            f"other, got {iteration.typical:.4g} ms"
-        )
-    view = _View(tables[0], tuple(used), spans, iteration_ms)
-    rows = sorted(view.collectives(gbps), key=lambda row: (row.start_ms, row.name))
-    phases, gap_ms = _phases(rows, iteration_ms, merge_gap_ms, negligible, max_phases)
+    if len(tables) > 1:
+        tables[0] = replace(tables[0], period_ms=transfer_period(tables[0], spans))
+    view = RankView(tables[0], spans, scope, gbps)
+    rows, begins_ms, left_out = view.collectives(negligible)
+    rows, time_zero = turned(rows, begins_ms, view)
+    phases, gap_ms = _phases(rows, view.iteration_ms, merge_gap_ms, negligible, max_phases)
     if gap_ms > merge_gap_ms:
         warnings.append(f"phases up to {gap_ms:.3g} ms apart were joined to have at most {max_phases}")
+    job = Job(job_id, view.iteration_ms, tuple(phases))
+    found = view.groups()
+    provenance = Provenance(
+        method="kineto",
+        inputs=tuple(os.path.basename(table.trace.path) for table in tables),
+        iteration_ms=tables[0].period_ms,
+        iteration_from="measured" if iteration_ms is None else "given",
+        rate_from="given" if any(row.assumed for row in rows) else "measured",
+        recorded_gbps=view.recorded_gbps(),
+        kept_gbps=volume_mbit(job.phases) / job.iteration_ms,
+        details=_details(view, found, time_zero, gap_ms),
+    )
+    grave = [
+        line
+        for line in (provenance.conservation_warning(), *_rate_warnings(rows, gbps, line_gbps or DEFAULT_LINE_GBPS))
+        if line
+    ]
+    warnings = [*grave, *left_out, *(w for table in tables for w in table.warnings), *warnings]
     return KinetoProfile(
-        job=Job(job_id, iteration_ms, tuple(phases)),
-        iteration_ms=iteration,
-        steps_used=view.used,
-        steps_ignored=ignored,
+        job=job,
+        provenance=replace(provenance, warnings=(*warnings, *_trace_warnings(tables))),
         collectives=tuple(rows),
+        groups=found,
         ranks=tuple(table.trace.path for table in tables),
-        merge_gap_ms=gap_ms,
-        warnings=(*warnings, *_trace_warnings(tables), *_step_warnings(view, ignored), *_rate_warnings(rows, gbps)),
     )
 
 
-def _check_options(gbps: float | None, merge_gap_ms: float, negligible: float, max_phases: int) -> None:
-    if gbps is not None and not 0 < gbps < float("inf"):
-        raise InputError(f"gbps: expected a finite number above 0, got {gbps!r}")
-    if not 0 <= merge_gap_ms < float("inf"):
+def _check_options(
+    gbps: float | None,
+    iteration_ms: float | None,
+    line_gbps: float | None,
+    merge_gap_ms: float,
+    negligible: float,
+    max_phases: int,
+) -> None:
+    for name, value in (("gbps", gbps), ("iteration_ms", iteration_ms), ("line_gbps", line_gbps)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"{name}: expected a finite number above 0, got {value!r}")
+    if not 0 <= merge_gap_ms < math.inf:
         raise InputError(f"merge_gap_ms: expected a finite number of at least 0, got {merge_gap_ms!r}")
     if not 0 <= negligible < 1:
         raise InputError(f"negligible: expected a share from 0 to below 1, got {negligible!r}")
@@ -185,11 +191,20 @@ def _check_options(gbps: float | None, merge_gap_ms: float, negligible: float, m
         raise InputError(f"max_phases: expected at least 1, got {max_phases!r}")
 
 
-def _read_all(paths: str | Path | Iterable[str | Path]) -> list[RankTrace]:
+def _pattern(kernels: str | None) -> re.Pattern[str] | None:
+    if kernels is None:
+        return None
+    try:
+        return re.compile(kernels)
+    except re.error as error:
+        raise InputError(f"kernels: expected a regular expression, got {shown(kernels)}: {error}") from None
+
+
+def _read_all(paths: str | Path | Iterable[str | Path], pattern: re.Pattern[str] | None) -> list[RankTrace]:
     files = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if not files:
         raise InputError("traces: expected at least one file, got none")
-    traces = [read_trace(path) for path in files]
+    traces = [read_trace(path, pattern) for path in files]
     by_rank: dict[int, str] = {}
     for trace in traces:
         if trace.world_size != traces[0].world_size:
@@ -201,101 +216,22 @@ def _read_all(paths: str | Path | Iterable[str | Path]) -> list[RankTrace]:
             raise InputError(
                 f"{trace.path}: expected one trace per rank, rank {trace.rank} is also {by_rank[trace.rank]}"
             )
+        _check_groups(trace)
     if len({Path(trace.path).resolve() for trace in traces}) < len(traces):
         raise InputError("traces: expected different files, got one of them twice")
     return traces
 
 
-def _traffic(table: RankTable) -> float:
-    """Bytes recorded per typical step: the busiest rank's view is the job's."""
-    totals = [
-        sum(_bytes(kernel.communication)[1] or 0.0 for kernel in cells.values() if kernel.communication is not None)
-        for cells in table.cells.values()
-    ]
-    return statistics.median_low([total for total in totals if total] or [0.0])
-
-
-def _iteration(tables: Sequence[RankTable]) -> Spread:
-    """Ranks of a job are in step with each other, so they are pooled by step first."""
-    numbers = sorted({number for table in tables for number in table.periods})
-    return Spread.of(
-        statistics.median(table.periods[number] for table in tables if number in table.periods) for number in numbers
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The collectives as one rank saw them, with the transfer times all ranks agree on."""
-
-    table: RankTable
-    used: tuple[int, ...]
-    spans: Mapping[tuple[int, Key], tuple[float, float]]
-    iteration_ms: float
-
-    def collectives(self, gbps: float | None) -> list[CollectiveProfile]:
-        keys = list(self.table.cells[self.used[0]])
-        offsets = [
-            [self.spans[number, key][0] - self.table.steps[number].start_ms for key in keys] for number in self.used
-        ]
-        columns, _ = align_rows(np.array(offsets))
-        return [self._collective(key, float(start), gbps) for key, start in zip(keys, columns, strict=True)]
-
-    def _collective(self, key: Key, offset_ms: float, gbps: float | None) -> CollectiveProfile:
-        duration = Spread.of(self.spans[number, key][1] - self.spans[number, key][0] for number in self.used)
-        cells = (self.table.cells[number][key] for number in self.used)
-        records = [kernel.communication for kernel in cells if kernel.communication is not None]
-        payload, wire = _typical_bytes(records)
-        if wire is None and gbps is None:
-            raise InputError(f"{self.table.trace.path}: {_why_unknown(key, records)}; say the rate with gbps (--gbps)")
-        measured = wire * _GBPS_FROM_BYTES_PER_MS / duration.typical if wire and duration.typical > 0 else 0.0
-        return CollectiveProfile(
-            name=key.kind,
-            group_size=key.group_size or None,
-            payload_bytes=payload,
-            wire_bytes=wire,
-            start_ms=round(offset_ms % self.iteration_ms, 4) % self.iteration_ms,
-            duration_ms=duration,
-            gbps=measured if wire is not None or gbps is None else gbps,
-            assumed=wire is None,
-        )
-
-    def pace_ms(self) -> float | None:
-        """Usual time between the same collective in two steps that follow each other, ms."""
-        used = set(self.used)
-        pace = [
-            self.spans[number + 1, key][0] - self.spans[number, key][0]
-            for number in self.used
-            if number + 1 in used
-            for key in self.table.cells[number]
-        ]
-        return statistics.median(pace) if pace else None
-
-
-def _typical_bytes(records: Sequence[Communication]) -> tuple[float | None, float | None]:
-    known = [(payload, wire) for payload, wire in map(_bytes, records) if payload is not None and wire is not None]
-    if not known:
-        return None, None
-    return statistics.median_low(payload for payload, _ in known), statistics.median_low(wire for _, wire in known)
-
-
-def _bytes(record: Communication) -> tuple[float | None, float | None]:
-    """Payload and wire bytes of one rank; None where the collective or the type is not known."""
-    if record.group_size == 1:
-        return 0.0, 0.0
-    kind, element = collective_kind(record.collective), dtype_bytes(record.dtype)
-    if kind is None or element is None:
-        return None, None
-    inside, outside = record.in_elements * element, record.out_elements * element
-    return max(inside, outside), wire_bytes(kind, inside, outside, record.group_size)
-
-
-def _why_unknown(key: Key, records: Sequence[Communication]) -> str:
-    if not records:
-        return f"the bytes of {worded(key.kind)} were not recorded (no 'In msg nelems', 'dtype' and 'Group size')"
-    record = records[0]
-    if collective_kind(record.collective) is None:
-        return f"unknown collective {shown(record.collective)} (known: {', '.join(KINDS)})"
-    return f"unknown dtype {shown(record.dtype)} of {worded(key.kind)}"
+def _check_groups(trace: RankTrace) -> None:
+    if trace.world_size is None or trace.world_size < 1:
+        return
+    for kernel in trace.kernels:
+        record = kernel.communication
+        if record is not None and record.group_size > trace.world_size:
+            raise InputError(
+                f"{trace.path}: expected process groups of at most {trace.world_size} ranks, the size of the world, "
+                f"got {record.group_size} ranks in group {worded(group_name(record))}"
+            )
 
 
 def _phases(
@@ -310,36 +246,49 @@ def _phases(
     return round_phases(phases, iteration_ms), gap_ms
 
 
-def _trace_warnings(tables: Sequence[RankTable]) -> list[str]:
+def _details(view: RankView, groups: Sequence[GroupProfile], time_zero: str, gap_ms: float) -> dict[str, Any]:
+    table = view.table
+    return {
+        "iterations": len(table.starts_ms),
+        "steps": [step.number for step in table.trace.steps],
+        "time_zero": time_zero,
+        "merge_gap_ms": gap_ms,
+        "groups": [
+            {
+                "name": group.name,
+                "ranks": list(group.ranks),
+                "size": group.size,
+                "wire_bytes": group.wire_bytes,
+                "counted": group.counted,
+            }
+            for group in groups
+        ],
+    }
+
+
+def _rate_warnings(rows: Sequence[CollectiveProfile], gbps: float | None, line_gbps: float) -> list[str]:
+    warnings = []
+    fast = [row for row in rows if row.gbps > line_gbps]
+    if fast:
+        groups = sorted({worded(row.group) for row in fast if row.group})
+        where = f" (group {', '.join(groups[:4])})" if groups else ""
+        warnings.append(
+            f"{len(fast)} collectives are faster than a port of {line_gbps:g} Gbit/s{where}, up to "
+            f"{max(row.gbps for row in fast):.4g}; if they stay inside a server, leave them out (local_ranks, "
+            "--local-ranks, or groups, --group)"
+        )
+    if gbps is not None and not any(row.assumed for row in rows):
+        warnings.append("gbps was not needed: the bytes of all collectives were recorded")
+    if not any(row.gbps > 0 for row in rows):
+        warnings.append("no collective puts bytes on the wire: the job has no phases")
+    return warnings
+
+
+def _trace_warnings(tables: Sequence[Iterations]) -> list[str]:
     warnings = []
     if len(tables) == 1:
         warnings.append("one rank only: durations include waiting for the other ranks; give several ranks' traces")
     for table in tables:
         if table.trace.unreadable:
             warnings.append(f"{table.trace.path}: {table.trace.unreadable} events could not be read and were left out")
-        if table.outside:
-            warnings.append(f"{table.trace.path}: {table.outside} NCCL kernels belong to no step and were left out")
-    return warnings
-
-
-def _step_warnings(view: _View, ignored: Mapping[int, str]) -> list[str]:
-    warnings = []
-    if len(ignored) > len(view.used):
-        count = len(ignored) + len(view.used)
-        warnings.append(f"{len(ignored)} of {count} steps were left out; does one iteration span several steps?")
-    pace = view.pace_ms()
-    typical = Spread.of(view.table.periods[number] for number in view.used).typical
-    if pace is not None and abs(pace - typical) > _DISAGREEMENT * typical:
-        warnings.append(
-            f"collectives repeat every {pace:.4g} ms, steps every {typical:.4g} ms; does the CPU run ahead of the GPU?"
-        )
-    return warnings
-
-
-def _rate_warnings(rows: Sequence[CollectiveProfile], gbps: float | None) -> list[str]:
-    warnings = []
-    if gbps is not None and not any(row.assumed for row in rows):
-        warnings.append("gbps was not needed: the bytes of all collectives were recorded")
-    if not any(row.gbps > 0 for row in rows):
-        warnings.append("no collective puts bytes on the wire: the job has no phases")
     return warnings

@@ -1,5 +1,8 @@
 """Reading PyTorch profiler (Kineto, Chrome format) traces: only what a communication profile needs of them.
 
+A kernel is communication if NCCL's or RCCL's name says so, if it carries a collective's name and sizes, or if the
+caller's pattern names it.
+
 A trace of a gigabyte holds millions of events of which some hundreds matter. The file is split into events
 without decoding them, then each is decoded alone with only the fields named here, so that memory stays near
 the size of the file.
@@ -18,8 +21,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ...errors import InputError, worded
+from .records import Args, Communication, communication_of, configured_groups, number_of, whole_number_of
 
-__all__ = ["MAX_TRACE_BYTES", "Communication", "Kernel", "RankTrace", "Step", "read_trace"]
+__all__ = ["MAX_TRACE_BYTES", "Kernel", "RankTrace", "Step", "read_trace"]
 
 MAX_TRACE_BYTES = 2**31
 """Traces beyond 2 GiB, unpacked, are refused: a small gzip file can hold a thousand times its size."""
@@ -28,15 +32,12 @@ _CHUNK_BYTES = 2**22
 
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})")
 _WORD = re.compile(r"\w+")
-# Beyond these a time (31,000 years in µs) or a count is garbage, and sums of them could overflow.
-_MAX_TIME_US = 1e18
-_MAX_COUNT = 2**62
 _STEP_CATEGORIES = ("user_annotation", "cpu_op", "operator", "gpu_user_annotation")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One annotated profiler step; ms since the first step of the trace."""
+    """One annotated profiler step; ms since the first event kept of the trace. Numbers can be wrong, or repeat."""
 
     number: int
     start_ms: float
@@ -44,26 +45,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Communication:
-    """What was recorded about one collective: which, how many elements, of what type, among how many ranks."""
-
-    collective: str
-    in_elements: int
-    out_elements: int
-    dtype: str
-    group_size: int
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
 class Kernel:
-    """One NCCL kernel; ms since the first step. ``launch_ms`` is when the CPU launched it, where that is known."""
+    """One communication kernel; ms since the first event kept.
+
+    ``launch_ms`` is when the CPU launched it, where that is known; ``stream`` is the device and the stream it ran on.
+    """
 
     name: str
     start_ms: float
     duration_ms: float
     launch_ms: float | None
     communication: Communication | None
+    stream: tuple[str, str] = ("", "")
+
+    @property
+    def end_ms(self) -> float:
+        """When it ended, ms."""
+        return self.start_ms + self.duration_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +72,13 @@ class RankTrace:
     ----------
     path : str
     steps : tuple of Step
-        By number; each number once.
+        By start; there may be none.
     kernels : tuple of Kernel
-        NCCL kernels by start.
+        Communication kernels by start.
     rank, world_size : int or None
         Where the trace says so.
     unreadable : int
-        Events left out because they, or the time of a step or NCCL kernel, could not be read.
+        Events left out because they, or the time of a step or communication kernel, could not be read.
     """
 
     path: str
@@ -91,29 +89,18 @@ class RankTrace:
     unreadable: int
 
 
-class _Args(msgspec.Struct, gc=False):
-    external: Any = msgspec.field(name="External id", default=None)
-    external_old: Any = msgspec.field(name="external id", default=None)
-    correlation: Any = None
-    collective: Any = msgspec.field(name="Collective name", default=None)
-    in_elements: Any = msgspec.field(name="In msg nelems", default=None)
-    out_elements: Any = msgspec.field(name="Out msg nelems", default=None)
-    dtype: Any = None
-    group_size: Any = msgspec.field(name="Group size", default=None)
-    group_ranks: Any = msgspec.field(name="Process Group Ranks", default=None)
-    group_name: Any = msgspec.field(name="Process Group Name", default=None)
-
-
 class _Event(msgspec.Struct, gc=False):
     # Any: a field of the wrong type must not hide the event, it is judged where it is used.
     name: Any = None
     cat: Any = None
     ts: Any = None
     dur: Any = None
+    pid: Any = None
+    tid: Any = None
 
 
 class _EventWithArgs(msgspec.Struct, gc=False):
-    args: _Args = msgspec.field(default_factory=_Args)
+    args: Args = msgspec.field(default_factory=Args)
 
 
 class _Trace(msgspec.Struct):
@@ -121,19 +108,20 @@ class _Trace(msgspec.Struct):
     distributedInfo: Any = None
 
 
-def read_trace(path: str | Path) -> RankTrace:
-    """Steps and NCCL kernels of one trace file (``.json`` or gzipped; Chrome's object or array form).
+def read_trace(path: str | Path, kernels: re.Pattern[str] | None = None) -> RankTrace:
+    """Steps and communication kernels of one trace file (``.json`` or gzipped; Chrome's object or array form).
 
-    Cost: one pass over the file and one over its events; memory is the unpacked file plus about 100 bytes an event.
+    ``kernels`` finds in its name a kernel of another library that is communication too. Cost: one pass over the file
+    and one over its events; memory is the unpacked file plus about 100 bytes an event.
 
     Raises
     ------
     InputError
-        The file cannot be read, is not a trace, is larger than :data:`MAX_TRACE_BYTES`, or has no step annotation
-        or no NCCL kernel.
+        The file cannot be read, is not a trace, is larger than :data:`MAX_TRACE_BYTES`, or has no communication
+        kernel.
     """
     raws, info = _split(_read(Path(path)), str(path))
-    return _Scan(str(path)).run(raws, info)
+    return _Scan(str(path), kernels).run(raws, info)
 
 
 def _read(path: Path) -> bytes:
@@ -195,14 +183,16 @@ def _split(data: bytes, path: str) -> tuple[list[msgspec.Raw], Any]:
 class _Scan:
     """One pass over the events of one trace; collects what is needed to link kernels, launches and records."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, pattern: re.Pattern[str] | None) -> None:
         self.path = path
+        self.pattern = pattern
         self.categories: Counter[str] = Counter()
         self.steps: dict[str, list[tuple[int, float, float]]] = {}
-        self.kernels: list[tuple[str, float, float, _Args]] = []
-        self.records: dict[int, tuple[float, float, _Args]] = {}
-        self.launches: dict[int, float] = {}
+        self.kernels: list[tuple[str, float, float, Args, tuple[str, str]]] = []
+        self.records: dict[int, tuple[float, float, Args]] = {}
+        self.launches: dict[int, tuple[float, int | None]] = {}
         self.unreadable = 0
+        self.groups: dict[str, tuple[int, ...]] = {}
 
     def run(self, raws: list[msgspec.Raw], info: Any) -> RankTrace:
         decoder = msgspec.json.Decoder(_Event)
@@ -225,7 +215,7 @@ class _Scan:
         category = event.cat.lower() if isinstance(event.cat, str) else ""
         self.categories[category or "no category"] += 1
         match category:
-            case "kernel" if _is_nccl(event.name):
+            case "kernel" if self._communicates(event.name, raw):
                 kind = "kernel"
             case "cuda_runtime" | "cuda_driver" | "runtime" if "launch" in event.name.lower():
                 kind = "launch"
@@ -235,57 +225,65 @@ class _Scan:
                 kind = "step"
             case _:
                 return
-        start, duration = _number(event.ts), _number(event.dur)
+        start, duration = number_of(event.ts), number_of(event.dur)
         if start is None or duration is None or duration < 0:
             self.unreadable += kind in ("kernel", "step")
             return
-        self._keep(kind, category, event.name, start, duration, _args(raw, with_args))
-
-    def _keep(self, kind: str, category: str, name: str, start: float, duration: float, args: _Args) -> None:
-        external = _whole(args.external if args.external is not None else args.external_old)
+        args = _args(raw, with_args)
+        external = whole_number_of(args.external if args.external is not None else args.external_old)
         if kind == "kernel":
-            self.kernels.append((name, start, duration, args))
+            device = event.pid if args.device is None else args.device
+            stream = _short(device), _short(event.tid if args.stream is None else args.stream)
+            self.kernels.append((event.name, start, duration, args, stream))
         elif kind == "step":
-            number = int(name.partition("#")[2])
+            number = int(event.name.partition("#")[2])
             self.steps.setdefault(category, []).append((number, start, duration))
         elif kind == "record" and external is not None:
             self.records[external] = (start, duration, args)
-        elif kind == "launch" and (correlation := _whole(args.correlation)) is not None:
-            self.launches[correlation] = start
+        elif kind == "launch" and (correlation := whole_number_of(args.correlation)) is not None:
+            self.launches[correlation] = (start, external)
+
+    def _communicates(self, name: str, raw: msgspec.Raw) -> bool:
+        # Most kernels compute: of those only the bytes are looked at.
+        return _is_nccl(name) or b'"Collective name"' in bytes(raw) or self._is_named(name)
+
+    def _is_named(self, name: str) -> bool:
+        return self.pattern is not None and self.pattern.search(name) is not None
 
     def _result(self, info: Any) -> RankTrace:
         steps = self._steps()
-        if not self.kernels:
-            raise InputError(
-                f"{self.path}: no NCCL kernels found (looked for events of category 'kernel' named ncclKernel_* or "
-                f"ncclDevKernel_*); {self._found()}"
-            )
-        origin = steps[0][1]
-        kernels = sorted(
-            (self._kernel(*kernel, origin=origin) for kernel in self.kernels), key=lambda k: (k.start_ms, k.name)
-        )
         info = info if isinstance(info, dict) else {}
+        self.groups = configured_groups(info)
+        origin = min([*(kernel[1] for kernel in self.kernels), *(step[1] for step in steps)], default=0.0)
+        found = (self._kernel(*kernel, origin=origin) for kernel in self.kernels)
+        kernels = sorted(
+            (k for k in found if k.communication is not None or _is_nccl(k.name) or self._is_named(k.name)),
+            key=lambda k: (k.start_ms, k.name),
+        )
+        if not kernels:
+            raise InputError(
+                f"{self.path}: no communication kernels found (looked for events of category 'kernel' named "
+                "ncclKernel_* or ncclDevKernel_*, or with a collective's name and sizes; other names can be given "
+                f"with --kernels); {self._found()}"
+            )
         return RankTrace(
             path=self.path,
             steps=tuple(Step(number, (start - origin) / 1e3, length / 1e3) for number, start, length in steps),
             kernels=tuple(kernels),
-            rank=_whole(info.get("rank")),
-            world_size=_whole(info.get("world_size")),
+            rank=whole_number_of(info.get("rank")),
+            world_size=whole_number_of(info.get("world_size")),
             unreadable=self.unreadable,
         )
 
     def _steps(self) -> list[tuple[int, float, float]]:
-        """Steps of the best category, by number. The CPU's come first: launches are compared with them."""
+        """Steps of the best category, by start. The CPU's come first: launches are compared with them."""
         for category in (*_STEP_CATEGORIES, *sorted(self.steps)):
             if category in self.steps:
-                by_number: dict[int, tuple[int, float, float]] = {}
+                by_start: dict[float, tuple[int, float, float]] = {}
                 for step in sorted(self.steps[category], key=lambda s: (s[1], -s[2])):
-                    by_number.setdefault(step[0], step)
-                return [by_number[number] for number in sorted(by_number)]
-        raise InputError(
-            f"{self.path}: no steps found (looked for annotations named ProfilerStep#N, which torch.profiler writes "
-            f"when the training loop calls step() on it); {self._found()}"
-        )
+                    by_start.setdefault(step[1], step)
+                return list(by_start.values())
+        return []
 
     def _found(self) -> str:
         if not self.categories:
@@ -293,31 +291,39 @@ class _Scan:
         most = ", ".join(f"{count} {worded(category)}" for category, count in self.categories.most_common(6))
         return f"found {most}"
 
-    def _kernel(self, name: str, start: float, duration: float, args: _Args, *, origin: float) -> Kernel:
-        correlation = _whole(args.correlation)
-        launch = None if correlation is None else self.launches.get(correlation)
-        external = _whole(args.external if args.external is not None else args.external_old)
+    def _kernel(
+        self, name: str, start: float, duration: float, args: Args, stream: tuple[str, str], *, origin: float
+    ) -> Kernel:
+        correlation = whole_number_of(args.correlation)
+        launch, linked = (None, None) if correlation is None else self.launches.get(correlation, (None, None))
+        external = whole_number_of(args.external if args.external is not None else args.external_old)
+        external = linked if external is None else external
         record = None if external is None else self.records.get(external)
         # Old traces repeat the correlation as the external id, which may then hit a stranger: the launch decides.
-        if record is not None and launch is not None and not record[0] <= launch <= record[0] + record[1]:
+        if record is not None and (
+            external == correlation if launch is None else not record[0] <= launch <= record[0] + record[1]
+        ):
             record = None
         if launch is None and record is not None:
             launch = record[0]
-        communication = _communication(args) or (None if record is None else _communication(record[2]))
+        communication = communication_of(args, self.groups)
+        if communication is None and record is not None:
+            communication = communication_of(record[2], self.groups)
         return Kernel(
             name=name,
             start_ms=(start - origin) / 1e3,
             duration_ms=duration / 1e3,
             launch_ms=None if launch is None else (launch - origin) / 1e3,
             communication=communication,
+            stream=stream,
         )
 
 
-def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> _Args:
+def _args(raw: msgspec.Raw, decoder: msgspec.json.Decoder[_EventWithArgs]) -> Args:
     try:
         return decoder.decode(raw).args
     except (ValueError, RecursionError):
-        return _Args()
+        return Args()
 
 
 def _is_nccl(name: str) -> bool:
@@ -333,33 +339,5 @@ def _is_nccl(name: str) -> bool:
     return False
 
 
-def _number(value: Any) -> float | None:
-    """A float of at most ``_MAX_TIME_US``; Chrome's format allows numbers as strings."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) <= _MAX_TIME_US else None
-
-
-def _whole(value: Any) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) <= _MAX_COUNT else None
-    number = _number(value)
-    return int(number) if number is not None and number.is_integer() else None
-
-
-def _communication(args: _Args) -> Communication | None:
-    """The record of a collective, or None where its name, a size or its group is missing."""
-    inside, outside, group_size = (_whole(v) for v in (args.in_elements, args.out_elements, args.group_size))
-    if not isinstance(args.collective, str) or group_size is None or group_size < 1:
-        return None
-    if inside is None and outside is None:
-        return None
-    sizes = (inside or 0, outside or 0)
-    if min(sizes) < 0 or not isinstance(args.dtype, str):
-        return None
-    group = args.group_ranks if args.group_ranks not in (None, "", []) else args.group_name
-    return Communication(args.collective, *sizes, args.dtype, group_size, "" if group is None else str(group))
+def _short(value: Any) -> str:
+    return str(value)[:40] if isinstance(value, (int, str)) else ""

@@ -1,0 +1,160 @@
+"""The iteration time of jobs whose CPU and GPU run apart: right, or refused. Never wrong."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from cassini_core.errors import InputError
+from cassini_core.profiles.kineto import KinetoProfile, profile_kineto
+from kineto_traces import Training, Transfer
+
+BROADCAST = {"collective": "broadcast", "kernel": "ncclDevKernel_Broadcast_RING_LL"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("period")
+
+
+@st.composite
+def transfers(draw: st.DrawFn, step_ms: float, first: float, last: float, most: int, **kind: str) -> list[Transfer]:
+    """Up to ``most`` collectives between two shares of a step, none touching another."""
+    count = draw(st.integers(1, most))
+    cell = (last - first) * step_ms / count
+    return [
+        Transfer(
+            first * step_ms + cell * (index + draw(st.floats(0.0, 0.4))),
+            cell * draw(st.floats(0.05, 0.5)),
+            draw(st.sampled_from([53, 10**4, 10**6, 8 * 10**6]) | st.integers(10**5, 10**8)),
+            **kind,  # type: ignore[arg-type]
+        )
+        for index in range(count)
+    ]
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> Training:
+    """Everything that goes wrong with recordings, at once."""
+    step_ms = draw(st.floats(5.0, 400.0))
+    micro_steps = draw(st.sampled_from([1, 1, 2, 4]))
+    each, last = [], []
+    if micro_steps == 1 or draw(st.booleans()):
+        each = draw(transfers(step_ms, 0.0, 0.5, 3, **draw(st.sampled_from([{}, BROADCAST]))))
+    if micro_steps > 1 or not each:
+        last = draw(transfers(step_ms, 0.55, 0.95, 5))
+    if draw(st.booleans()):
+        each = [Transfer(t.start_ms, t.duration_ms, t.elements, t.collective, t.kernel, group="[0, 4]") for t in each]
+    steps = draw(st.integers(1, 4 * micro_steps + 6) | st.integers(3 * micro_steps + 1, 5 * micro_steps))
+    iterations = steps // micro_steps
+    # Pauses of different lengths, before fewer than half of the iterations.
+    at = draw(st.lists(st.integers(1, max(1, steps - 1)), unique=True, max_size=max(0, (iterations - 2) // 2)))
+    assume(len({step // micro_steps for step in at}) == len(at))
+    sizes = [draw(st.floats(0.02, 1.0)) * 3**index * step_ms * micro_steps for index in range(len(at))]
+    assume(all(later > 1.3 * one for one, later in itertools.pairwise(sorted(sizes))))
+    numbers: list[int | None] = draw(
+        st.sampled_from(
+            [
+                list(range(10, 10 + steps)),
+                list(range(1, 2 * steps, 2)),
+                [7] * steps,
+                [None] * steps,
+                [number if number % 2 else None for number in range(steps)],
+            ]
+        )
+        | st.lists(st.none() | st.integers(0, 99), min_size=steps, max_size=steps)
+    )
+    # Less than an iteration is missing at the ends.
+    kernels = min(4, micro_steps * len(each) + len(last))
+    head = draw(st.integers(0, kernels - 1))
+    tail = draw(st.integers(0, kernels - 1 - head))
+    # Nobody can tell a part of one iteration from several short ones, or what comes in a micro-step that is missing.
+    assume(micro_steps == 1 or iterations >= 2)
+    assume(micro_steps == 1 or steps * len(each) + iterations * len(last) - tail > micro_steps * len(each) + head)
+    return Training(
+        step_ms,
+        tuple(each),
+        tuple(last),
+        micro_steps,
+        steps,
+        cpu_ms=step_ms * draw(st.sampled_from([1.0, 1.0, 0.85, 0.5, 0.1])),
+        pauses_ms=tuple(zip(at, sizes, strict=True)),
+        numbers=tuple(numbers),
+        annotated_share=draw(st.floats(0.1, 1.0)),
+        launches=tuple(draw(st.lists(st.booleans(), min_size=1, max_size=7))),
+        head=head,
+        tail=tail,
+        jitter_ms=step_ms * draw(st.sampled_from([0.0, 0.002])),
+        streams=draw(st.booleans()),
+        seed=draw(st.integers(0, 99)),
+    )
+
+
+def parts(training: Training) -> int:
+    """How often the traffic repeats in an iteration: equal collectives at equal distances are a shorter one."""
+    truth, period = training.transfers, training.iteration_ms
+    within = 0.011 * period / len(truth) + 4 * training.jitter_ms
+    for count in range(len(truth), 1, -1):
+        lag = len(truth) // count
+        if len(truth) % count == 0 and all(
+            (one.elements, one.collective, one.group) == (two.elements, two.collective, two.group)
+            and (two.start_ms - one.start_ms) % period == pytest.approx(period / count, abs=within)
+            for one, two in zip(truth, truth[lag:] + truth[:lag], strict=True)
+        ):
+            return count
+    return 1
+
+
+def assert_right(made: KinetoProfile, training: Training) -> None:
+    """The iteration time, every collective of an iteration but negligible ones, and the distances between them."""
+    if (shorter := parts(training)) > 1 and made.job.iteration_ms < 0.9 * training.iteration_ms:
+        assert made.job.iteration_ms == pytest.approx(training.iteration_ms / shorter, rel=0.02)
+        return
+    period = training.iteration_ms
+    within = 4 * training.jitter_ms + 1e-3
+    assert made.job.iteration_ms == pytest.approx(period, abs=within)
+    truth = training.transfers
+    assert sum(p.duration_ms * p.gbps for p in made.job.phases) * 125e3 == pytest.approx(
+        sum(one.wire_bytes for one in truth), rel=0.02, abs=1.0
+    )
+    assert sorted(row.wire_bytes or 0.0 for row in made.collectives) == pytest.approx(
+        sorted(one.wire_bytes for one in truth)
+    )
+    # A common turn is a matter of where the circle starts: the same collective, then all others after it.
+    least = min(truth, key=lambda one: one.wire_bytes).wire_bytes
+    found = [
+        sorted((row.start_ms - zero.start_ms) % period for row in made.collectives)
+        for zero in made.collectives
+        if zero.wire_bytes == pytest.approx(least)
+    ]
+    expected = [
+        sorted((one.start_ms - zero.start_ms) % period for one in truth) for zero in truth if zero.wire_bytes == least
+    ]
+    assert any(one == pytest.approx(two, abs=within) for one in found for two in expected)
+
+
+@given(trainings())
+def test_the_iteration_is_right_or_refused(place: Path, training: Training) -> None:
+    path = training.write(place / "trace.json")
+    try:
+        made = profile_kineto(path, job_id="job", merge_gap_ms=0.0)
+    except InputError:
+        event("refused")
+        return
+    event("right")
+    assert_right(made, training)
+
+
+@given(trainings())
+def test_a_given_iteration_time_is_used_or_refused(place: Path, training: Training) -> None:
+    path = training.write(place / "trace.json")
+    try:
+        made = profile_kineto(path, job_id="job", merge_gap_ms=0.0, iteration_ms=training.iteration_ms)
+    except InputError:
+        return
+    assert made.job.iteration_ms == round(training.iteration_ms, 4)
+    assert made.provenance.iteration_from == "given"
