@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import cycle, islice
 from typing import Any
 
 import networkx as nx
@@ -49,10 +50,10 @@ class Oracle:
                 self.graph.add_edge(lower, cable.upper, number=numbers[ends])
 
     def ports(self, source: str, target: str) -> list[tuple[Any, Any]]:
-        both = [rail for rail in sorted(self.rails[source]) if rail in self.rails[target]]
-        pairs = [(rail, rail) for rail in both] or [
-            (one, two) for one in sorted(self.rails[source]) for two in sorted(self.rails[target])
-        ]
+        mine, theirs = sorted(self.rails[source]), sorted(self.rails[target])
+        both = [rail for rail in mine if rail in theirs]
+        most = max(len(mine), len(theirs))
+        pairs = [(rail, rail) for rail in both] or list(islice(zip(cycle(mine), cycle(theirs), strict=False), most))
         return [((source, one), (target, two)) for one, two in pairs]
 
     def hops(self, node: Any, source: Any, target: Any) -> Iterator[tuple[Any, int]]:

@@ -92,7 +92,7 @@ class Ports:
         for one in np.unique(pair):
             mine, theirs = kinds[one // len(kinds)], kinds[one % len(kinds)]
             both = [(i, theirs.index(rail)) for i, rail in enumerate(mine) if rail in theirs]
-            both = both or [(i, j) for i in range(len(mine)) for j in range(len(theirs))]
+            both = both or [(i % len(mine), i % len(theirs)) for i in range(max(len(mine), len(theirs)))]
             here = pair == one
             for i, j in both:
                 parts.append((self._first[source[here]] + i, self._first[target[here]] + j, share[here] / len(both)))

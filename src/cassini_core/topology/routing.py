@@ -10,8 +10,9 @@ either spreads traffic over them or picks one for each flow (ECMP):
   ``mix(mix(digest(source) + 3 * digest(target)) + c)``, with the names of its hosts, after each a slash and its rail if
   it has one, and ``c`` counting the flows between the same two from 0. So paths depend on names and ``seed`` only.
 
-Traffic between two hosts goes in equal parts over the rails that both have. If they have none in common it goes over
-all pairs of their rails. Cables of a storage network are not used.
+Traffic between two hosts goes in equal parts over the rails that both have. If they have none in common their rails are
+paired in the order of their names, those of the host with fewer again and again. Cables of a storage network are not
+used.
 """
 
 from __future__ import annotations
