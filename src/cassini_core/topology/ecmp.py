@@ -10,24 +10,23 @@ import numpy.typing as npt
 
 from ..arrays import Int64Array
 
-__all__ = ["U64", "U64Array", "digests", "mix", "pick"]
+__all__ = ["U64Array", "digests", "mix", "pick"]
 
-U64 = np.uint64
 U64Array = npt.NDArray[np.uint64]
 
 
 def digests(names: Iterable[str]) -> U64Array:
     parts = [hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names]
-    return np.frombuffer(b"".join(parts), dtype="<u8").astype(U64)
+    return np.frombuffer(b"".join(parts), dtype="<u8").astype(np.uint64)
 
 
 def mix(x: U64Array) -> U64Array:
     """SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-    x = x + U64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> U64(27))) * U64(0x94D049BB133111EB)
-    return x ^ (x >> U64(31))
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def pick(key: U64Array, size: Int64Array) -> Int64Array:
-    return (mix(key) % size.astype(U64)).astype(np.int64)
+    return (mix(key) % size.astype(np.uint64)).astype(np.int64)

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..arrays import Float64Array, Int64Array
 from ..errors import InputError, refusal, shown
-from .ecmp import U64, U64Array, mix, pick
+from .ecmp import U64Array, mix, pick
 from .fabric import Fabric, sums
 from .model import Topology
 from .patterns import Flows
@@ -57,9 +57,8 @@ class Router:
     >>> from cassini_core.topology.generated import leaf_spine
     >>> from cassini_core.topology.patterns import ring
     >>> from cassini_core.topology.routing import Router
-    >>> Router(leaf_spine(2, 1, 2)).route(["h1-1", "h1-1", "h2-2"], ring(3))
-    {'h1-1->leaf1': 1.0, 'leaf1->h1-1': 1.0, 'h2-2->leaf2': 1.0, 'leaf2->h2-2': 1.0, 'leaf1->spine1': 1.0, \
-'spine1->leaf1': 1.0, 'leaf2->spine1': 1.0, 'spine1->leaf2': 1.0}
+    >>> Router(leaf_spine(2, 2, 1), ecmp="spread").route(["h1-1", "h1-1", "h2-1"], ring(3))["leaf1->spine1"]
+    0.5
     """
 
     def __init__(self, topology: Topology, *, ecmp: Ecmp = "spread", seed: int = 0) -> None:
@@ -68,7 +67,7 @@ class Router:
         self._ecmp = ecmp
         if not isinstance(seed, int) or not 0 <= seed < 2**63:
             raise refusal("", "seed", "a whole number from 0 to 2**63 - 1", shown(seed))
-        self._seed = U64(seed)
+        self._seed = np.uint64(seed)
         self._ports = Ports(topology)
         self._fabric = Fabric(topology)
         self._names = [*self._ports.names, *self._fabric.names]
@@ -141,8 +140,8 @@ class Router:
         new = np.flatnonzero(np.diff(pair[order], prepend=-1))
         count = np.empty(len(pair), dtype=np.int64)
         count[order] = np.arange(len(pair)) - np.repeat(new, np.diff(new, append=len(pair)))
-        between = mix(ports.digest[source] + U64(3) * ports.digest[target])
-        return source, target, share, mix(between + count.astype(U64))
+        between = mix(ports.digest[source] + np.uint64(3) * ports.digest[target])
+        return source, target, share, mix(between + count.astype(np.uint64))
 
     def _add(self, load: Float64Array, leaves: Int64Array, part: _Part) -> None:
         """Add the flows to all ports that hang under ``leaves``."""

@@ -44,7 +44,7 @@ def yaml_documents(text: str) -> list[Any]:
         No YAML, too long or too deep, an alias, a repeated key, or a key that is no scalar; or PyYAML is missing.
     """
     try:
-        import yaml
+        import yaml  # type: ignore[import-untyped]
     except ImportError:
         raise _missing("PyYAML") from None
     if len(text) > MAX_YAML_BYTES:

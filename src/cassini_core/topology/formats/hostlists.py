@@ -46,7 +46,7 @@ def hosts_at(value: Any, place: str) -> list[str]:
 
 def _expanded(part: str, place: str) -> list[str]:
     try:
-        from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+        from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # type: ignore[import-untyped]
     except ImportError:
         what = "ClusterShell, which is not installed: pip install 'cassini-core[topology]'"
         raise InputError(f"{place}: expected {what}") from None
