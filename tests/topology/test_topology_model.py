@@ -58,7 +58,7 @@ def capacity(topology: Topology, node: str, end: str) -> float:
         (lambda: fat_tree(3), "k: expected an even number of ports"),
         (lambda: fat_tree(1000), "at most 200000 hosts and switches"),
         (lambda: fat_tree(4).links(), "a capacity (overlay), got none"),
-        (lambda: joined(leaf_spine(2, 1, 1), "root"), "at least two switches with nothing above, got 1"),
+        (lambda: joined(leaf_spine(2, 1, 1), "root"), "at least two parts with switches, got 1"),
     ],
 )
 def test_what_is_wrong_is_refused_in_one_line(make: Callable[[], Any], message: str) -> None:
@@ -161,7 +161,7 @@ def test_parts_are_joined_under_a_root() -> None:
         ("tor", "root"),
         ("other", "root"),
     }
-    assert "2 switches had nothing above" in whole.oddities[0]
+    assert whole.oddities == ("2 parts were joined under 'root'",)
     with pytest.raises(InputError, match="'tor' again"):
         joined(parts, "tor")
 

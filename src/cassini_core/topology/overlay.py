@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..checks import number_between, whole_number
 from ..errors import refusal, shown
 from ..model import checked_capacity_gbps
-from .model import Basis, Cable, Topology
+from .model import Basis, Cable, Switch, Topology
 
 __all__ = ["ASSUMED_HOST_GBPS", "ASSUMED_OVERSUBSCRIPTION", "TierCables", "joined", "with_capacities"]
 
@@ -101,22 +101,23 @@ def with_capacities(topology: Topology, tiers: Mapping[int, TierCables] | None =
 
 
 def joined(topology: Topology, name: str) -> Topology:
-    """The network with one more switch above all switches that have nothing above: for files that leave the root out.
+    """The parts of a network under one more switch, above all that have nothing above: for files without a root.
 
     Raises
     ------
     InputError
-        The name is taken, or fewer than two switches have nothing above.
+        The name is taken, or fewer than two parts have switches.
     """
-    from .model import Switch
+    import networkx as nx  # type: ignore[import-untyped]
 
-    below = {cable.lower for cable in topology.cables}
-    tops = [switch for switch in topology.switches if switch.id not in below]
-    if len(tops) < 2:
-        raise refusal("", "join", "at least two switches with nothing above", str(len(tops)))
-    root = Switch(name, max(switch.tier for switch in tops) + 1)
-    cables = [*topology.cables, *(Cable(switch.id, root.id) for switch in tops)]
-    note = f"{len(tops)} switches had nothing above and were joined under {shown(root.id)}"
+    switches = {switch.id: switch.tier for switch in topology.switches}
+    parts = sum(not switches.keys().isdisjoint(part) for part in nx.connected_components(topology.graph()))
+    if parts < 2:
+        raise refusal("", "join", "at least two parts with switches", str(parts))
+    tops = sorted(switches.keys() - {cable.lower for cable in topology.cables})
+    root = Switch(name, max(switches.values()) + 1)
+    cables = [*topology.cables, *(Cable(switch, root.id) for switch in tops)]
+    note = f"{parts} parts were joined under {shown(root.id)}"
     return Topology(topology.hosts, [*topology.switches, root], cables, [*topology.oddities, note])
 
 
