@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import kineto, problem_file
+from fuzz import kineto, problem_file, topology
 
 FUZZ = Path(__file__).parent
-TARGETS = {"kineto": kineto.run, "problem_file": problem_file.run}
+TARGETS = {"kineto": kineto.run, "problem_file": problem_file.run, "topology": topology.run}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -284,6 +284,10 @@ def test_what_is_wrong_is_refused(call: Any, message: str) -> None:
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_network_without_hosts_has_no_routes() -> None:
+    assert Router(Topology([], [Switch("alone", 1)], [])).route([], ring(1)) == {}
+
+
 def test_flows_inside_a_server_use_no_link() -> None:
     assert Router(leaf_spine(1, 1, 2)).route(["h1-1"] * 8, all_to_all(8)) == {}
 

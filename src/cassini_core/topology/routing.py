@@ -101,10 +101,10 @@ class Router:
         source, target, share, key = self._between_ports(workers, flows)
         load = np.zeros(len(self._names))
         order = np.argsort(self._ports.group[target], kind="stable")
-        ends = np.cumsum(np.bincount(self._ports.group[target], minlength=len(self._ports.groups)))
-        for group, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            if begin < end:
-                at = order[begin:end]
+        sizes = np.bincount(self._ports.group[target], minlength=len(self._ports.groups))
+        for group, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+            if size:
+                at = order[end - size : end]
                 part = _Part(source[at], target[at], share[at], key[at] if key is not None else None)
                 self._add(load, self._ports.groups[group], part)
         return {self._names[link]: float(load[link]) for link in np.flatnonzero(load)}

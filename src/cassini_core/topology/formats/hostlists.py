@@ -13,7 +13,9 @@ __all__ = ["hosts_at"]
 
 # ClusterShell also knows groups, operators and wildcards, none of which belong into a topology file.
 _PLAIN = re.compile(r"[\w.:,/\[\]-]+")
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?:/0*[1-9]\d{0,8})?)?")
 _MOST_BRACKETS = 8
+_EXPECTED = "a hostlist such as n[1-4],m5"
 
 
 def hosts_at(value: Any, place: str) -> list[str]:
@@ -28,13 +30,13 @@ def hosts_at(value: Any, place: str) -> list[str]:
     names: dict[str, None] = {}
     for part in parts:
         if not isinstance(part, str) or not _PLAIN.fullmatch(part):
-            raise refusal("", place, "a hostlist such as n[1-4],m5", shown(part))
+            raise refusal("", place, _EXPECTED, shown(part))
         if part.upper() == "ALL":
             raise refusal("", place, "names of hosts: the file does not say who belongs to ALL", part)
         if "[" not in part and "]" not in part:
             found = part.split(",")
             if "" in found:
-                raise refusal("", place, "a hostlist such as n[1-4],m5", shown(part))
+                raise refusal("", place, _EXPECTED, shown(part))
         else:
             _check_size(part, place)
             found = _expanded(part, place)
@@ -54,25 +56,20 @@ def _expanded(part: str, place: str) -> list[str]:
         return list(NodeSet(part, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         got = f"{shown(part)} ({shown(str(error))})"
-        raise refusal("", place, "a hostlist such as n[1-4],m5", got) from None
+        raise refusal("", place, _EXPECTED, got) from None
 
 
 def _check_size(part: str, place: str) -> None:
-    """Refuse what stands for too many names before it is expanded."""
+    """Refuse what stands for too many names before it is expanded, and ranges of another form."""
     total = 0
     for piece in re.split(r",(?![^\[]*\])", part):
         size, brackets = 1, re.findall(r"\[([^\]]*)\]", piece)
-        for bracket in brackets:
-            size *= sum(map(_length, bracket.split(",")))
+        for numbers in (bracket.split(",") for bracket in brackets):
+            ranges = [_RANGE.fullmatch(one) for one in numbers]
+            if not all(ranges):
+                raise refusal("", place, _EXPECTED, shown(part))
+            size *= sum(max(1, int(one[2] or one[1]) - int(one[1]) + 1) for one in ranges if one)
         total += size
         if total > MAX_NODES or len(brackets) > _MOST_BRACKETS:
             expected = f"at most {MAX_NODES} names and {_MOST_BRACKETS} ranges in one"
             raise refusal("", place, expected, shown(part))
-
-
-def _length(numbers: str) -> int:
-    """Names that ``4``, ``1-9`` or ``1-9/2`` stand for, at most; what is wrong counts as one."""
-    found = re.fullmatch(r"(\d{1,18})-(\d{1,18})(?:/\d+)?", numbers)
-    if found is None:
-        return 1 if len(numbers) <= 40 else MAX_NODES + 1
-    return max(1, int(found[2]) - int(found[1]) + 1)
