@@ -167,7 +167,7 @@ def _report(summary: Summary, read_as: str) -> Iterator[RenderableType]:
     from .console import one_line
     from .tables import Listing
 
-    table = Listing("", ("tier", "from", "cables", "Gbit/s each way", "basis", "oversubscription"), "rlrlll")
+    table = Listing("Cables", ("tier", "from", "cables", "Gbit/s each way", "basis", "oversubscription"), "rlrlll")
     for tier in summary.tiers:
         ends = str(tier.tier), _lower(tier)
         for basis in sorted({capacity.basis for capacity in tier.capacities}, key=str):

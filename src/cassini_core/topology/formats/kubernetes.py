@@ -17,7 +17,8 @@ __all__ = ["topology_from_objects"]
 _GPU = "nvidia.com/gpu"
 _HOSTNAME = "kubernetes.io/hostname"
 _KINDS = {"Topology": "kueue.x-k8s.io/", "HyperNode": "topology.volcano.sh/", "Node": "v1"}
-_MOST_REPEATS = 2
+_LONGEST_NAME = 253  # of an object of Kubernetes
+_MOST_WAYS = 10**9
 
 Object = tuple[str, dict[str, Any]]
 """Place in the file, and fields."""
@@ -44,7 +45,11 @@ def topology_from_objects(documents: list[Any], name: str | None = None) -> Topo
     other = 0
     for place, fields in _objects(documents, "$"):
         kind = fields.get("kind")
-        if kind not in _KINDS or not str(fields.get("apiVersion")).startswith(_KINDS[kind]):
+        if (
+            not isinstance(kind, str)
+            or kind not in _KINDS
+            or not str(fields.get("apiVersion")).startswith(_KINDS[kind])
+        ):
             other += 1
             continue
         title = text_at(mapping_at(fields.get("metadata"), f"{place}.metadata").get("name"), f"{place}.metadata.name")
@@ -147,8 +152,8 @@ def _selected(selector: dict[str, Any], known: dict[str, dict[str, Any]], kind: 
         raise refusal("", place, "exactMatch, or the nodes in the file too (kubectl get nodes,hypernodes)", "no nodes")
     if selector.get("regexMatch") is not None:
         place = f"{place}.regexMatch"
-        pattern = _pattern(mapping_at(selector["regexMatch"], place).get("pattern"), f"{place}.pattern")
-        return [name for name in known if len(name) <= 253 and pattern.search(name)]
+        pattern = _pattern(mapping_at(selector["regexMatch"], place).get("pattern"), len(known), f"{place}.pattern")
+        return [name for name in known if len(name) <= _LONGEST_NAME and pattern.search(name)]
     place = f"{place}.labelMatch"
     labels = mapping_at(selector.get("labelMatch"), place)
     wanted = mapping_at(labels.get("matchLabels"), f"{place}.matchLabels")
@@ -159,12 +164,13 @@ def _selected(selector: dict[str, Any], known: dict[str, dict[str, Any]], kind: 
     return [name for name, has in known.items() if all(has.get(label) == value for label, value in wanted.items())]
 
 
-def _pattern(value: Any, place: str) -> re.Pattern[str]:
-    """The regular expression, if it can be matched in little time: it comes from a file."""
+def _pattern(value: Any, names: int, place: str) -> re.Pattern[str]:
+    """The regular expression, if it can be matched with so many names in little time: it comes from a file."""
     text = text_at(value, place)
-    repeats = len(re.findall(r"(?<!\\)(?:[*+?]|\{\d*,?\d*\})", text))
-    if len(text) > 500 or repeats > _MOST_REPEATS or re.search(r"\)[*+?{]|\\[1-9]|\(\?", text):
-        expected = f"a pattern with at most {_MOST_REPEATS} of * + ? {{}}, none after a group"
+    # Each repetition tries every length of a name, each alternative doubles the ways.
+    ways = _LONGEST_NAME ** len(re.findall(r"[*+?{]", text)) * 2 ** text.count("|")
+    if len(text) > 500 or re.search(r"\)[*+?{]|\\[1-9]|\(\?", text) or ways * names > _MOST_WAYS:
+        expected = "a pattern with few of * + ? {} |, no repeated group, and no (?"
         raise refusal("", place, expected, shown(text))
     try:
         return re.compile(text)
