@@ -192,6 +192,42 @@ def test_hashed_flows_take_the_path_that_the_stated_hash_says(
     assert found == pytest.approx({link: float(load) for link, load in expected.items()})
 
 
+def two_planes() -> Topology:
+    """Hosts with a NIC at two ToRs, another on a rail of its own; double cables up; a spine by name before its twin."""
+    hosts = [Host(f"h{index}") for index in range(6)]
+    switches = [Switch(f"tor{index}", 1) for index in range(4)] + [Switch(name, 2) for name in ("s2", "s10")]
+    cables = []
+    for index, host in enumerate(hosts):
+        pod = index // 3 * 2
+        cables += [Cable(host.id, f"tor{pod + plane}", count=1 + plane, rail="nic0") for plane in (0, 1)]
+        cables.append(Cable(host.id, f"tor{pod}", rail="nic1" if index else "odd"))
+    cables += [Cable(f"tor{tor}", spine, count=2 + (spine == "s2")) for tor in range(4) for spine in ("s2", "s10")]
+    return Topology(hosts, switches, cables)
+
+
+@pytest.mark.parametrize("network", [fat_tree(4), paper_testbed(), two_planes()], ids=["fat-tree", "testbed", "planes"])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_all_pairs_of_ordinary_fabrics_are_as_the_oracle_says(network: Topology, seed: int) -> None:
+    workers = [host.id for host in network.hosts][::2] * 2
+    flows = all_to_all(len(workers))
+    oracle = Oracle(network)
+    spread: dict[str, Fraction] = defaultdict(Fraction)
+    hashed: dict[str, Fraction] = defaultdict(Fraction)
+    between: Counter[tuple[str, str]] = Counter()
+    for one, two in zip(flows.source, flows.target, strict=True):
+        ends = workers[one], workers[two]
+        if ends[0] != ends[1]:
+            share = Fraction(1, len(workers) - 1)
+            if seed == 0 and not between[ends]:  # the same for each of the flows between two hosts
+                oracle.spread(*ends, 4 * share, spread)
+            for link, part in oracle.hashed(*ends, between[ends], seed):
+                hashed[link] += share * part
+            between[ends] += 1
+    assert Router(network, ecmp="hash", seed=seed).route(workers, flows) == pytest.approx(hashed)
+    if seed == 0:
+        assert Router(network).route(workers, flows) == pytest.approx(spread)
+
+
 @given(fabrics(), st.data(), st.sampled_from(["spread", "hash"]))
 def test_what_hosts_send_is_what_leaves_them_and_what_they_get_arrives(
     topology: Topology, data: st.DataObject, ecmp: Any

@@ -14,8 +14,8 @@ from ..model import MAX_NODES
 
 __all__ = ["MAX_DEPTH", "MAX_YAML_BYTES", "json_document", "list_at", "mapping_at", "text_at", "yaml_documents"]
 
-MAX_YAML_BYTES = 64 * 2**20
-"""Longer YAML is refused; the parser takes a second for some megabytes."""
+MAX_YAML_BYTES = 32 * 2**20
+"""Longer YAML is refused: the parser takes a second for 1 to 2 MB."""
 
 MAX_DEPTH = 64
 """Lists and mappings inside each other."""
