@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from typing import Any
 
 import networkx as nx
@@ -333,6 +333,16 @@ def test_hosts_forward_nothing() -> None:
     cables = [Cable("a", "left"), Cable("both", "left"), Cable("both", "right"), Cable("b", "right")]
     with pytest.raises(InputError, match="in different parts"):
         Router(Topology([Host("a"), Host("both"), Host("b")], two, cables)).route(["a", "b"], ring(2))
+
+
+@pytest.mark.unsanitized(reason="Python's own time, with an allocator that looks at every block")
+def test_a_chain_of_switches_takes_time_in_proportion() -> None:
+    switches = [Switch(f"s{index}", index + 1) for index in range(20_000)]
+    cables = [Cable(one.id, two.id) for one, two in pairwise(switches)]
+    ends = [Cable("a", switches[0].id), Cable("b", switches[-1].id)]
+    with works_less_than(10.0):
+        route = Router(Topology([Host("a"), Host("b")], switches, [*cables, *ends])).route(["a", "b"], ring(2))
+    assert len(route) == 2 * (len(cables) + 2)
 
 
 def test_storage_cables_make_no_short_cut() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, Float64Array, Int64Array
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows
 from .ecmp import digests
 from .model import Topology, link_name, numbered
 
@@ -43,16 +43,16 @@ class Fabric:
         self.tail = np.array([link[0] for link in links], dtype=np.int64)
         self.head = np.array([link[1] for link in links], dtype=np.int64)
         self.names = [link[3] for link in links]
+        self._offset = np.searchsorted(self.tail, np.arange(self.n + 1)).astype(np.int64)
 
     def distances(self, targets: Int64Array) -> Int64Array:
         """Links to pass from each switch to the nearest of ``targets``; the largest integer where there is no path."""
         far = np.full(self.n, FAR)
-        far[targets] = 0
-        for distance in range(self.n):
-            reached = self.tail[(far[self.head] == distance) & (far[self.tail] == FAR)]
-            if not len(reached):
-                break
-            far[reached] = distance + 1
+        reached, distance = targets, 0
+        while len(reached):
+            far[reached] = distance
+            near = self.head[Rows.of(self._offset, reached).at]  # every cable is two links
+            reached, distance = np.unique(near[far[near] == FAR]), distance + 1
         return far
 
     def _forward(self, far: Int64Array) -> BoolArray:
