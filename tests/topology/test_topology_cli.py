@@ -118,7 +118,7 @@ def test_parts_are_counted_and_joined(run: Run, tmp_path: Path) -> None:
     path.write_text("SwitchName=a Nodes=n[1-3] LinkSpeed=9\nSwitchName=b Nodes=n[4-5]\n")
     answer = run(str(path))
     assert "Parts (hosts+switches): 3+1, 2+1." in answer.out
-    assert "2 parts without a path" in answer.out
+    assert "2 parts that no cable joins" in answer.out
     assert "LinkSpeed of 1 line was not taken" in answer.out
     joined = run(str(path), "--join", "root")
     assert "Parts" not in joined.out
@@ -190,7 +190,7 @@ def test_unusual_networks_are_told() -> None:
     assert found.parts == ((2, 4), (1, 0), (0, 1))
     assert found.oddities == (
         "from the file",
-        "3 parts without a path between them",
+        "3 parts that no cable joins",
         "1 host without a cable",
         "switches with nothing below: 1, such as 'empty'",
         "1 cable from hosts to switches above tier 1",

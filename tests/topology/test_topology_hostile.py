@@ -234,6 +234,34 @@ def test_plain_lists_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(topology_from_bytes(b"SwitchName=a Nodes=n1,n2").topology.hosts) == 2
 
 
+@pytest.mark.unsanitized(reason="Python's own time, with an allocator that looks at every block")
+@pytest.mark.parametrize("part", ["[", "],", "n[1],", "n1,", "[1]", "n[1-", "n[1,1", "n[[1]],"])
+def test_long_hostlists_take_time_in_proportion(part: str) -> None:
+    with works_less_than(10.0), suppress(InputError):
+        hosts_at((part * 30_000).rstrip(","), "here")
+
+
+HEADS = {
+    "ib": IB + '[1]\t"H-1"[1] # "n HCA-1" lid 1',
+    "ib name": 'Switch\t2 "S-1"\t# "MF0;',
+    "conf": "SwitchName=a Nodes=",
+    "yaml": "switches: ",
+    "csv": "ip,DSW,PSW,ASW\n",
+    "json": '{"instances": [',
+    "nothing": "",
+}
+
+
+@pytest.mark.unsanitized(reason="Python's own time, with an allocator that looks at every block")
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    "part", [" 4xEDR", "4x", "_1", " ", "\n", '"', "#", "Switch ", "SwitchName=", "&a ", "? ", "{", "-1", ",a", ";"]
+)
+def test_long_lines_take_time_in_proportion(head: str, part: str) -> None:
+    with works_less_than(10.0), suppress(InputError):
+        topology_from_bytes((HEADS[head] + part * 50_000 + "!").encode())
+
+
 @given(st.text(st.sampled_from("n1[]-,/ 9"), max_size=12))
 def test_any_hostlist_is_expanded_or_refused(text: str) -> None:
     with suppress(InputError):

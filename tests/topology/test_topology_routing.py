@@ -308,6 +308,11 @@ def test_hybrid_parallelism_joins_neighbours_within_groups(d: int, t: int, p: in
         (lambda: Router(leaf_spine(1, 1, 1), seed=-1), "seed: expected a whole number"),
         (lambda: Router(leaf_spine(1, 1, 1)).route(["x"], ring(1)), "workers[0]: expected a host of the network"),
         (lambda: Router(leaf_spine(1, 1, 1)).route(["h1-1"], ring(2)), "flows.source: expected workers from 0 to 0"),
+        (lambda: Router(leaf_spine(1, 1, 1)).route(["h1-1"], as_flows([(0, 0, 0)])), "flows.share: expected finite"),
+        (
+            lambda: Router(leaf_spine(1, 1, 1)).route(["h1-1"], Flows(*as_flows([(0, 0, 1)])[:2], np.ones(2))),
+            "flows.source: expected as many as shares, 2, got 1",
+        ),
         (lambda: in_order_of_placement(leaf_spine(1, 1, 1), ["leaf1"]), "workers[0]: expected a host"),
     ],
 )

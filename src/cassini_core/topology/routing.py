@@ -28,7 +28,7 @@ from .ecmp import U64Array, mix, pick
 from .fabric import Fabric, sums
 from .model import Topology
 from .patterns import Flows
-from .ports import Ports
+from .ports import Ports, Up
 
 __all__ = ["Ecmp", "Router", "in_order_of_placement"]
 
@@ -119,8 +119,12 @@ class Router:
             hosts[index] = ports.host.get(host, -1)
             if hosts[index] < 0:
                 raise refusal("", f"workers[{index}]", "a host of the network with a cable", shown(host))
+        if not (flows.share > 0).all() or not np.isfinite(flows.share).all():
+            raise refusal("", "flows.share", "finite numbers above 0", shown(flows.share))
         for name in ("source", "target"):
             ends = getattr(flows, name)
+            if len(ends) != len(flows.share):
+                raise refusal("", f"flows.{name}", f"as many as shares, {len(flows.share)}", str(len(ends)))
             if len(ends) and not 0 <= ends.min() <= ends.max() < len(workers):
                 raise refusal(
                     "", f"flows.{name}", f"workers from 0 to {len(workers) - 1}", f"{ends.min()} to {ends.max()}"
@@ -151,23 +155,31 @@ class Router:
         if up.stuck is not None:
             port = part.target[np.flatnonzero(part.source == up.stuck)[0]]
             raise _no_path(ports.label[up.stuck], ports.label[port])
-        down, first = ports.down, len(ports.names)
         if part.key is None:
-            sent = np.bincount(part.source, part.share, len(ports.label))
-            volume: Float64Array = sent[up.port] / up.size[up.port]
-            load[up.link] += volume
-            edge, volume_of = fabric.spread(far, sums(up.leaf, volume, fabric.n))
-            load[first + edge] += volume_of
-            # Where a port hangs under several leaves, what comes down each depends on who sends.
-            for leaf in leaves:
-                reach = np.ones(fabric.n) if len(leaves) == 1 else fabric.arriving(far, int(leaf))
-                reached = np.bincount(up.port, reach[up.leaf], len(ports.label)) / np.maximum(up.size, 1)
-                came = np.bincount(part.target, part.share * reached[part.source], len(ports.label))
-                here = np.flatnonzero((down.leaf == leaf) & (came[down.port] > 0))
-                count = np.bincount(down.port[here], minlength=len(ports.label))
-                load[down.link[here]] += came[down.port[here]] / count[down.port[here]]
-            return
-        key = part.key ^ self._seed
+            self._spread(load, leaves, part, far, up)
+        else:
+            self._hash(load, part, part.key ^ self._seed, far, up)
+
+    def _spread(self, load: Float64Array, leaves: Int64Array, part: _Part, far: Int64Array, up: Up) -> None:
+        """Add flows that take every cable on a shortest path."""
+        fabric, ports, down = self._fabric, self._ports, self._ports.down
+        sent = np.bincount(part.source, part.share, len(ports.label))
+        volume: Float64Array = sent[up.port] / up.size[up.port]
+        load[up.link] += volume
+        edge, volume_of = fabric.spread(far, sums(up.leaf, volume, fabric.n))
+        load[len(ports.names) + edge] += volume_of
+        # Where a port hangs under several leaves, what comes down each depends on who sends.
+        for leaf in leaves:
+            reach = np.ones(fabric.n) if len(leaves) == 1 else fabric.arriving(far, int(leaf))
+            reached = np.bincount(up.port, reach[up.leaf], len(ports.label)) / np.maximum(up.size, 1)
+            came = np.bincount(part.target, part.share * reached[part.source], len(ports.label))
+            here = np.flatnonzero((down.leaf == leaf) & (came[down.port] > 0))
+            count = np.bincount(down.port[here], minlength=len(ports.label))
+            load[down.link[here]] += came[down.port[here]] / count[down.port[here]]
+
+    def _hash(self, load: Float64Array, part: _Part, key: U64Array, far: Int64Array, up: Up) -> None:
+        """Add flows each of which takes one path."""
+        fabric, ports, down = self._fabric, self._ports, self._ports.down
         choice = up.first[part.source] + pick(key ^ ports.salt[part.source], up.size[part.source])
         load += np.bincount(up.link[choice], part.share, len(load))
         at = up.leaf[choice]
@@ -176,7 +188,7 @@ class Router:
         while len(moving):
             here = at[moving]
             edge = choices.edge[choices.first[here] + pick(key[moving] ^ fabric.salt[here], choices.size[here])]
-            load += np.bincount(first + edge, part.share[moving], len(load))
+            load += np.bincount(len(ports.names) + edge, part.share[moving], len(load))
             at[moving] = fabric.head[edge]
             moving = moving[far[at[moving]] > 0]
         begin = np.searchsorted(down.order, at * len(ports.label) + part.target)

@@ -134,7 +134,7 @@ def _oddities(topology: Topology, parts: int) -> list[str]:
     times = Counter(len(under) for under in leaves.values())
     empty = [switch for switch, under in below.items() if not under]
     found = [
-        (parts > 1, f"{parts} parts without a path between them"),
+        (parts > 1, f"{parts} parts that no cable joins"),
         (times[0] > 0, f"{counted(times[0], 'host')} without a cable"),
         (bool(empty), f"switches with nothing below: {len(empty)}, such as {shown(min(empty, default=''))}"),
         (high > 0, f"{counted(high, 'cable')} from hosts to switches above tier 1"),
@@ -143,9 +143,7 @@ def _oddities(topology: Topology, parts: int) -> list[str]:
         (storage > 0, f"{counted(storage, 'cable')} of a storage network, not used by training"),
     ]
     several = [
-        f"{counted(n, 'host')} under {times_under} switches"
-        for times_under, n in sorted(times.items())
-        if times_under > 1
+        f"{counted(hosts, 'host')} under {number} switches" for number, hosts in sorted(times.items()) if number > 1
     ]
     return [text for holds, text in found if holds] + several + _false_leaves(leaves)
 
@@ -155,13 +153,16 @@ def _false_leaves(leaves: dict[str, set[str]]) -> list[str]:
     others: dict[str, set[frozenset[str]]] = defaultdict(set)
     for under in leaves.values():
         for leaf in under:
-            if len(under) > 1:
+            if 1 < len(under) <= _MOST_ADAPTERS:
                 others[leaf].add(frozenset(under - {leaf}))
     odd = [leaf for leaf, sets in others.items() if any(one.isdisjoint(two) for one, two in _few_pairs(sets))]
     if not odd:
         return []
     text = f"switches where hosts meet that share no other switch: {len(odd)}, such as {shown(min(odd))}"
     return [f"{text}; a storage network?"]
+
+
+_MOST_ADAPTERS = 64
 
 
 def _few_pairs(sets: set[frozenset[str]]) -> combinations[tuple[frozenset[str], frozenset[str]]]:

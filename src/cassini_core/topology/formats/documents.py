@@ -129,8 +129,8 @@ def _put(open_nodes: list[Any], keys: list[Any], documents: list[Any], value: An
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        again = next(name for index, name in enumerate(names) if name in names[:index])
+        seen: set[str] = set()
+        again = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise refusal("", "", "each key once", f"{shown(again)} again")
     return found
 

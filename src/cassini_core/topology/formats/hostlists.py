@@ -13,7 +13,10 @@ __all__ = ["hosts_at"]
 
 # ClusterShell also knows groups, operators and wildcards, none of which belong into a topology file.
 _PLAIN = re.compile(r"[\w.:,/\[\]-]+")
-_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?:/0*[1-9]\d{0,8})?)?")
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?:/0*[1-9]\d{0,8})?)?", re.ASCII)
+# Both stop at the next bracket: a list of many open ones takes no longer than its length.
+_PIECE = re.compile(r"(?:[^,\[]|\[[^\[\]]*\])+")
+_BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _MOST_BRACKETS = 8
 _EXPECTED = "a hostlist such as n[1-4],m5"
 
@@ -62,8 +65,8 @@ def _expanded(part: str, place: str) -> list[str]:
 def _check_size(part: str, place: str) -> None:
     """Refuse what stands for too many names before it is expanded, and ranges of another form."""
     total = 0
-    for piece in re.split(r",(?![^\[]*\])", part):
-        size, brackets = 1, re.findall(r"\[([^\]]*)\]", piece)
+    for piece in _PIECE.findall(part):
+        size, brackets = 1, _BRACKET.findall(piece)
         for numbers in (bracket.split(",") for bracket in brackets):
             ranges = [_RANGE.fullmatch(one) for one in numbers]
             if not all(ranges):

@@ -122,6 +122,7 @@ def _labelled(
 
 def _hypernodes(hypernodes: dict[str, Object], nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, None]]:
     """Members by HyperNode."""
+    labels = {name: _labels(*hypernode) for name, hypernode in hypernodes.items()}
     below: dict[str, dict[str, None]] = {}
     for name, (place, fields) in hypernodes.items():
         if name in nodes:
@@ -134,7 +135,7 @@ def _hypernodes(hypernodes: dict[str, Object], nodes: dict[str, dict[str, Any]])
             kind = entry.get("type")
             if kind not in ("Node", "HyperNode"):
                 raise refusal("", f"{here}.type", "Node or HyperNode", shown(kind))
-            known = nodes if kind == "Node" else {other: _labels(*hypernodes[other]) for other in hypernodes}
+            known = nodes if kind == "Node" else labels
             chosen = _selected(mapping_at(entry.get("selector"), f"{here}.selector"), known, kind, f"{here}.selector")
             below[name].update(dict.fromkeys(chosen))
     return below

@@ -73,7 +73,9 @@ def topology_from_yaml(document: Any, name: str | None = None) -> Topology:
             raise refusal("", f"$[{index}].topology", "a name of its own", f"{shown(title)} again")
         known[title] = fields
     defaults = [title for title, fields in known.items() if str(fields.get("cluster_default")).lower() in _TRUE]
-    chosen = name if name is not None else (defaults or list(known))[0] if defaults or len(known) == 1 else None
+    chosen = name
+    if name is None and (defaults or len(known) == 1):
+        chosen = [*defaults, *known][0]
     if chosen not in known:
         raise refusal("", "name", f"one of the file's topologies: {', '.join(map(shown, known))}", shown(chosen))
     fields = known[chosen]
