@@ -19,7 +19,7 @@ import topology_files as files
 from cassini_core import InputError
 from cassini_core.topology import formats
 from cassini_core.topology.formats import documents, read_topology, topology_from_bytes
-from cassini_core.topology.formats.hostlists import hosts_at
+from cassini_core.topology.formats.hostlists import Hostlists
 from cassini_core.topology.generated import leaf_spine
 from topologies import trees
 from work import works_less_than
@@ -92,25 +92,30 @@ WRONG: list[tuple[str, str]] = [
     ("SwitchName=a Nodes=ALL", "the file does not say who belongs to ALL"),
     ("SwitchName=a Nodes=b->c", "expected a hostlist such as"),
     ("SwitchName=a->b Nodes=c", "a name without '->'"),
-    ("SwitchName=a Nodes=n[1-1000000]", "expected at most 200000 names"),
-    ("SwitchName=a Nodes=n[1-999999999999999999]", "expected at most 200000 names"),
+    ("SwitchName=a Nodes=n[1-1000000]", "expected at most 100000 names"),
+    ("SwitchName=a Nodes=n[1-999999999999999999]", "expected at most 100000 names"),
     ("SwitchName=a Nodes=n[1-9999999999999999999999]", "expected a hostlist"),
     ("SwitchName=a Nodes=n[-9999999999-5]", "expected a hostlist"),
     ("SwitchName=a Nodes=n[1-9/0]", "expected a hostlist"),
-    ("SwitchName=a Nodes=" + ",".join(f"n[{i}-{i + 999}]" for i in range(0, 300_000, 1000)), "at most 200000 names"),
-    ("SwitchName=a Nodes=" + "x".join(["[1-9]"] * 9), "expected at most 200000 names"),
+    ("SwitchName=a Nodes=" + ",".join(f"n[{i}-{i + 999}]" for i in range(0, 300_000, 1000)), "at most 100000 names"),
+    ("\n".join(f"SwitchName=s{i} Nodes=n[1-99999]" for i in range(9)), "line 6: expected at most 500000 names in all"),
+    ("SwitchName=a Nodes=" + "x".join(["[1-9]"] * 9), "expected at most 100000 names"),
     ("- topology: a\n- topology: a", "$[1].topology: expected a name of its own"),
     ("- topology: a\n  flat: true", "$[0]: expected a tree or block topology, got ['flat']"),
     ("- topology: a\n- topology: b", "name: expected one of the file's topologies: 'a', 'b', got None"),
     ("- topology: a\n  tree: {switches: [{nodes: n1}]}", "$[0].tree.switches[0].switch: expected a non-empty string"),
     ("- topology: a\n  tree: [x]", "$[0].tree: expected a mapping"),
+    (
+        "\n".join(f"SwitchName=s{i} Switches=s{i + 1}" for i in range(9999)) + "\nSwitchName=s9999 Nodes=n",
+        "tier: expected a whole number from 1 to 64",
+    ),
     # topograph
     ("switches: {a: {switches: [b]}, b: {switches: [a]}}", "expected no switch above itself"),
     ("switches: {a: [b]}", "$.switches['a']: expected a mapping"),
     ("blocks: [{switch: a}, {switch: a}]", "$.blocks[1].switch: expected each leaf switch once"),
     ("blocks: [{nodes: [n1]}]", "$.blocks[0].switch: expected a non-empty string, got None"),
     ("blocks: [{switch: a, nodes: [[n1]]}]", "$.blocks[0].nodes: expected a hostlist"),
-    ("blocks: [{switch: a, nodes: ['n[1-1000000]']}]", "expected at most 200000 names"),
+    ("blocks: [{switch: a, nodes: ['n[1-1000000]']}]", "expected at most 100000 names"),
     ('{"instances": [{"id": "a"}, {"id": "a"}]}', "$.instances[1].id: expected each instance once"),
     ('{"instances": [{"id": "a", "network_layers": [1]}]}', "$.instances[0].network_layers[0]: expected a non-empty"),
     ('{"instances": [{"id": "a", "network_layers": ["s", "a"]}]}', "expected instances that are no switches, got 'a'"),
@@ -238,7 +243,7 @@ def test_plain_lists_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", ["[", "],", "n[1],", "n1,", "[1]", "n[1-", "n[1,1", "n[[1]],"])
 def test_long_hostlists_take_time_in_proportion(part: str) -> None:
     with works_less_than(10.0), suppress(InputError):
-        hosts_at((part * 30_000).rstrip(","), "here")
+        Hostlists().at((part * 30_000).rstrip(","), "here")
 
 
 HEADS = {
@@ -265,7 +270,7 @@ def test_long_lines_take_time_in_proportion(head: str, part: str) -> None:
 @given(st.text(st.sampled_from("n1[]-,/ 9"), max_size=12))
 def test_any_hostlist_is_expanded_or_refused(text: str) -> None:
     with suppress(InputError):
-        assert all(name and "[" not in name for name in hosts_at(text, "here"))
+        assert all(name and "[" not in name for name in Hostlists().at(text, "here"))
 
 
 @given(trees(), st.data())

@@ -54,9 +54,9 @@ def capacity(topology: Topology, node: str, end: str) -> float:
         (lambda: with_capacities(leaf_spine(2, 1, 1), {3: TierCables(1)}), "a tier of the network: 1, 2"),
         (lambda: with_capacities(leaf_spine(2, 1, 1), {1: TierCables(oversubscription=2)}), "none at the hosts"),
         (lambda: leaf_spine(0, 1, 1), "leaves: expected a whole number"),
-        (lambda: leaf_spine(1000, 1, 1000), "at most 200000 hosts and switches"),
+        (lambda: leaf_spine(1000, 1, 1000), "at most 100000 hosts and switches"),
         (lambda: fat_tree(3), "k: expected an even number of ports"),
-        (lambda: fat_tree(1000), "at most 200000 hosts and switches"),
+        (lambda: fat_tree(1000), "at most 100000 hosts and switches"),
         (lambda: fat_tree(4).links(), "a capacity (overlay), got none"),
         (lambda: joined(leaf_spine(2, 1, 1), "root"), "at least two parts with switches, got 1"),
     ],
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_refused_in_one_line(make: Callable[[], Any], message: 
 def test_more_cables_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "MAX_CABLES", 5)
     Topology([Host("a")], [TOR], [Cable("a", "tor", count=2), Cable("a", "tor", count=3)])
-    with pytest.raises(InputError, match="at most 5, got 6"):
+    with pytest.raises(InputError, match="at most 5, got more"):
         Topology([Host("a")], [TOR], [Cable("a", "tor", count=3), Cable("a", "tor", count=3)])
 
 

@@ -11,26 +11,33 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..checks import identifier, items_of, whole_number
-from ..errors import InputError, refusal, shown
+from ..errors import refusal, shown
 from ..formats import counted
 from ..model import Link, checked_capacity_gbps
 
 if TYPE_CHECKING:  # networkx is loaded when a graph is built
     import networkx as nx  # type: ignore[import-untyped]
 
-__all__ = ["ARROW", "MAX_CABLES", "MAX_NODES", "Basis", "Cable", "Host", "Switch", "Topology", "link_name"]
+__all__ = ["ARROW", "MAX_CABLES", "MAX_NODES", "MAX_TIERS", "Basis", "Cable", "Host", "Switch", "Topology", "link_name"]
 
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 """Hosts and switches of one network; a file that asks for more is refused before memory is spent."""
 
-MAX_CABLES = 1_000_000
+MAX_CABLES = 500_000
 """Cables of one network, each of several parallel ones counted."""
 
 ARROW = "->"
 """Stands between the two ends in the name of a link, and in no name of a host or switch."""
 
+MAX_TIERS = 64
+"""Tiers of switches; real networks have three or four."""
+
 Basis = Literal["file", "given", "assumed"]
 """Where a capacity comes from: the file, whoever asked, or nobody, so that a default was taken."""
+
+_BASES = (None, *get_args(Basis))
+# Within the bounds of checked_capacity_gbps.
+_LEAST_GBPS, _MOST_GBPS = 1e-3, 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Switch:
     id : str
         Non-empty, without ``->``.
     tier : int
-        At least 1: 1 for a leaf (ToR) switch.
+        From 1, for a leaf (ToR) switch, to :data:`MAX_TIERS`.
     """
 
     id: str
@@ -71,7 +78,7 @@ class Switch:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", _node_id(self.id, "switch"))
-        object.__setattr__(self, "tier", whole_number(self.tier, f"switch {shown(self.id)} tier", most=MAX_NODES))
+        object.__setattr__(self, "tier", whole_number(self.tier, f"switch {shown(self.id)} tier", most=MAX_TIERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +111,16 @@ class Cable:
     basis: Basis | None = None
 
     def __post_init__(self) -> None:
-        subject = f"cable {shown(self.lower)} to {shown(self.upper)}"
-        object.__setattr__(self, "count", whole_number(self.count, f"{subject} count", most=MAX_CABLES))
-        if self.gbps is not None:
-            object.__setattr__(self, "gbps", checked_capacity_gbps(self.gbps, subject, "gbps"))
+        # The usual case first: networks have hundreds of thousands.
+        if type(self.count) is not int or not 1 <= self.count <= MAX_CABLES:
+            count = whole_number(self.count, f"{_title(self)} count", most=MAX_CABLES)
+            object.__setattr__(self, "count", count)
+        if self.gbps is not None and (type(self.gbps) is not float or not _LEAST_GBPS <= self.gbps <= _MOST_GBPS):
+            object.__setattr__(self, "gbps", checked_capacity_gbps(self.gbps, _title(self), "gbps"))
         if not isinstance(self.rail, str):
-            raise refusal(subject, "rail", "a string", shown(self.rail))
-        if (self.gbps is None) != (self.basis is None) or self.basis not in (None, *get_args(Basis)):
-            raise refusal(subject, "basis", "file, given or assumed, just where gbps is known", shown(self.basis))
+            raise refusal(_title(self), "rail", "a string", shown(self.rail))
+        if (self.gbps is None) != (self.basis is None) or self.basis not in _BASES:
+            raise refusal(_title(self), "basis", "file, given or assumed, just where gbps is known", shown(self.basis))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,8 +207,7 @@ class Topology:
         links = []
         for cable, number in numbered(self.cables):
             if cable.gbps is None:
-                place = f"cable {shown(cable.lower)} to {shown(cable.upper)}"
-                raise refusal(place, "gbps", "a capacity (overlay)", "none")
+                raise refusal(_title(cable), "gbps", "a capacity (overlay)", "none")
             links.append(Link(link_name(cable.lower, cable.upper, number), cable.gbps))
             links.append(Link(link_name(cable.upper, cable.lower, number), cable.gbps))
         return tuple(links)
@@ -251,31 +259,29 @@ def _node_id(value: Any, kind: str) -> str:
 
 def _together(cables: Iterable[Cable], tiers: Mapping[str, int]) -> tuple[Cable, ...]:
     """The cables sorted, equal ones as one; all checked against the nodes."""
-    counts: dict[Cable, int] = {}
+    found: dict[tuple[str, str, str, bool, float, str], Cable] = {}
     total = 0
     for cable in cables:
-        for end in (cable.lower, cable.upper):
-            if end not in tiers:
-                raise _wrong(cable, "ends that are hosts or switches of the network", shown(end))
-        if tiers[cable.upper] == 0 or tiers[cable.lower] > tiers[cable.upper] or cable.lower == cable.upper:
-            ends = f"tiers {tiers[cable.lower]} and {tiers[cable.upper]}"
-            raise _wrong(cable, "two nodes, the upper one a switch that stands no lower", ends)
-        if cable.rail and tiers[cable.lower] > 0:
-            raise _wrong(cable, "a rail at hosts only", shown(cable.rail))
-        total += cable.count
-        # Between two switches of one tier neither is the upper one: told apart by name.
         lower, upper = cable.lower, cable.upper
+        for end in (lower, upper):
+            if end not in tiers:
+                raise refusal(_title(cable), "", "ends that are hosts or switches of the network", shown(end))
+        if tiers[upper] == 0 or tiers[lower] > tiers[upper] or lower == upper:
+            expected = "two nodes, the upper one a switch that stands no lower"
+            raise refusal(_title(cable), "", expected, f"tiers {tiers[lower]} and {tiers[upper]}")
+        if cable.rail and tiers[lower] > 0:
+            raise refusal(_title(cable), "", "a rail at hosts only", shown(cable.rail))
+        total += cable.count
+        if total > MAX_CABLES:
+            raise refusal("topology", "cables", f"at most {MAX_CABLES}", "more")
         if tiers[lower] == tiers[upper] and lower > upper:
-            lower, upper = upper, lower
-        single = replace(cable, lower=lower, upper=upper, count=1)
-        counts[single] = counts.get(single, 0) + cable.count
-    if total > MAX_CABLES:
-        raise refusal("topology", "cables", f"at most {MAX_CABLES}", str(total))
-    order = sorted(
-        counts, key=lambda one: (one.lower, one.upper, one.rail, one.storage, one.gbps or 0.0, str(one.basis))
-    )
-    return tuple(replace(single, count=counts[single]) for single in order)
+            # Neither is the upper one: told apart by name.
+            cable = replace(cable, lower=upper, upper=lower)
+        kind = (cable.lower, cable.upper, cable.rail, cable.storage, cable.gbps or 0.0, str(cable.basis))
+        known = found.get(kind)
+        found[kind] = cable if known is None else replace(known, count=known.count + cable.count)
+    return tuple(found[kind] for kind in sorted(found))
 
 
-def _wrong(cable: Cable, expected: str, got: str) -> InputError:
-    return refusal(f"cable {shown(cable.lower)} to {shown(cable.upper)}", "", expected, got)
+def _title(cable: Cable) -> str:
+    return f"cable {shown(cable.lower)} to {shown(cable.upper)}"

@@ -143,4 +143,6 @@ def _filled(cables: list[Cable], said: TierCables, tier: int, down: Mapping[str,
 
 
 def _or(cable: Cable, gbps: float, basis: Basis) -> Cable:
-    return cable if cable.gbps is not None else replace(cable, gbps=gbps, basis=basis)
+    if cable.gbps is not None:
+        return cable
+    return Cable(cable.lower, cable.upper, gbps, cable.count, cable.rail, cable.storage, basis)

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from ...errors import InputError, refusal, shown
-from ..model import MAX_NODES
+from ..model import MAX_CABLES, MAX_NODES
 from .documents import list_at
 
-__all__ = ["hosts_at"]
+__all__ = ["Hostlists"]
 
 # ClusterShell also knows groups, operators and wildcards, none of which belong into a topology file.
 _PLAIN = re.compile(r"[\w.:,/\[\]-]+")
@@ -21,32 +21,35 @@ _MOST_BRACKETS = 8
 _EXPECTED = "a hostlist such as n[1-4],m5"
 
 
-def hosts_at(value: Any, place: str) -> list[str]:
-    """The names of a hostlist, or of a list of them; none for None.
+class Hostlists:
+    """The hostlists of one file, which together may name as much as a network may have cables."""
 
-    Raises
-    ------
-    InputError
-        No hostlist, or one of more than :data:`MAX_NODES` names; or ClusterShell is missing.
-    """
-    parts = [value] if isinstance(value, str) else list_at(value, place)
-    names: dict[str, None] = {}
-    for part in parts:
-        if not isinstance(part, str) or not _PLAIN.fullmatch(part):
-            raise refusal("", place, _EXPECTED, shown(part))
-        if part.upper() == "ALL":
-            raise refusal("", place, "names of hosts: the file does not say who belongs to ALL", part)
-        if "[" not in part and "]" not in part:
-            found = part.split(",")
+    def __init__(self) -> None:
+        self._left = MAX_CABLES
+
+    def at(self, value: Any, place: str) -> list[str]:
+        """The names of a hostlist, or of a list of them; none for None.
+
+        Raises
+        ------
+        InputError
+            No hostlist, or too many names; or ClusterShell is missing.
+        """
+        names: dict[str, None] = {}
+        for part in [value] if isinstance(value, str) else list_at(value, place):
+            if not isinstance(part, str) or not _PLAIN.fullmatch(part):
+                raise refusal("", place, _EXPECTED, shown(part))
+            if part.upper() == "ALL":
+                raise refusal("", place, "names of hosts: the file does not say who belongs to ALL", part)
+            has_ranges = "[" in part or "]" in part
+            self._left -= _size(part, place) if has_ranges else part.count(",") + 1
+            if self._left < 0:
+                raise refusal("", place, f"at most {MAX_CABLES} names in all hostlists", "more")
+            found = _expanded(part, place) if has_ranges else part.split(",")
             if "" in found:
                 raise refusal("", place, _EXPECTED, shown(part))
-        else:
-            _check_size(part, place)
-            found = _expanded(part, place)
-        names.update(dict.fromkeys(found))
-        if len(names) > MAX_NODES:
-            raise refusal("", place, f"at most {MAX_NODES} names", "more")
-    return list(names)
+            names.update(dict.fromkeys(found))
+        return list(names)
 
 
 def _expanded(part: str, place: str) -> list[str]:
@@ -62,8 +65,8 @@ def _expanded(part: str, place: str) -> list[str]:
         raise refusal("", place, _EXPECTED, got) from None
 
 
-def _check_size(part: str, place: str) -> None:
-    """Refuse what stands for too many names before it is expanded, and ranges of another form."""
+def _size(part: str, place: str) -> int:
+    """How many names it stands for, at least; too many are refused before they are made, and so are other ranges."""
     total = 0
     for piece in _PIECE.findall(part):
         size, brackets = 1, _BRACKET.findall(piece)
@@ -76,3 +79,4 @@ def _check_size(part: str, place: str) -> None:
         if total > MAX_NODES or len(brackets) > _MOST_BRACKETS:
             expected = f"at most {MAX_NODES} names and {_MOST_BRACKETS} ranges in one"
             raise refusal("", place, expected, shown(part))
+    return total

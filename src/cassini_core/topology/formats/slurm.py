@@ -9,7 +9,7 @@ from ...errors import refusal, shown
 from ...formats import counted
 from ..model import Topology
 from .documents import list_at, mapping_at, text_at
-from .hostlists import hosts_at
+from .hostlists import Hostlists
 from .tree import topology_of
 
 __all__ = ["IS_CONF", "topology_from_conf", "topology_from_yaml"]
@@ -29,7 +29,7 @@ def topology_from_conf(text: str) -> Topology:
         A line or hostlist is wrong, a name is defined twice, a child is not defined, or a switch is above itself.
     """
     switches: dict[str, tuple[str, list[str], list[str]]] = {}
-    speeds = 0
+    hostlists, speeds = Hostlists(), 0
     lines = text.replace("\\\n", " ").split("\n")
     for number, line in enumerate(lines, start=1):
         place = f"line {number}"
@@ -45,7 +45,9 @@ def topology_from_conf(text: str) -> Topology:
         name = found.get("switchname", found.get("blockname"))
         if name is None:
             raise refusal("", place, "SwitchName or BlockName", shown(line.strip()))
-        _define(switches, name, place, hosts_at(found.get("switches"), place), hosts_at(found.get("nodes"), place))
+        _define(
+            switches, name, place, hostlists.at(found.get("switches"), place), hostlists.at(found.get("nodes"), place)
+        )
     notes = [f"LinkSpeed of {counted(speeds, 'line')} was not taken: Slurm gives it no unit"] if speeds else []
     return _network(switches, notes)
 
@@ -81,6 +83,7 @@ def topology_from_yaml(document: Any, name: str | None = None) -> Topology:
     fields = known[chosen]
     place = f"$[{list(known).index(chosen)}]"
     switches: dict[str, tuple[str, list[str], list[str]]] = {}
+    hostlists = Hostlists()
     if not {"tree", "block"} & set(fields):
         raise refusal(
             "", place, "a tree or block topology", shown(sorted(set(fields) - {"topology", "cluster_default"}))
@@ -91,8 +94,8 @@ def topology_from_yaml(document: Any, name: str | None = None) -> Topology:
             here = f"{place}.{kind}.{entries}[{index}]"
             parts = mapping_at(entry, here)
             switch = text_at(parts.get(title), f"{here}.{title}")
-            children = hosts_at(parts.get("children"), f"{here}.children")
-            _define(switches, switch, here, children, hosts_at(parts.get("nodes"), f"{here}.nodes"))
+            children = hostlists.at(parts.get("children"), f"{here}.children")
+            _define(switches, switch, here, children, hostlists.at(parts.get("nodes"), f"{here}.nodes"))
     others = len(known) - 1
     return _network(switches, [f"{others} other topologies of the file were not read"] if others else [])
 

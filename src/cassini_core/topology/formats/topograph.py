@@ -8,7 +8,7 @@ from ...errors import refusal, shown
 from ...formats import counted
 from ..model import Topology
 from .documents import list_at, mapping_at, text_at
-from .hostlists import hosts_at
+from .hostlists import Hostlists
 from .tree import topology_of
 
 __all__ = ["topology_from_graph", "topology_from_model"]
@@ -25,11 +25,12 @@ def topology_from_model(document: dict[str, Any]) -> Topology:
         The file has another shape, a leaf switch is given twice, or a switch is above itself.
     """
     below: dict[str, list[str]] = {}
+    hostlists = Hostlists()
     for name, entry in mapping_at(document.get("switches"), "$.switches").items():
         place = f"$.switches[{shown(name)}]"
         fields = mapping_at(entry, place)
-        children = hosts_at(fields.get("switches"), f"{place}.switches")
-        below[name] = below.get(name, []) + children + hosts_at(fields.get("nodes"), f"{place}.nodes")
+        children = hostlists.at(fields.get("switches"), f"{place}.switches")
+        below[name] = below.get(name, []) + children + hostlists.at(fields.get("nodes"), f"{place}.nodes")
         for child in children:
             below.setdefault(child, [])
     seen: set[str] = set()
@@ -40,7 +41,7 @@ def topology_from_model(document: dict[str, Any]) -> Topology:
         if leaf in seen:
             raise refusal("", f"{place}.switch", "each leaf switch once", f"{shown(leaf)} again")
         seen.add(leaf)
-        below.setdefault(leaf, []).extend(hosts_at(fields.get("nodes"), f"{place}.nodes"))
+        below.setdefault(leaf, []).extend(hostlists.at(fields.get("nodes"), f"{place}.nodes"))
     nodes = mapping_at(document.get("nodes"), "$.nodes")
     notes = ["capacity blocks were not taken: they are no part of the network"] if "capacity_blocks" in document else []
     return topology_of(below, dict.fromkeys(nodes), notes)
