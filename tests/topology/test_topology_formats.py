@@ -21,7 +21,6 @@ from cassini_core.topology.model import Cable, Host, Switch, Topology
 from topologies import fabrics, trees
 
 DATA = Path(__file__).parents[1] / "data" / "topology"
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 randoms = st.integers(0, 2**32).map(random.Random)
 
@@ -231,10 +230,9 @@ def test_a_real_fabric_with_four_rails() -> None:
     assert any("aggregation node" in oddity for oddity in network.oddities)
 
 
-@pytest.mark.skipif(not (SHARED / "lingjun").exists(), reason="the data set is not here")
 def test_the_whole_lingjun_cluster() -> None:
-    network = read_topology(SHARED / "lingjun" / "topo.csv").topology
-    with (SHARED / "lingjun" / "topo.csv").open(newline="") as file:
+    network = read_topology(DATA / "lingjun-topo.csv").topology
+    with (DATA / "lingjun-topo.csv").open(newline="") as file:
         rows = [tuple(row[1:]) for row in csv.reader(file)][1:]
     assert len(network.hosts) == len(rows) == 847
     assert len(network.switches) == len({row[:depth] for row in rows for depth in (1, 2, 3)})
