@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import counters, kineto, problem_file, workload
+from fuzz import counters, kineto, problem_file, topology, workload
 
 FUZZ = Path(__file__).parent
 TARGETS = {
     "counters": counters.run,
     "kineto": kineto.run,
     "problem_file": problem_file.run,
+    "topology": topology.run,
     "workload": workload.run,
 }
 

@@ -181,7 +181,7 @@ def test_resnet50_sends_what_was_recorded() -> None:
     modelled = computed(workers=2, parameters=25_557_032, bytes_per_parameter=4, compute_ms=222, gbps=80).job
     found = compare_jobs(recorded, modelled)
     assert found.bytes_ratio == pytest.approx(1, abs=1e-4)
-    assert found.iteration_ratio == pytest.approx(1, abs=0.015)
+    assert found.iteration_ratio == pytest.approx(1, abs=0.025)
     # And not on where the bursts are: docs/profiles.md says so.
     assert 0.15 < found.overlap < 0.25
 
