@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ...errors import InputError
 from ...model import Job
 from ..phases import Spread, round_phases, simplify, volume_mbit
+from .recording import Recording
 from .period import FEWEST_ITERATIONS, Rhythm, find_rhythm
 from .segments import phases_of, segment
 from .traffic import Traffic, read_traffic
@@ -79,7 +80,7 @@ class CounterProfile:
 
 
 def profile_counters(
-    path: str | Path,
+    path: str | Path | Recording,
     *,
     job_id: str,
     devices: Sequence[str] = (),

@@ -63,7 +63,7 @@ class Traffic:
         return np.asarray(np.diff(np.interp(edges, self.times_ms, self.total), axis=1))
 
 
-def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) -> Traffic:
+def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], direction: str) -> Traffic:
     """The traffic of a recording.
 
     Parameters
@@ -80,7 +80,7 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
     InputError
         The file cannot be read, lacks the devices or holds too little.
     """
-    recording = read_recording(path)
+    recording = source if isinstance(source, Recording) else read_recording(source)
     samples, chosen = _choose(recording, devices)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
     found = [_direction(recording, samples, one, chosen) for one in directions]
