@@ -242,8 +242,8 @@ def _two_rhythms(rng: np.random.Generator) -> Played:
         two = _random_job(rng, 0.25 * one.iteration_ms, 4 * one.iteration_ms)
         ratio = two.iteration_ms / one.iteration_ms
         bytes_ = [float(job.lengths @ job.gbps) / job.iteration_ms for job in (one, two)]
-        # Where one is a multiple of the other, both together are one job.
-        apart = min(abs(max(ratio, 1 / ratio) - n) for n in range(1, 6)) > 0.04
+        # Where they meet again after a few iterations, both together do have one period.
+        apart = min(abs(ratio * q / p - 1) for p in range(1, 7) for q in range(1, 7)) > 0.02
         if apart and min(bytes_) >= 0.2 * sum(bytes_):
             break
     duration = _duration_ms(rng, max(one.iteration_ms, two.iteration_ms))

@@ -357,5 +357,3 @@ def _windows(series: FloatArray, starts: FloatArray, size: int) -> FloatArray:
     rest = at - np.floor(at)
     right = np.where(rest > 1e-9, np.minimum(left + 1, len(series) - 1), left)
     return np.asarray(series[left] * (1 - rest) + series[right] * rest)
-
-find_rhythm = None

@@ -24,7 +24,7 @@ from ...errors import InputError
 from ...model import Job
 from ..phases import Spread, round_phases, simplify, volume_mbit
 from .recording import Recording
-from .period import FEWEST_ITERATIONS, Rhythm, find_rhythm
+from .evidence import Iterations as Rhythm, find_iterations
 from .segments import phases_of, segment
 from .traffic import Traffic, read_traffic
 
@@ -117,17 +117,12 @@ def profile_counters(
     if max_phases < 1:
         raise InputError(f"max_phases: expected at least 1, got {max_phases!r}")
     traffic = read_traffic(path, devices=devices, direction=direction)
-    rhythm = _rhythm(str(path), traffic)
-    starts = rhythm.starts * traffic.step_ms
-    lengths = np.diff(starts)
-    coarse = traffic.refresh_ms > 1.5 * traffic.step_ms
-    whole = _usual(lengths, 1.5 * traffic.refresh_ms if coarse else 0.0) & _known(traffic, starts)
-    if np.count_nonzero(whole) < FEWEST_ITERATIONS - 1:
-        raise InputError(f"{path}: too few whole iterations of about {np.median(lengths):.4g} ms to profile")
-    iteration = Spread.of(lengths[whole].tolist())
-    if coarse:
-        # Single lengths are whole numbers of refreshes; their mean is not.
-        iteration = replace(iteration, typical=float(np.mean(lengths[whole])))
+    if traffic.total[-1] <= 0:
+        raise InputError(f"{path}: no traffic on {', '.join(traffic.devices)} in direction {traffic.direction}")
+    rhythm = find_iterations("x", traffic)
+    starts = rhythm.starts_ms
+    whole = rhythm.usual
+    iteration = replace(Spread.of(rhythm.lengths_ms.tolist()), typical=float(np.mean(rhythm.lengths_ms)))
     iteration_ms = round(iteration.typical, 4)
     # Rows are as long as the typical iteration, whatever their own length: what is cut or added is pause.
     bins = int(np.clip(round(iteration_ms / traffic.step_ms), 8, _MOST_BINS))
@@ -149,32 +144,6 @@ def profile_counters(
         devices=traffic.devices,
         warnings=(*traffic.warnings, *_warnings(traffic, rhythm, job, profile, background, gap_ms)),
     )
-
-
-def _rhythm(path: str, traffic: Traffic) -> Rhythm:
-    if traffic.total[-1] <= 0:
-        raise InputError(f"{path}: no traffic on {', '.join(traffic.devices)} in direction {traffic.direction}")
-    rhythm = find_rhythm(traffic.per_step)
-    if rhythm is None or rhythm.regularity < _LEAST_REGULARITY:
-        best = f"; the best guess of {rhythm.steps * traffic.step_ms:.4g} ms explains little" if rhythm else ""
-        raise InputError(
-            f"{path}: the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} "
-            f"times{best}"
-        )
-    return rhythm
-
-
-def _usual(lengths: FloatArray, least_ms: float) -> npt.NDArray[np.bool_]:
-    middle = np.median(lengths)
-    spread = np.median(np.abs(lengths - middle))
-    return np.asarray(np.abs(lengths - middle) <= max(_OUTLIERS * spread, 0.02 * middle, least_ms))
-
-
-def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which iterations hold no unknown step."""
-    missing = np.concatenate([[0], np.cumsum(~traffic.known)])
-    place = np.clip((starts / traffic.step_ms), 0, len(traffic.known))
-    return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
 
 
 def _warnings(

@@ -130,9 +130,10 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
             continue
         refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
         refreshes.append(refresh_ms)
+        read = times_ms[known], values[known]
         if refresh_ms > 1.5 * step_ms:
-            known &= _refreshed(times_ms, values, 1.5 * refresh_ms)
-        carried, lost = _interpolate(times_ms[known], values[known], grid, _LONGEST_GAP * max(step_ms, refresh_ms))
+            read = _refreshed(*read, refresh_ms)
+        carried, lost = _interpolate(*read, grid, _LONGEST_GAP * max(step_ms, refresh_ms))
         total, unknown_ms = total + carried, unknown_ms + lost
         resets = int(np.count_nonzero(values == BREAK))
         if resets:
@@ -157,7 +158,8 @@ def _interpolate(
     last = np.maximum.accumulate(np.where(values >= 0, np.arange(len(values)), -1))
     totals = np.where(last >= 0, values[np.maximum(last, 0)], 0)
     counted, spans = np.diff(totals).astype(np.float64), np.diff(times_ms)
-    unknown = (values[1:] == BREAK) | (counted < 0) | (spans > longest_ms)
+    # Where nothing was counted, the shape of the traffic is known over any time.
+    unknown = (values[1:] == BREAK) | (counted < 0) | ((spans > longest_ms) & (counted > 0))
     # Before the first reading and after the last one nothing is known either.
     times_ms = np.concatenate([[min(0.0, times_ms[0])], times_ms, [max(grid[-1], times_ms[-1])]])
     spans = np.diff(times_ms)
@@ -167,19 +169,28 @@ def _interpolate(
     return np.interp(grid, times_ms, carried), np.interp(grid, times_ms, lost)
 
 
-def _refreshed(times_ms: FloatArray, values: npt.NDArray[np.int64], idle_ms: float) -> npt.NDArray[np.bool_]:
-    """Where a reading tells something: it has changed, or has not for so long that nothing was counted."""
-    changed = np.concatenate([[True], np.diff(values) != 0])
-    since = times_ms - times_ms[np.maximum.accumulate(np.where(changed, np.arange(len(values)), 0))]
-    return np.asarray(changed | (since >= idle_ms))
+def _refreshed(
+    times_ms: FloatArray, values: npt.NDArray[np.int64], refresh_ms: float
+) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Where a counter says something: when it has changed, and one refresh before that, if it had stood still.
+
+    What it counted meanwhile came within that last refresh, or the refresh before would have shown it.
+    """
+    last = np.concatenate([[-1], np.flatnonzero(np.diff(values) != 0)])  # of those that are alike
+    shown = last + 1
+    still = np.append(times_ms[shown[1:]], times_ms[-1] + refresh_ms) - times_ms[shown] > 1.5 * refresh_ms
+    until = np.append(times_ms[shown[1:]] - refresh_ms, times_ms[-1])[still]
+    times = np.concatenate([times_ms[shown], until])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.concatenate([values[shown], values[shown][still]])[order]
 
 
 def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:
-    """How long a counter stands still while it counts: the time between changes that half of the bytes come with."""
+    """How long a counter stands still while it counts: a tenth of the bytes come sooner after the change before."""
     changes = np.flatnonzero(np.diff(values)) + 1
     if len(changes) < 2:
         return 0.0
     spans, counted = np.diff(times_ms[changes]), np.diff(values)[changes[1:] - 1].astype(np.float64)
     order = np.argsort(spans)
     weight = np.cumsum(counted[order])
-    return float(spans[order][int(np.searchsorted(weight, weight[-1] / 2))])
+    return float(spans[order][int(np.searchsorted(weight, weight[-1] / 10))])

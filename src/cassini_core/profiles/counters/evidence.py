@@ -1,0 +1,247 @@
+"""What a recording shows of a job's iterations, or why it does not.
+
+:mod:`.period` finds what repeats best. Here it must stand up: it repeats enough, evenly enough, in all of the recording;
+nothing else repeats beside it; and it is slow enough for the counter. Whatever is doubtful is refused, with what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ..provenance import Basis
+from .period import FEWEST_ITERATIONS, Rhythm, choose, find_rhythms, prepare
+from .traffic import Traffic
+
+__all__ = ["Iterations", "find_iterations"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_LEAST_REGULARITY = 0.3
+_BLUR = 3  # samples or refreshes: what the search for a rhythm does not look into
+_FEWEST_REFRESHES = 4
+_OUTLIERS = 5.0  # median absolute deviations
+_EVEN = 0.12  # standard deviation of lengths, in iterations
+_COVERED = 0.8  # of the time: less, and the rest is something else
+_CHANGED = 0.03
+_AGREES = 0.02
+_SECOND = 0.04  # of the variance: less than that is no second rhythm
+_BOTH = 0.97
+_LOCKED = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Iterations that were followed through a recording.
+
+    Attributes
+    ----------
+    starts_ms : ndarray of float64
+        Where each begins, and where the last one ends, ms since the first sample.
+    usual : ndarray of bool, [starts - 1]
+        Which of those between two starts are of usual length, with all of their traffic known.
+    regularity : float
+        Share of the traffic's variance that iterations foretell of others, at most 1.
+    found_by : str
+        ``measured``, or ``given``.
+    warnings : tuple of str
+    """
+
+    starts_ms: FloatArray
+    usual: npt.NDArray[np.bool_]
+    regularity: float
+    found_by: Basis
+    warnings: tuple[str, ...]
+
+    @property
+    def lengths_ms(self) -> FloatArray:
+        """Lengths of those of usual length, ms."""
+        return np.diff(self.starts_ms)[self.usual]
+
+
+def find_iterations(name: str, traffic: Traffic, given_ms: float | None = None) -> Iterations:
+    """Follow a job's iterations, or refuse.
+
+    Parameters
+    ----------
+    name : str
+        Of the recording, for messages.
+    traffic : Traffic
+    given_ms : float, optional
+        What the user says an iteration takes, ms.
+
+    Raises
+    ------
+    InputError
+        The traffic does not show iterations that can be relied on; the message says why.
+    """
+    step_ms = traffic.step_ms
+    blur = _BLUR * max(1, round(traffic.refresh_ms / step_ms))
+    series = prepare(traffic.per_step, blur)
+
+    def refused(why: str) -> InputError:
+        return InputError(f"{name}: {why}")
+
+    found = _rhythm(series, blur, traffic, refused)
+    begin = _change(found)
+    if begin is None:
+        return _judged(series, found, traffic, blur, (), refused)
+    before = np.median(np.diff(found.starts[found.starts < begin])) * step_ms
+    # Where the pace changes, what came after is taken as if it were all there is.
+    series = series.copy()
+    series[: int(begin)] = np.nan
+    after = _rhythm(series, blur, traffic, refused)
+    warning = (
+        f"the iteration time changes {begin * step_ms / 1000:.3g} s after the beginning, from {before:.4g} to "
+        f"{after.steps * step_ms:.4g} ms; only what came after was used"
+    )
+    if _change(after) is not None:
+        raise refused(f"{warning.partition(';')[0]}, and again later; record while the job runs evenly")
+    return _judged(series, after, traffic, blur, (warning,), refused)
+
+
+Refused = Callable[[str], InputError]
+
+
+def _rhythm(series: FloatArray, blur: int, traffic: Traffic, refused: Refused) -> Rhythm:
+    rhythms = find_rhythms(series, blur)
+    found = choose(rhythms, blur) if rhythms else None
+    if found is None or found.regularity < _LEAST_REGULARITY:
+        best = f"; the best guess of {found.steps * traffic.step_ms:.4g} ms explains little" if found else ""
+        raise refused(
+            f"the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} times{best}"
+        )
+    return found
+
+
+def _judged(
+    series: FloatArray, found: Rhythm, traffic: Traffic, blur: int, warnings: tuple[str, ...], refused: Refused
+) -> Iterations:
+    """The iterations of a rhythm, if it stands up."""
+    step_ms = traffic.step_ms
+    steps, lengths = found.steps, np.diff(found.starts)
+    iteration_ms = steps * step_ms
+    if iteration_ms < _FEWEST_REFRESHES * traffic.refresh_ms:
+        raise refused(
+            f"an iteration of about {iteration_ms:.4g} ms is too short to be seen: values are {traffic.refresh_ms:.3g} ms "
+            f"apart, and at least {_FEWEST_REFRESHES} are needed in each"
+        )
+    if (alias := _alias_ms(traffic, iteration_ms)) is not None:
+        raise refused(
+            f"an iteration of {iteration_ms:.4g} ms and one of {alias:.4g} ms look the same with values "
+            f"{traffic.refresh_ms:.3g} ms apart; the counter is refreshed too rarely"
+        )
+    one = lengths[lengths < 1.5 * steps]
+    uneven = 1.4826 * float(np.median(np.abs(one - steps))) / steps
+    if uneven > _EVEN:
+        raise refused(f"what repeats about every {iteration_ms:.4g} ms comes too unevenly ({uneven:.0%})")
+    usual = _usual(lengths, blur / 2 if blur > _BLUR else 0.0)
+    inside = np.isfinite(series[int(found.starts[0]) : int(found.starts[-1])])
+    covered = float(lengths[usual].sum()) / max(int(np.count_nonzero(inside)), 1)
+    if covered < _COVERED:
+        raise refused(
+            f"iterations of about {iteration_ms:.4g} ms make up only {covered:.0%} of the traffic's time; the rest is "
+            "something else"
+        )
+    if (second := _second_rhythm(series, found, blur)) is not None:
+        times = " and ".join(f"{one * step_ms:.4g}" for one in second)
+        raise refused(
+            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose one with --device, "
+            "or record a job alone"
+        )
+    usual &= _known(traffic, found.starts)
+    if np.count_nonzero(usual) < FEWEST_ITERATIONS - 1:
+        raise refused(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
+    return Iterations(found.starts * step_ms, usual, found.regularity, "measured", warnings)
+
+
+def _usual(lengths: FloatArray, least: float) -> npt.NDArray[np.bool_]:
+    middle = np.median(lengths)
+    spread = np.median(np.abs(lengths - middle))
+    return np.asarray(np.abs(lengths - middle) <= max(_OUTLIERS * spread, 0.02 * middle, least))
+
+
+def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which iterations hold no unknown step."""
+    missing = np.concatenate([[0], np.cumsum(~traffic.known)])
+    place = np.clip(starts, 0, len(traffic.known))
+    return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
+
+
+def _change(rhythm: Rhythm) -> float | None:
+    """Where, in steps, iterations begin to take another time than before; None where they do not.
+
+    The place is where two levels, of medians, fit the lengths best.
+    """
+    import ruptures
+
+    starts, lengths = rhythm.starts, np.diff(rhythm.starts)
+    kept = np.flatnonzero(lengths < 1.8 * rhythm.steps)
+    if len(kept) < 2 * (FEWEST_ITERATIONS - 1):
+        return None
+    (place, _) = ruptures.Binseg(model="l2", min_size=FEWEST_ITERATIONS - 1, jump=1).fit(lengths[kept]).predict(n_bkps=1)
+    before, after = np.split(lengths[kept], [place])
+    spread = np.concatenate([before - np.median(before), after - np.median(after)])
+    chance = 4 * 1.4826 * float(np.median(np.abs(spread))) * np.sqrt(1 / len(before) + 1 / len(after))
+    apart = abs(float(np.median(after) - np.median(before)))
+    return float(starts[kept[place]]) if apart > max(_CHANGED * rhythm.steps, chance) else None
+
+
+def _second_rhythm(series: FloatArray, rhythm: Rhythm, blur: int) -> tuple[float, float] | None:
+    """Two periods, in steps, where more than one thing repeats."""
+    left = series - rhythm.foretold
+    share = float(np.nanvar(left) / np.nanvar(series))
+    for other in find_rhythms(left, blur):
+        if other.regularity * share < _SECOND:
+            continue
+        # Whatever stands still against the iteration is a part of it that jitters.
+        row = np.searchsorted(rhythm.starts, other.starts, side="right") - 1
+        turn = (other.starts - rhythm.starts[np.maximum(row, 0)])[row >= 0] / other.steps
+        multiple = other.steps / rhythm.steps
+        if abs(np.mean(np.exp(2j * np.pi * turn))) < _LOCKED and abs(multiple - max(round(multiple), 1)) > _AGREES:
+            return rhythm.steps, other.steps
+    return _two_in_one(rhythm)
+
+
+def _two_in_one(rhythm: Rhythm) -> tuple[float, float] | None:
+    """Two parts of an iteration, in steps, of which the one or the other has all of its harmonics."""
+    begin = int(rhythm.starts[len(rhythm.starts) // 2 - 1])
+    one = rhythm.foretold[begin : begin + round(rhythm.steps)]
+    if not np.all(np.isfinite(one)):
+        return None
+    power = np.abs(np.fft.rfft(one - one.mean()))[1:256] ** 2
+    number = np.arange(1, len(power) + 1)
+    for many in range(2, 41):
+        for few in range(2, many):
+            if np.gcd(many, few) == 1 and power[(number % many == 0) | (number % few == 0)].sum() > _BOTH * power.sum():
+                return rhythm.steps / few, rhythm.steps / many
+    return None
+
+
+def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
+    """An iteration time too short to be seen that explains the counter's values as well, ms; None if there is none.
+
+    A counter never counts backwards. Laid over each other at the right iteration time its values grow; at another one
+    that they only seem to repeat with, they go up and down.
+    """
+    refresh_ms = traffic.refresh_ms
+    if refresh_ms < 1.5 * traffic.step_ms:
+        return None
+    edges = np.flatnonzero(np.diff(traffic.total) > 0)
+    at = np.arange(traffic.times_ms[edges[0]], traffic.times_ms[edges[-1]], refresh_ms)[:2000]
+    total = np.interp(at, traffic.times_ms, traffic.total)
+    rate = (total[-1] - total[0]) / (at[-1] - at[0])
+
+    def backwards(period_ms: float) -> float:
+        order = np.argsort(at % period_ms)
+        grown = (total - rate * at)[order] + rate * (at % period_ms)[order]
+        return float(np.maximum(-np.diff(grown), 0).sum()) / (rate * period_ms)
+
+    limit = max(0.15, 2 * backwards(iteration_ms))
+    first = max(2, int(np.ceil(iteration_ms / (_FEWEST_REFRESHES * refresh_ms))))
+    shorter = iteration_ms / np.arange(first, max(first, int(iteration_ms / (0.3 * refresh_ms))) + 1)
+    return next((float(one) for one in shorter if backwards(float(one)) <= limit), None)
