@@ -6,15 +6,14 @@ nothing else repeats beside it; and it is slow enough for the counter. Whatever 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
 from ..provenance import Basis
-from .period import FEWEST_ITERATIONS, Rhythm, choose, find_rhythms, prepare
+from .period import FEWEST_ITERATIONS, Rhythm, choose, find_rhythms, prepare, settle
 from .traffic import Traffic
 
 __all__ = ["Iterations", "find_iterations"]
@@ -32,6 +31,9 @@ _AGREES = 0.02
 _SECOND = 0.04  # of the variance: less than that is no second rhythm
 _BOTH = 0.97
 _LOCKED = 0.8
+_ALIAS_VALUES = 100  # that are laid over each other
+_ALIAS_STEP = 0.06  # of a turn: how far the last of them moves from one iteration time tried to the next
+_ALIAS = 0.5  # iterations' bytes backwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,84 +81,94 @@ def find_iterations(name: str, traffic: Traffic, given_ms: float | None = None) 
     InputError
         The traffic does not show iterations that can be relied on; the message says why.
     """
-    step_ms = traffic.step_ms
-    blur = _BLUR * max(1, round(traffic.refresh_ms / step_ms))
+    blur = _BLUR * max(1, round(traffic.refresh_ms / traffic.step_ms))
     series = prepare(traffic.per_step, blur)
-
-    def refused(why: str) -> InputError:
-        return InputError(f"{name}: {why}")
-
-    found = _rhythm(series, blur, traffic, refused)
-    begin = _change(found)
-    if begin is None:
-        return _judged(series, found, traffic, blur, (), refused)
-    before = np.median(np.diff(found.starts[found.starts < begin])) * step_ms
-    # Where the pace changes, what came after is taken as if it were all there is.
-    series = series.copy()
-    series[: int(begin)] = np.nan
-    after = _rhythm(series, blur, traffic, refused)
-    warning = (
-        f"the iteration time changes {begin * step_ms / 1000:.3g} s after the beginning, from {before:.4g} to "
-        f"{after.steps * step_ms:.4g} ms; only what came after was used"
-    )
-    if _change(after) is not None:
-        raise refused(f"{warning.partition(';')[0]}, and again later; record while the job runs evenly")
-    return _judged(series, after, traffic, blur, (warning,), refused)
-
-
-Refused = Callable[[str], InputError]
-
-
-def _rhythm(series: FloatArray, blur: int, traffic: Traffic, refused: Refused) -> Rhythm:
-    rhythms = find_rhythms(series, blur)
-    found = choose(rhythms, blur) if rhythms else None
-    if found is None or found.regularity < _LEAST_REGULARITY:
-        best = f"; the best guess of {found.steps * traffic.step_ms:.4g} ms explains little" if found else ""
-        raise refused(
-            f"the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} times{best}"
-        )
+    try:
+        found = _judged(series, traffic, blur)
+    except _DoubtError as doubt:
+        refusal, found = str(doubt), None
+    if found is None or _changes(found):
+        last = _last_part(series, traffic, blur)
+        if last is None:
+            raise InputError(f"{name}: {refusal if found is None else 'the iteration time changes all the time'}")
+        return last
     return found
 
 
-def _judged(
-    series: FloatArray, found: Rhythm, traffic: Traffic, blur: int, warnings: tuple[str, ...], refused: Refused
-) -> Iterations:
-    """The iterations of a rhythm, if it stands up."""
+class _DoubtError(Exception):
+    """Why the traffic does not show iterations."""
+
+
+def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | None:
+    """The iterations of the last third, if it shows other ones than the first third does."""
+    parts = []
+    for part in range(0, 3, 2):
+        masked = np.full(len(series), np.nan)
+        place = slice(part * len(series) // 3, (part + 1) * len(series) // 3)
+        masked[place] = series[place]
+        try:
+            parts.append(_judged(masked, traffic, blur))
+        except _DoubtError:
+            return None
+    before, after = (float(np.mean(one.lengths_ms)) for one in parts)
+    if abs(before - after) <= _CHANGED * before or _changes(parts[1]):
+        return None
+    warning = (
+        f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third was used"
+    )
+    return replace(parts[1], warnings=(warning,))
+
+
+def _changes(found: Iterations) -> bool:
+    """Whether the first and the last iterations take clearly different times."""
+    lengths = found.lengths_ms
+    first, last = lengths[: -(-len(lengths) // 3)], lengths[-(-len(lengths) // 3) :]
+    error = float(np.hypot(*(np.std(part) / np.sqrt(len(part)) for part in (first, last))))
+    return abs(float(np.mean(first) - np.mean(last))) > max(_CHANGED * float(np.mean(lengths)), 4 * error)
+
+
+def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
+    """What repeats best in a series, if it stands up."""
+    rhythms = find_rhythms(series, blur)
     step_ms = traffic.step_ms
+    if not rhythms or (found := settle(series, choose(rhythms, blur), blur)).regularity < _LEAST_REGULARITY:
+        best = f"; the best guess of {found.steps * step_ms:.4g} ms explains little" if rhythms else ""
+        raise _DoubtError(
+            f"the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} times{best}"
+        )
     steps, lengths = found.steps, np.diff(found.starts)
     iteration_ms = steps * step_ms
     if iteration_ms < _FEWEST_REFRESHES * traffic.refresh_ms:
-        raise refused(
+        raise _DoubtError(
             f"an iteration of about {iteration_ms:.4g} ms is too short to be seen: values are {traffic.refresh_ms:.3g} ms "
             f"apart, and at least {_FEWEST_REFRESHES} are needed in each"
         )
     if (alias := _alias_ms(traffic, iteration_ms)) is not None:
-        raise refused(
+        raise _DoubtError(
             f"an iteration of {iteration_ms:.4g} ms and one of {alias:.4g} ms look the same with values "
             f"{traffic.refresh_ms:.3g} ms apart; the counter is refreshed too rarely"
         )
     one = lengths[lengths < 1.5 * steps]
     uneven = 1.4826 * float(np.median(np.abs(one - steps))) / steps
     if uneven > _EVEN:
-        raise refused(f"what repeats about every {iteration_ms:.4g} ms comes too unevenly ({uneven:.0%})")
+        raise _DoubtError(f"what repeats about every {iteration_ms:.4g} ms comes too unevenly ({uneven:.0%})")
     usual = _usual(lengths, blur / 2 if blur > _BLUR else 0.0)
-    inside = np.isfinite(series[int(found.starts[0]) : int(found.starts[-1])])
-    covered = float(lengths[usual].sum()) / max(int(np.count_nonzero(inside)), 1)
-    if covered < _COVERED:
-        raise refused(
+    covered = float(lengths[usual].sum()) / max(int(np.count_nonzero(np.isfinite(series))), 1)
+    if covered < _COVERED - steps / np.count_nonzero(np.isfinite(series)):
+        raise _DoubtError(
             f"iterations of about {iteration_ms:.4g} ms make up only {covered:.0%} of the traffic's time; the rest is "
             "something else"
         )
     if (second := _second_rhythm(series, found, blur)) is not None:
         times = " and ".join(f"{one * step_ms:.4g}" for one in second)
-        raise refused(
+        raise _DoubtError(
             f"two things repeat, every {times} ms: more than one job seems to use the devices; choose one with --device, "
             "or record a job alone"
         )
     usual &= _known(traffic, found.starts)
     if np.count_nonzero(usual) < FEWEST_ITERATIONS - 1:
-        raise refused(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
-    return Iterations(found.starts * step_ms, usual, found.regularity, "measured", warnings)
+        raise _DoubtError(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
+    return Iterations(found.starts * step_ms, usual, found.regularity, "measured", ())
 
 
 def _usual(lengths: FloatArray, least: float) -> npt.NDArray[np.bool_]:
@@ -170,25 +182,6 @@ def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
     missing = np.concatenate([[0], np.cumsum(~traffic.known)])
     place = np.clip(starts, 0, len(traffic.known))
     return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
-
-
-def _change(rhythm: Rhythm) -> float | None:
-    """Where, in steps, iterations begin to take another time than before; None where they do not.
-
-    The place is where two levels, of medians, fit the lengths best.
-    """
-    import ruptures
-
-    starts, lengths = rhythm.starts, np.diff(rhythm.starts)
-    kept = np.flatnonzero(lengths < 1.8 * rhythm.steps)
-    if len(kept) < 2 * (FEWEST_ITERATIONS - 1):
-        return None
-    (place, _) = ruptures.Binseg(model="l2", min_size=FEWEST_ITERATIONS - 1, jump=1).fit(lengths[kept]).predict(n_bkps=1)
-    before, after = np.split(lengths[kept], [place])
-    spread = np.concatenate([before - np.median(before), after - np.median(after)])
-    chance = 4 * 1.4826 * float(np.median(np.abs(spread))) * np.sqrt(1 / len(before) + 1 / len(after))
-    apart = abs(float(np.median(after) - np.median(before)))
-    return float(starts[kept[place]]) if apart > max(_CHANGED * rhythm.steps, chance) else None
 
 
 def _second_rhythm(series: FloatArray, rhythm: Rhythm, blur: int) -> tuple[float, float] | None:
@@ -232,16 +225,18 @@ def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
     if refresh_ms < 1.5 * traffic.step_ms:
         return None
     edges = np.flatnonzero(np.diff(traffic.total) > 0)
-    at = np.arange(traffic.times_ms[edges[0]], traffic.times_ms[edges[-1]], refresh_ms)[:2000]
+    at = np.arange(traffic.times_ms[edges[0]], traffic.times_ms[edges[-1]], refresh_ms)[:_ALIAS_VALUES]
     total = np.interp(at, traffic.times_ms, traffic.total)
     rate = (total[-1] - total[0]) / (at[-1] - at[0])
 
-    def backwards(period_ms: float) -> float:
-        order = np.argsort(at % period_ms)
-        grown = (total - rate * at)[order] + rate * (at % period_ms)[order]
-        return float(np.maximum(-np.diff(grown), 0).sum()) / (rate * period_ms)
+    def backwards(turns_per_ms: FloatArray) -> FloatArray:
+        """Bytes that would have been counted backwards, in iterations."""
+        turn = at * turns_per_ms[:, None] % 1.0
+        order = np.argsort(turn, axis=1)
+        grown = (total - rate * at)[order] + rate / turns_per_ms[:, None] * np.take_along_axis(turn, order, axis=1)
+        return np.asarray(np.maximum(-np.diff(grown, axis=1), 0).sum(axis=1) * turns_per_ms / rate)
 
-    limit = max(0.15, 2 * backwards(iteration_ms))
-    first = max(2, int(np.ceil(iteration_ms / (_FEWEST_REFRESHES * refresh_ms))))
-    shorter = iteration_ms / np.arange(first, max(first, int(iteration_ms / (0.3 * refresh_ms))) + 1)
-    return next((float(one) for one in shorter if backwards(float(one)) <= limit), None)
+    apart = _ALIAS_STEP / (at[-1] - at[0])
+    shorter = np.arange(1 / (_FEWEST_REFRESHES * refresh_ms), 1 / (0.3 * refresh_ms), apart)
+    found = backwards(shorter)
+    return float(1 / shorter[np.argmin(found)]) if np.min(found) < _ALIAS else None

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage, signal, stats
 
-__all__ = ["FEWEST_ITERATIONS", "Rhythm", "choose", "find_rhythms", "follow", "prepare"]
+__all__ = ["FEWEST_ITERATIONS", "Rhythm", "choose", "find_rhythms", "prepare", "settle"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ FEWEST_ITERATIONS = 3
 """Two distances from start to start that agree."""
 
 _FEWEST_STEPS = 8
-_CANDIDATES = 10
+_CANDIDATES = 8
 _ROUNDS = 3
 _TIMING = 5.0  # what an iteration costs that is early or late by a whole one, as a multiple of the variance
 _LOST = 0.9  # of the variance: what fits no better than that is not an iteration
@@ -36,6 +36,7 @@ _UNKNOWN = 0.2
 _QUIET = 0.05
 _INTERRUPTION = 2.5
 _TURNS = 12
+_CUTS = 4
 _LEAST_GAIN = 0.005  # of the variance: less than that is no matter, however significant; nor is what is
 _BLURRED_GAIN = 0.2  # of the share of an iteration that cannot be resolved
 _SIGNIFICANT = 1e-3
@@ -82,7 +83,7 @@ def prepare(per_step: FloatArray, blur: int) -> FloatArray:
 def find_rhythms(series: FloatArray, blur: int) -> list[Rhythm]:
     """Every period that can be followed through a prepared series (NaN: unknown), shortest first.
 
-    Cost: some FFTs of the series for each of at most 20 candidates.
+    Cost: some FFTs of the series for each of at most 16 candidates.
     """
     followed = [rhythm for lag in _candidates(series) if (rhythm := follow(series, lag, blur)) is not None]
     return sorted(followed, key=lambda one: one.steps)
@@ -174,11 +175,11 @@ def _autocorrelation(series: FloatArray, lags: int) -> FloatArray:
     return np.asarray(signal.correlate(series, series, method="fft")[len(series) - 1 :][:lags])
 
 
-def follow(series: FloatArray, lag: int, blur: int) -> Rhythm | None:
+def follow(series: FloatArray, lag: int, blur: int, template: FloatArray | None = None) -> Rhythm | None:
     """Follow iterations of about ``lag`` steps; None if there are too few, or others are found than looked for."""
     if np.count_nonzero(np.isfinite(series)) < FEWEST_ITERATIONS * lag:
         return None
-    template, steps = _first_template(series, lag), float(lag)
+    template, steps = _first_template(series, lag) if template is None else template, float(lag)
     for _ in range(_ROUNDS):
         starts = _walk(series, template, steps)
         lengths = _lengths(starts, steps)
@@ -190,6 +191,14 @@ def follow(series: FloatArray, lag: int, blur: int) -> Rhythm | None:
         windows = _windows(series, starts, lag)
         template = np.nan_to_num(_mean(windows))
     return _judge(series, starts, windows, steps, blur)
+
+
+def settle(series: FloatArray, rhythm: Rhythm, blur: int) -> Rhythm:
+    """The same rhythm with iterations cut in the pause that varies most, so that all they hold keeps its place."""
+    typical = np.nan_to_num(_mean(_windows(series, rhythm.starts, round(rhythm.steps))))
+    cuts = _pauses(typical)[:_CUTS]
+    others = (follow(series, len(typical), blur, np.roll(typical, -cut)) for cut in cuts)
+    return max([rhythm, *filter(None, others)], key=lambda one: one.regularity)
 
 
 def _lengths(starts: FloatArray, steps: float) -> FloatArray:
@@ -274,29 +283,27 @@ def _mean(rows: FloatArray) -> FloatArray:
 
 
 def _first_template(series: FloatArray, length: int) -> FloatArray:
-    """One iteration from the middle of what is known, cut in the middle of where it is quiet longest.
-
-    A job jitters most where it computes. Cut there, an iteration is all there is between two pauses, and its phases
-    keep their places in it.
-    """
+    """One iteration from the middle of what is known, cut in its longest pause, where a job jitters most."""
     filled = np.where(np.isfinite(series), series, 0.0)
     blank = np.concatenate([[0], np.cumsum(~np.isfinite(series))])
-    whole = 2 * length
-    gaps = blank[whole:] - blank[:-whole] if len(blank) > whole else np.zeros(1)
-    middle = (len(gaps) - 1) // 2
+    gaps = blank[length:] - blank[:-length]
     best = np.flatnonzero(gaps == gaps.min())
-    begin = int(best[np.argmin(np.abs(best - middle))])
-    two = filled[begin : begin + whole]
-    around = max(1, length // 10)
-    bytes_around = np.convolve(two, np.ones(around), mode="valid")[:length]
-    least, most = np.min(bytes_around), np.max(bytes_around)
-    quiet = bytes_around <= least + _QUIET * (most - least)
-    # Length of the run of quiet places that ends at each place.
-    place = np.arange(length)
-    runs = place - np.maximum.accumulate(np.where(quiet, -1, place))
-    end = int(np.argmax(runs))
-    cut = end - int(runs[end]) // 2 + around // 2
-    return two[cut : cut + length]
+    begin = int(best[np.argmin(np.abs(best - len(gaps) // 2))])
+    one = filled[begin : begin + length]
+    return np.roll(one, -_pauses(one)[0])
+
+
+def _pauses(iteration: FloatArray) -> list[int]:
+    """Where an iteration is quiet: the middles of its pauses, round the circle, longest first; at least one place."""
+    size = len(iteration)
+    around = ndimage.uniform_filter1d(iteration, max(1, size // 20), mode="wrap")
+    least, most = float(np.min(around)), float(np.max(around))
+    busy = np.flatnonzero(around > least + _QUIET * (most - least))
+    if not len(busy):
+        return [0]
+    gaps = np.diff(np.append(busy, busy[0] + size))
+    order = np.argsort(-gaps, kind="stable")
+    return [int(busy[one] + gaps[one] // 2) % size for one in order if gaps[one] > 1]
 
 
 def _walk(series: FloatArray, template: FloatArray, steps: float) -> FloatArray:
