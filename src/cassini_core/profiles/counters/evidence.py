@@ -110,9 +110,9 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
             parts.append(_judged(masked, traffic, blur))
         except _DoubtError:
             return None
-    before, after = (float(np.mean(one.lengths_ms)) for one in parts)
-    if abs(before - after) <= _CHANGED * before or _changes(parts[1]):
+    if not _differ(*(one.lengths_ms for one in parts)) or _changes(parts[1]):
         return None
+    before, after = (float(np.mean(one.lengths_ms)) for one in parts)
     warning = (
         f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third was used"
     )
@@ -120,11 +120,17 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
 
 
 def _changes(found: Iterations) -> bool:
-    """Whether the first and the last iterations take clearly different times."""
+    """Whether the first iterations and the last ones take clearly different times."""
     lengths = found.lengths_ms
-    first, last = lengths[: -(-len(lengths) // 3)], lengths[-(-len(lengths) // 3) :]
-    error = float(np.hypot(*(np.std(part) / np.sqrt(len(part)) for part in (first, last))))
-    return abs(float(np.mean(first) - np.mean(last))) > max(_CHANGED * float(np.mean(lengths)), 4 * error)
+    third = -(-len(lengths) // 3)
+    return _differ(lengths[:third], lengths[-third:])
+
+
+def _differ(one: FloatArray, other: FloatArray) -> bool:
+    """Whether two means of lengths are further apart than a little, and than chance has it."""
+    error = float(np.hypot(*(np.std(part) / np.sqrt(len(part)) for part in (one, other))))
+    apart = abs(float(np.mean(one) - np.mean(other)))
+    return apart > max(_CHANGED * float(np.mean(one)), 4 * error)
 
 
 def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:

@@ -29,9 +29,8 @@ FEWEST_ITERATIONS = 3
 
 _FEWEST_STEPS = 8
 _CANDIDATES = 8
-_ROUNDS = 3
 _TIMING = 5.0  # what an iteration costs that is early or late by a whole one, as a multiple of the variance
-_LOST = 0.9  # of the variance: what fits no better than that is not an iteration
+_LOST = (1.6, 1.2, 0.9)  # of the variance, by round: what fits no better than that is not an iteration
 _UNKNOWN = 0.2
 _QUIET = 0.05
 _INTERRUPTION = 2.5
@@ -156,7 +155,7 @@ def _candidates(series: FloatArray) -> list[int]:
     if likeness[0] <= 0:
         return []
     likeness /= likeness[0]
-    peaks, found = signal.find_peaks(likeness, height=0.05, prominence=0.05)
+    peaks, found = signal.find_peaks(likeness, height=0.03, prominence=0.03)
     peaks = peaks[peaks >= _FEWEST_STEPS]
     heights = likeness[peaks]
     by_height = peaks[np.argsort(-heights, kind="stable")]
@@ -180,8 +179,8 @@ def follow(series: FloatArray, lag: int, blur: int, template: FloatArray | None 
     if np.count_nonzero(np.isfinite(series)) < FEWEST_ITERATIONS * lag:
         return None
     template, steps = _first_template(series, lag) if template is None else template, float(lag)
-    for _ in range(_ROUNDS):
-        starts = _walk(series, template, steps)
+    for lost in _LOST:
+        starts = _walk(series, template, steps, lost)
         lengths = _lengths(starts, steps)
         if len(lengths) < FEWEST_ITERATIONS - 1:
             return None
@@ -306,7 +305,7 @@ def _pauses(iteration: FloatArray) -> list[int]:
     return [int(busy[one] + gaps[one] // 2) % size for one in order if gaps[one] > 1]
 
 
-def _walk(series: FloatArray, template: FloatArray, steps: float) -> FloatArray:
+def _walk(series: FloatArray, template: FloatArray, steps: float, lost: float) -> FloatArray:
     """Starts of iterations, each near where it is due after the one before; those that cannot be seen are left out."""
     misfit, spread = _misfit(series, template)
     usual = max(float(np.sum((template - np.mean(template)) ** 2)), 1e-12)
@@ -318,7 +317,7 @@ def _walk(series: FloatArray, template: FloatArray, steps: float) -> FloatArray:
         low = max(0, due - reach)
         window = misfit[low : due + reach + 1] / usual
         place = low + int(np.argmin(window + lateness[low - due + reach :][: len(window)] * bool(starts)))
-        if misfit[place] < _LOST * spread[place]:
+        if misfit[place] < lost * spread[place]:
             at = _refined(misfit, place)
             starts.append(at)
         else:
