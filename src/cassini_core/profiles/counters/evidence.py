@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ..provenance import Basis
-from .period import FEWEST_ITERATIONS, Rhythm, choose, find_rhythms, prepare, settle
+from .period import FEWEST_ITERATIONS, FEWEST_STEPS, Rhythm, choose, find_rhythms, follow, prepare, settle
 from .traffic import Traffic
 
 __all__ = ["Iterations", "find_iterations"]
@@ -83,16 +83,54 @@ def find_iterations(name: str, traffic: Traffic, given_ms: float | None = None) 
     """
     blur = _BLUR * max(1, round(traffic.refresh_ms / traffic.step_ms))
     series = prepare(traffic.per_step, blur)
+    refusal = "the iteration time changes all the time"
     try:
-        found = _judged(series, traffic, blur)
+        found: Iterations | None = _judged(series, traffic, blur)
     except _DoubtError as doubt:
         refusal, found = str(doubt), None
-    if found is None or _changes(found):
-        last = _last_part(series, traffic, blur)
-        if last is None:
-            raise InputError(f"{name}: {refusal if found is None else 'the iteration time changes all the time'}")
-        return last
+    if given_ms is not None:
+        found, refusal = _given(series, traffic, blur, given_ms, found, refusal)
+    elif found is None or _changes(found):
+        found = _last_part(series, traffic, blur)
+    if found is None:
+        raise InputError(f"{name}: {refusal}")
     return found
+
+
+def _given(
+    series: FloatArray, traffic: Traffic, blur: int, given_ms: float, found: Iterations | None, refusal: str
+) -> tuple[Iterations | None, str]:
+    """Iterations of a length that the user gives, if nothing in the traffic contradicts it; or why not."""
+    step_ms = traffic.step_ms
+    if found is not None:
+        usual_ms = float(np.mean(found.lengths_ms))
+        many = max(round(given_ms / usual_ms), 1)
+        if abs(given_ms / (many * usual_ms) - 1) > _AGREES:
+            return None, f"iteration_ms: given as {given_ms:.6g}, but the traffic repeats every {usual_ms:.6g} ms"
+        starts = found.starts_ms[::many] / step_ms
+        doubt = ""
+    else:
+        rhythm = follow(series, round(given_ms / step_ms), blur) if given_ms >= FEWEST_STEPS * step_ms else None
+        known = np.flatnonzero(np.isfinite(series))
+        many = 1
+        if rhythm is not None and rhythm.regularity >= _LEAST_REGULARITY:
+            if abs(rhythm.steps * step_ms / given_ms - 1) > _AGREES:
+                return (
+                    None,
+                    f"iteration_ms: given as {given_ms:.6g}, but the traffic repeats every {rhythm.steps * step_ms:.6g} ms",
+                )
+            starts = rhythm.starts
+        elif len(known) and (whole := int((known[-1] + 1 - known[0]) * step_ms / given_ms)) in (1, 2):
+            # Too short to show a period: one or two iterations from the first traffic on.
+            starts = known[0] + np.arange(whole + 1) * given_ms / step_ms
+        else:
+            return None, f"iteration_ms: given as {given_ms:.6g}, but the traffic does not repeat with it; {refusal}"
+        doubt = f"the iteration time was given; the recording alone does not show it: {refusal}"
+    usual = _usual(np.diff(starts), blur / 2) & _known(traffic, starts)
+    if not usual.any():
+        return None, f"iteration_ms: given as {given_ms:.6g}, but no iteration of that length is known whole"
+    regularity = found.regularity if found is not None else rhythm.regularity if rhythm is not None else 0.0
+    return Iterations(starts * step_ms, usual, regularity, "given", (doubt,) if doubt else ()), ""
 
 
 class _DoubtError(Exception):
@@ -113,9 +151,7 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
     if not _differ(*(one.lengths_ms for one in parts)) or _changes(parts[1]):
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
-    warning = (
-        f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third was used"
-    )
+    warning = f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third was used"
     return replace(parts[1], warnings=(warning,))
 
 

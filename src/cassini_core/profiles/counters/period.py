@@ -20,14 +20,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage, signal, stats
 
-__all__ = ["FEWEST_ITERATIONS", "Rhythm", "choose", "find_rhythms", "prepare", "settle"]
+__all__ = ["FEWEST_ITERATIONS", "FEWEST_STEPS", "Rhythm", "choose", "find_rhythms", "prepare", "settle"]
 
 FloatArray = npt.NDArray[np.float64]
 
 FEWEST_ITERATIONS = 3
 """Two distances from start to start that agree."""
 
-_FEWEST_STEPS = 8
+FEWEST_STEPS = 8
+"""Of an iteration: a shorter one has no shape."""
+
 _CANDIDATES = 8
 _TIMING = 5.0  # what an iteration costs that is early or late by a whole one, as a multiple of the variance
 _LOST = (1.6, 1.2, 0.9)  # of the variance, by round: what fits no better than that is not an iteration
@@ -138,7 +140,7 @@ def _without_interruptions(series: FloatArray) -> FloatArray:
     lengths = np.diff(edges) - 1
     usual = np.sort(lengths)[-min(FEWEST_ITERATIONS, len(lengths))]
     kept = series.copy()
-    for place in np.flatnonzero(lengths > max(_INTERRUPTION * usual, _FEWEST_STEPS)):
+    for place in np.flatnonzero(lengths > max(_INTERRUPTION * usual, FEWEST_STEPS)):
         kept[edges[place] + 1 : edges[place + 1]] = np.nan
     return kept
 
@@ -146,7 +148,7 @@ def _without_interruptions(series: FloatArray) -> FloatArray:
 def _candidates(series: FloatArray) -> list[int]:
     """Lags, in steps, at which the series resembles itself: those where most, and the shortest ones."""
     known = np.isfinite(series)
-    if np.count_nonzero(known) < FEWEST_ITERATIONS * _FEWEST_STEPS:
+    if np.count_nonzero(known) < FEWEST_ITERATIONS * FEWEST_STEPS:
         return []
     centred = np.where(known, series - np.mean(series[known]), 0.0)
     lags = len(series) // (FEWEST_ITERATIONS - 1)
@@ -156,7 +158,7 @@ def _candidates(series: FloatArray) -> list[int]:
         return []
     likeness /= likeness[0]
     peaks, found = signal.find_peaks(likeness, height=0.03, prominence=0.03)
-    peaks = peaks[peaks >= _FEWEST_STEPS]
+    peaks = peaks[peaks >= FEWEST_STEPS]
     heights = likeness[peaks]
     by_height = peaks[np.argsort(-heights, kind="stable")]
     tall = peaks[heights > 0.5 * np.max(heights, initial=0.0)]

@@ -7,7 +7,7 @@ what was interpolated keep every byte. Where it was reset, or not read for long,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,8 @@ class Traffic:
     direction : str
         ``tx`` or ``rx``.
     devices : tuple of str
+    line_gbps : float or None
+        What the devices' links carry at most, Gbit/s; None where the recording does not say.
     warnings : tuple of str
     """
 
@@ -50,6 +52,7 @@ class Traffic:
     refresh_ms: float
     direction: str
     devices: tuple[str, ...]
+    line_gbps: float | None
     warnings: tuple[str, ...]
 
     @property
@@ -68,8 +71,8 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
 
     Parameters
     ----------
-    path : path
-        A file in format ``cassini-counters/1``.
+    source : path or Recording
+        A file in format ``cassini-counters/1``, or what was read from one.
     devices : sequence of str
         Whose traffic to add up, as named in the recording; empty: all.
     direction : str
@@ -78,13 +81,47 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
     Raises
     ------
     InputError
-        The file cannot be read, lacks the devices or holds too little.
+        The file cannot be read, lacks the devices, or holds too little; no counter of the direction is there, could ever
+        be read, or counted anything.
     """
     recording = source if isinstance(source, Recording) else read_recording(source)
     samples, chosen = _choose(recording, devices)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
-    found = [_direction(recording, samples, one, chosen) for one in directions]
-    return max(found, key=lambda traffic: float(traffic.total[-1]))
+    lacking = {one: why for one in directions if (why := _lacking(samples, one, chosen))}
+    found = [_direction(recording, samples, one, chosen) for one in directions if one not in lacking]
+    if not found:
+        raise InputError(f"{recording.path}: {'; '.join(lacking.values())}")
+    best = max(found, key=lambda traffic: float(traffic.total[-1]))
+    if best.total[-1] <= 0:
+        said = "; ".join([*lacking.values(), f"no traffic on {', '.join(chosen)} in direction {best.direction}"])
+        raise InputError(f"{recording.path}: {said}: its counters were read, and stood still")
+    return replace(best, warnings=(*[f"{why}; {best.direction} was taken" for why in lacking.values()], *best.warnings))
+
+
+def _lacking(samples: Samples, direction: str, devices: tuple[str, ...]) -> str:
+    """Why nothing is known of a direction: its counters are not there, or could never be read. Empty if it is known."""
+    name = f"{direction}_bytes"
+    columns = [
+        column
+        for channel, column in zip(samples.group.channels, samples.values, strict=True)
+        if channel.device in devices and channel.name == name
+    ]
+    if not columns:
+        return f"{direction} was not recorded: there is no {name} of {', '.join(devices)}"
+    if not any(value >= 0 for column in columns for value in column):
+        return f"{direction} was not read: {name} of {', '.join(devices)} could never be read"
+    return ""
+
+
+def _line_gbps(recording: Recording, devices: tuple[str, ...]) -> float | None:
+    rates = {
+        channel.device: max(column, default=0) / 1000
+        for samples in recording.samples
+        for channel, column in zip(samples.group.channels, samples.values, strict=True)
+        if channel.gauge and channel.name == "rate" and channel.unit == "Mbit/s"
+    }
+    known = [rates.get(device, 0.0) for device in devices]
+    return sum(known) if min(known, default=0.0) > 0 else None
 
 
 def _choose(recording: Recording, devices: Sequence[str]) -> tuple[Samples, tuple[str, ...]]:
@@ -126,7 +163,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         values = np.asarray(column, dtype=np.int64)
         known = (values >= 0) | (values == BREAK)
         if np.count_nonzero(values >= 0) < 2:
-            warnings.append(f"{channel.device} {channel.name}: no values in this recording")
+            warnings.append(f"{channel.device} {channel.name}: could never be read, and is left out")
             continue
         refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
         refreshes.append(refresh_ms)
@@ -146,6 +183,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         max([step_ms, *refreshes]),
         direction,
         devices,
+        _line_gbps(recording, devices),
         tuple(warnings),
     )
 
