@@ -29,11 +29,14 @@ class Truth:
     ----------
     iteration_ms : float
         Mean length of the iterations that were played, ms.
+    error_ms : float
+        Standard error of that mean, ms.
     bursts : list of (start, duration, rate)
         ms and Gbit/s, in the mean iteration.
     """
 
     iteration_ms: float
+    error_ms: float
     bursts: list[tuple[float, float, float]]
 
     @property
@@ -107,7 +110,8 @@ def _run(
     mean = np.mean(rows, axis=0)
     starts = np.cumsum(mean) + np.concatenate([[0.0], np.cumsum(job.lengths)[:-1]])
     bursts = [(float(s), float(n), float(g)) for s, n, g in zip(starts, job.lengths, job.gbps, strict=True)]
-    return np.array(times), np.array(totals), Truth(now / whole, bursts)
+    lengths = np.sum(rows, axis=1)
+    return np.array(times), np.array(totals), Truth(now / whole, float(np.std(lengths)) / math.sqrt(whole), bursts)
 
 
 def _read(
@@ -299,7 +303,8 @@ def _kernel_network(jitter: float) -> Callable[[np.random.Generator], Played]:
         length = now / whole
         sends = length - (iteration - burst)
         mean = float(totals[-1]) / BYTES_PER_MS / now
-        truth = Truth(length, [(length - sends, sends, mean * length / sends)])
+        error = float(np.std(np.diff([*starts, now]))) / math.sqrt(whole)
+        truth = Truth(length, error, [(length - sends, sends, mean * length / sends)])
         return _read(rng, edges, totals, truth, step_ms=step)
 
     return played

@@ -15,6 +15,7 @@ from ...errors import InputError
 from ..provenance import Basis
 from .period import FEWEST_ITERATIONS, FEWEST_STEPS, Rhythm, choose, find_rhythms, follow, prepare, settle
 from .traffic import Traffic
+from .typical import typical_iteration
 
 __all__ = ["Iterations", "find_iterations"]
 
@@ -30,10 +31,12 @@ _CHANGED = 0.03
 _AGREES = 0.02
 _SECOND = 0.04  # of the variance: less than that is no second rhythm
 _BOTH = 0.97
-_LOCKED = 0.8
-_ALIAS_VALUES = 100  # that are laid over each other
+_FEW_TURNS = 6  # in which two jobs meet again: both together are one then
+_ALIAS_VALUES = 100  # at least, and four iterations', that are laid over each other
+_ALIAS_LONGEST = 50  # refreshes: whoever takes longer is seen well enough
 _ALIAS_STEP = 0.06  # of a turn: how far the last of them moves from one iteration time tried to the next
 _ALIAS = 0.5  # iterations' bytes backwards
+_AS_WELL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +204,17 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
             f"iterations of about {iteration_ms:.4g} ms make up only {covered:.0%} of the traffic's time; the rest is "
             "something else"
         )
-    if (second := _second_rhythm(series, found, blur)) is not None:
-        times = " and ".join(f"{one * step_ms:.4g}" for one in second)
+    usual &= _known(traffic, found.starts)
+    if np.count_nonzero(usual) < FEWEST_ITERATIONS - 1:
+        raise _DoubtError(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
+    starts_ms = found.starts * step_ms
+    if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms)) is not None:
+        times = " and ".join(f"{one:.4g}" for one in second)
         raise _DoubtError(
             f"two things repeat, every {times} ms: more than one job seems to use the devices; choose one with --device, "
             "or record a job alone"
         )
-    usual &= _known(traffic, found.starts)
-    if np.count_nonzero(usual) < FEWEST_ITERATIONS - 1:
-        raise _DoubtError(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
-    return Iterations(found.starts * step_ms, usual, found.regularity, "measured", ())
+    return Iterations(starts_ms, usual, found.regularity, "measured", ())
 
 
 def _usual(lengths: FloatArray, least: float) -> npt.NDArray[np.bool_]:
@@ -226,34 +230,22 @@ def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
 
 
-def _second_rhythm(series: FloatArray, rhythm: Rhythm, blur: int) -> tuple[float, float] | None:
-    """Two periods, in steps, where more than one thing repeats."""
-    left = series - rhythm.foretold
-    share = float(np.nanvar(left) / np.nanvar(series))
-    for other in find_rhythms(left, blur):
-        if other.regularity * share < _SECOND:
+def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> tuple[float, float] | None:
+    """Two periods where more than one thing repeats, ms: one in what the typical iteration leaves of the others, or both
+    in the typical one, each of its harmonics being one of theirs."""
+    typical = typical_iteration(traffic, starts_ms, iteration_ms)
+    for other in find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR):
+        if other.regularity * typical.left_share < _SECOND:
             continue
-        # Whatever stands still against the iteration is a part of it that jitters.
-        row = np.searchsorted(rhythm.starts, other.starts, side="right") - 1
-        turn = (other.starts - rhythm.starts[np.maximum(row, 0)])[row >= 0] / other.steps
-        multiple = other.steps / rhythm.steps
-        if abs(np.mean(np.exp(2j * np.pi * turn))) < _LOCKED and abs(multiple - max(round(multiple), 1)) > _AGREES:
-            return rhythm.steps, other.steps
-    return _two_in_one(rhythm)
-
-
-def _two_in_one(rhythm: Rhythm) -> tuple[float, float] | None:
-    """Two parts of an iteration, in steps, of which the one or the other has all of its harmonics."""
-    begin = int(rhythm.starts[len(rhythm.starts) // 2 - 1])
-    one = rhythm.foretold[begin : begin + round(rhythm.steps)]
-    if not np.all(np.isfinite(one)):
-        return None
-    power = np.abs(np.fft.rfft(one - one.mean()))[1:256] ** 2
+        multiple = other.steps * typical.bin_ms / iteration_ms
+        if abs(multiple - max(round(multiple), 1)) > _AGREES:
+            return iteration_ms, other.steps * typical.bin_ms
+    power = np.abs(np.fft.rfft(typical.profile))[1:256] ** 2
     number = np.arange(1, len(power) + 1)
-    for many in range(2, 41):
+    for many in range(_FEW_TURNS + 1, 41):
         for few in range(2, many):
             if np.gcd(many, few) == 1 and power[(number % many == 0) | (number % few == 0)].sum() > _BOTH * power.sum():
-                return rhythm.steps / few, rhythm.steps / many
+                return iteration_ms / few, iteration_ms / many
     return None
 
 
@@ -264,10 +256,12 @@ def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
     that they only seem to repeat with, they go up and down.
     """
     refresh_ms = traffic.refresh_ms
-    if refresh_ms < 1.5 * traffic.step_ms:
+    if refresh_ms < 1.5 * traffic.step_ms or iteration_ms > _ALIAS_LONGEST * refresh_ms:
         return None
     edges = np.flatnonzero(np.diff(traffic.total) > 0)
-    at = np.arange(traffic.times_ms[edges[0]], traffic.times_ms[edges[-1]], refresh_ms)[:_ALIAS_VALUES]
+    at = np.arange(traffic.times_ms[edges[0]], traffic.times_ms[edges[-1]], refresh_ms)[
+        : max(_ALIAS_VALUES, int(4 * iteration_ms / refresh_ms))
+    ]
     total = np.interp(at, traffic.times_ms, traffic.total)
     rate = (total[-1] - total[0]) / (at[-1] - at[0])
 
@@ -281,4 +275,5 @@ def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
     apart = _ALIAS_STEP / (at[-1] - at[0])
     shorter = np.arange(1 / (_FEWEST_REFRESHES * refresh_ms), 1 / (0.3 * refresh_ms), apart)
     found = backwards(shorter)
-    return float(1 / shorter[np.argmin(found)]) if np.min(found) < _ALIAS else None
+    limit = min(_ALIAS, float(backwards(np.array([1 / iteration_ms]))[0]) + _AS_WELL)
+    return float(1 / shorter[np.argmin(found)]) if np.min(found) < limit else None

@@ -36,11 +36,17 @@ class Typical:
     profile : ndarray of float64, [bins]
     halves : ndarray of float64, [2, bins]
         The same of every other iteration, and of the rest: what both show is no chance.
+    left : ndarray of float64, [iterations * bins]
+        What the typical one leaves of the traffic of all, one iteration after the other.
+    left_share : float
+        Of the variance of that traffic.
     bin_ms : float
     """
 
     profile: FloatArray
     halves: FloatArray
+    left: FloatArray
+    left_share: float
     bin_ms: float
 
 
@@ -49,15 +55,19 @@ def typical_iteration(traffic: Traffic, starts_ms: FloatArray, iteration_ms: flo
 
     Cost: iterations times bins times the tenth of them that a piece may be moved by.
     """
-    bins = int(np.clip(round(iteration_ms / traffic.step_ms), 8, _MOST_BINS))
+    # Finer than it is refreshed a counter shows its own rhythm, not the job's.
+    bins = int(np.clip(round(iteration_ms / traffic.refresh_ms), 8, _MOST_BINS))
     bin_ms = iteration_ms / bins
     rows = traffic.per_bin(starts_ms, bins, bin_ms)
     turn, pieces = _pieces(rows.mean(axis=0))
     # From the middle of a pause on, so that no burst is cut in two.
     aligned = [_aligned(traffic, starts_ms + turn * bin_ms, begin, end, bins, bin_ms) for begin, end in pieces]
-    rows = np.roll(_without_outliers(np.hstack(aligned)), turn, axis=1)
-    halves = np.array([rows[half::2].mean(axis=0) for half in (0, 1 % len(rows))])
-    return Typical(rows.mean(axis=0), halves, bin_ms)
+    rows = np.roll(np.hstack(aligned), turn, axis=1)
+    usual = _without_outliers(rows)
+    halves = np.array([usual[half::2].mean(axis=0) for half in (0, 1 % len(usual))])
+    left = (np.hstack(aligned) - np.roll(usual.mean(axis=0), -turn)).ravel()
+    share = float(np.var(left) / max(np.var(rows), 1e-12))
+    return Typical(usual.mean(axis=0), halves, left, share, bin_ms)
 
 
 def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
