@@ -22,6 +22,7 @@ __all__ = ["Iterations", "find_iterations"]
 FloatArray = npt.NDArray[np.float64]
 
 _LEAST_REGULARITY = 0.3
+_CERTAIN = 0.9
 _BLUR = 3  # samples or refreshes: what the search for a rhythm does not look into
 _FEWEST_REFRESHES = 4
 _OUTLIERS = 5.0  # median absolute deviations
@@ -93,8 +94,11 @@ def find_iterations(name: str, traffic: Traffic, given_ms: float | None = None) 
         refusal, found = str(doubt), None
     if given_ms is not None:
         found, refusal = _given(series, traffic, blur, given_ms, found, refusal)
-    elif found is None or _changes(found):
-        found = _last_part(series, traffic, blur)
+    elif found is None or _changes(found) or found.regularity < _CERTAIN:
+        last = _last_part(series, traffic, blur)
+        # Where nothing else is the matter, the whole recording is as good as a part.
+        if last is not None or found is None or _changes(found):
+            found = last
     if found is None:
         raise InputError(f"{name}: {refusal}")
     return found

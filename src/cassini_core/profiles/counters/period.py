@@ -37,7 +37,8 @@ _UNKNOWN = 0.2
 _QUIET = 0.05
 _INTERRUPTION = 2.5
 _TURNS = 12
-_CUTS = 4
+_CUTS = 8
+_SETTLED = 0.97
 _LEAST_GAIN = 0.005  # of the variance: less than that is no matter, however significant; nor is what is
 _BLURRED_GAIN = 0.2  # of the share of an iteration that cannot be resolved
 _SIGNIFICANT = 1e-3
@@ -196,6 +197,8 @@ def follow(series: FloatArray, lag: int, blur: int, template: FloatArray | None 
 
 def settle(series: FloatArray, rhythm: Rhythm, blur: int) -> Rhythm:
     """The same rhythm with iterations cut in the pause that varies most, so that all they hold keeps its place."""
+    if rhythm.regularity > _SETTLED:
+        return rhythm
     typical = np.nan_to_num(_mean(_windows(series, rhythm.starts, round(rhythm.steps))))
     cuts = _pauses(typical)[:_CUTS]
     others = (follow(series, len(typical), blur, np.roll(typical, -cut)) for cut in cuts)
