@@ -1,7 +1,8 @@
 """What a recording shows of a job's iterations, or why it does not.
 
-:mod:`.period` finds what repeats best. Here it must stand up: it repeats enough, evenly enough, in all of the recording;
-nothing else repeats beside it; and it is slow enough for the counter. Whatever is doubtful is refused, with what was seen.
+:mod:`.period` finds what repeats best. Here it must stand up: it repeats enough, evenly enough, in all of the
+recording; nothing else repeats beside it; and it is slow enough for the counter. Whatever is doubtful is refused, with
+what was seen.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ..provenance import Basis
-from .period import FEWEST_ITERATIONS, FEWEST_STEPS, Rhythm, choose, find_rhythms, follow, prepare, settle
+from .period import FEWEST_ITERATIONS, FEWEST_STEPS, choose, find_rhythms, follow, prepare, settle
 from .traffic import Traffic
 from .typical import typical_iteration
 
@@ -87,57 +88,65 @@ def find_iterations(name: str, traffic: Traffic, given_ms: float | None = None) 
     """
     blur = _BLUR * max(1, round(traffic.refresh_ms / traffic.step_ms))
     series = prepare(traffic.per_step, blur)
-    refusal = "the iteration time changes all the time"
     try:
-        found: Iterations | None = _judged(series, traffic, blur)
+        return _measured(series, traffic, blur) if given_ms is None else _given(series, traffic, blur, given_ms)
     except _DoubtError as doubt:
-        refusal, found = str(doubt), None
-    if given_ms is not None:
-        found, refusal = _given(series, traffic, blur, given_ms, found, refusal)
-    elif found is None or _changes(found) or found.regularity < _CERTAIN:
-        last = _last_part(series, traffic, blur)
-        # Where nothing else is the matter, the whole recording is as good as a part.
-        if last is not None or found is None or _changes(found):
-            found = last
-    if found is None:
-        raise InputError(f"{name}: {refusal}")
+        raise InputError(f"{name}: {doubt}") from None
+
+
+def _measured(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
+    """What the whole recording shows; where that is doubtful, its last third, if the first one shows another pace."""
+    found: Iterations | None
+    try:
+        found, why = _judged(series, traffic, blur), _DoubtError("the iteration time changes all the time")
+    except _DoubtError as doubt:
+        found, why = None, doubt
+    if found is not None and found.regularity >= _CERTAIN and not _changes(found):
+        return found
+    last = _last_part(series, traffic, blur)
+    if last is not None:
+        return last
+    if found is None or _changes(found):
+        raise why
     return found
 
 
-def _given(
-    series: FloatArray, traffic: Traffic, blur: int, given_ms: float, found: Iterations | None, refusal: str
-) -> tuple[Iterations | None, str]:
-    """Iterations of a length that the user gives, if nothing in the traffic contradicts it; or why not."""
-    step_ms = traffic.step_ms
-    if found is not None:
-        usual_ms = float(np.mean(found.lengths_ms))
-        many = max(round(given_ms / usual_ms), 1)
-        if abs(given_ms / (many * usual_ms) - 1) > _AGREES:
-            return None, f"iteration_ms: given as {given_ms:.6g}, but the traffic repeats every {usual_ms:.6g} ms"
-        starts = found.starts_ms[::many] / step_ms
-        doubt = ""
+def _given(series: FloatArray, traffic: Traffic, blur: int, given_ms: float) -> Iterations:
+    """Iterations of a length that the user gives, if nothing in the traffic contradicts it."""
+    step_ms, many = traffic.step_ms, 1
+    warnings: tuple[str, ...] = ()
+    try:
+        found = _judged(series, traffic, blur)
+    except _DoubtError as doubt:
+        starts, regularity = _starts_given(series, given_ms / step_ms, blur, doubt)
+        warnings = (f"the iteration time was given, and the recording alone does not show it: {doubt}",)
     else:
-        rhythm = follow(series, round(given_ms / step_ms), blur) if given_ms >= FEWEST_STEPS * step_ms else None
-        known = np.flatnonzero(np.isfinite(series))
-        many = 1
-        if rhythm is not None and rhythm.regularity >= _LEAST_REGULARITY:
-            if abs(rhythm.steps * step_ms / given_ms - 1) > _AGREES:
-                return (
-                    None,
-                    f"iteration_ms: given as {given_ms:.6g}, but the traffic repeats every {rhythm.steps * step_ms:.6g} ms",
-                )
-            starts = rhythm.starts
-        elif len(known) and (whole := int((known[-1] + 1 - known[0]) * step_ms / given_ms)) in (1, 2):
-            # Too short to show a period: one or two iterations from the first traffic on.
-            starts = known[0] + np.arange(whole + 1) * given_ms / step_ms
-        else:
-            return None, f"iteration_ms: given as {given_ms:.6g}, but the traffic does not repeat with it; {refusal}"
-        doubt = f"the iteration time was given; the recording alone does not show it: {refusal}"
-    usual = _usual(np.diff(starts), blur / 2) & _known(traffic, starts)
+        # Several that repeat may be one for the user, who knows the job: one evaluation in four iterations.
+        many = max(round(given_ms / float(np.mean(found.lengths_ms))), 1)
+        starts, regularity = found.starts_ms[::many] / step_ms, found.regularity
+    lengths = np.diff(starts)
+    usual = _usual(lengths, blur / 2) & _known(traffic, starts) if len(lengths) else np.zeros(0, dtype=bool)
     if not usual.any():
-        return None, f"iteration_ms: given as {given_ms:.6g}, but no iteration of that length is known whole"
-    regularity = found.regularity if found is not None else rhythm.regularity if rhythm is not None else 0.0
-    return Iterations(starts * step_ms, usual, regularity, "given", (doubt,) if doubt else ()), ""
+        raise _DoubtError(f"no iteration of {given_ms:.6g} ms, as given, is known whole")
+    seen_ms = float(np.mean(lengths[usual])) * step_ms
+    if abs(seen_ms / given_ms - 1) > _AGREES:
+        raise _DoubtError(
+            f"the iteration time given is {given_ms:.6g} ms, but the traffic repeats every {seen_ms / many:.6g} ms"
+        )
+    return Iterations(starts * step_ms, usual, regularity, "given", warnings)
+
+
+def _starts_given(series: FloatArray, steps: float, blur: int, doubt: Exception) -> tuple[FloatArray, float]:
+    """Starts of iterations of about ``steps`` steps, and how regular they are."""
+    rhythm = follow(series, round(steps), blur) if steps >= FEWEST_STEPS else None
+    if rhythm is not None and rhythm.regularity >= _LEAST_REGULARITY:
+        return rhythm.starts, rhythm.regularity
+    known = np.flatnonzero(np.isfinite(series))
+    whole = int((known[-1] + 1 - known[0]) / steps) if len(known) else 0
+    if not 1 <= whole < FEWEST_ITERATIONS:
+        raise _DoubtError(f"the traffic does not repeat with the iteration time given; {doubt}")
+    # Too few to show a period: from the first traffic on.
+    return known[0] + np.arange(whole + 1) * steps, 0.0
 
 
 class _DoubtError(Exception):
@@ -158,7 +167,10 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
     if not _differ(*(one.lengths_ms for one in parts)) or _changes(parts[1]):
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
-    warning = f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third was used"
+    warning = (
+        f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third of it "
+        "was used"
+    )
     return replace(parts[1], warnings=(warning,))
 
 
@@ -183,14 +195,15 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
     if not rhythms or (found := settle(series, choose(rhythms, blur), blur)).regularity < _LEAST_REGULARITY:
         best = f"; the best guess of {found.steps * step_ms:.4g} ms explains little" if rhythms else ""
         raise _DoubtError(
-            f"the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} times{best}"
+            f"the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} times"
+            f"{best}"
         )
     steps, lengths = found.steps, np.diff(found.starts)
     iteration_ms = steps * step_ms
     if iteration_ms < _FEWEST_REFRESHES * traffic.refresh_ms:
         raise _DoubtError(
-            f"an iteration of about {iteration_ms:.4g} ms is too short to be seen: values are {traffic.refresh_ms:.3g} ms "
-            f"apart, and at least {_FEWEST_REFRESHES} are needed in each"
+            f"an iteration of about {iteration_ms:.4g} ms is too short to be seen: values are {traffic.refresh_ms:.3g} "
+            f"ms apart, and at least {_FEWEST_REFRESHES} are needed in each"
         )
     if (alias := _alias_ms(traffic, iteration_ms)) is not None:
         raise _DoubtError(
@@ -215,8 +228,8 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
     if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms)) is not None:
         times = " and ".join(f"{one:.4g}" for one in second)
         raise _DoubtError(
-            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose one with --device, "
-            "or record a job alone"
+            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose a device, or record "
+            "the job alone"
         )
     return Iterations(starts_ms, usual, found.regularity, "measured", ())
 
@@ -235,10 +248,16 @@ def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> tuple[float, float] | None:
-    """Two periods where more than one thing repeats, ms: one in what the typical iteration leaves of the others, or both
-    in the typical one, each of its harmonics being one of theirs."""
+    """Two periods where more than one thing repeats, ms; else None.
+
+    The second one is in what the typical iteration leaves of the others. Or the typical one is made of both: then each
+    of its harmonics is one of the one or the other.
+    """
     typical = typical_iteration(traffic, starts_ms, iteration_ms)
-    for other in find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR):
+    others = (
+        find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR) if typical.left_share > _SECOND else ()
+    )
+    for other in others:
         if other.regularity * typical.left_share < _SECOND:
             continue
         multiple = other.steps * typical.bin_ms / iteration_ms

@@ -1,9 +1,9 @@
 """The iteration time of a job from its traffic alone, and when each iteration began.
 
-Candidates are lags at which the traffic resembles itself. A job jitters, so a candidate is judged not by a rigid fold but
-by following it: the next iteration is looked for near where it is due, by least squares against the typical one. What
-counts is how well iterations *foretell others*: the typical iteration is made of every other one and judged on the rest.
-In-sample, few long iterations would always fit their own mean better than many short ones.
+Candidates are lags at which the traffic resembles itself. A job jitters, so a candidate is judged not by a rigid fold
+but by following it: the next iteration is looked for near where it is due, by least squares against the typical one.
+What counts is how well iterations *foretell others*: the typical iteration is made of every other one and judged on the
+rest. In-sample, few long iterations would always fit their own mean better than many short ones.
 
 Two questions are asked of each candidate, with a paired test over stretches of the recording. Do its iterations take
 turns, so that the period is several of them (gradient accumulation: some small bursts, then a large one)? And does a
@@ -30,7 +30,7 @@ FEWEST_ITERATIONS = 3
 FEWEST_STEPS = 8
 """Of an iteration: a shorter one has no shape."""
 
-_CANDIDATES = 8
+_CANDIDATES = 6
 _TIMING = 5.0  # what an iteration costs that is early or late by a whole one, as a multiple of the variance
 _LOST = (1.6, 1.2, 0.9)  # of the variance, by round: what fits no better than that is not an iteration
 _UNKNOWN = 0.2
@@ -85,7 +85,7 @@ def prepare(per_step: FloatArray, blur: int) -> FloatArray:
 def find_rhythms(series: FloatArray, blur: int) -> list[Rhythm]:
     """Every period that can be followed through a prepared series (NaN: unknown), shortest first.
 
-    Cost: some FFTs of the series for each of at most 16 candidates.
+    Cost: some FFTs of the series for each of at most 12 candidates.
     """
     followed = [rhythm for lag in _candidates(series) if (rhythm := follow(series, lag, blur)) is not None]
     return sorted(followed, key=lambda one: one.steps)
@@ -158,7 +158,7 @@ def _candidates(series: FloatArray) -> list[int]:
     if likeness[0] <= 0:
         return []
     likeness /= likeness[0]
-    peaks, found = signal.find_peaks(likeness, height=0.03, prominence=0.03)
+    peaks, _ = signal.find_peaks(likeness, height=0.03, prominence=0.03)
     peaks = peaks[peaks >= FEWEST_STEPS]
     heights = likeness[peaks]
     by_height = peaks[np.argsort(-heights, kind="stable")]

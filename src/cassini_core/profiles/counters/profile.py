@@ -3,11 +3,11 @@
 How a figure comes about:
 
 * *Traffic*: bytes of all chosen devices in the busier direction, per sample (:mod:`.traffic`).
-* *Iterations*: the period that foretells the traffic best is followed through the recording (:mod:`.period`), if it stands
-  up to what speaks against it (:mod:`.evidence`). Iterations whose length is untypical or whose traffic is not known are
-  left out and counted; the iteration time is the mean length of the others.
-* *Phases*: the mean over iterations, each burst laid over itself (:mod:`.typical`); then pieces of constant rate, as many as
-  one half of the iterations foretells of the other (:mod:`.segments`).
+* *Iterations*: the period that foretells the traffic best is followed through the recording (:mod:`.period`), if it
+  stands up to what speaks against it (:mod:`.evidence`). Iterations whose length is untypical or whose traffic is not
+  known are left out and counted; the iteration time is the mean length of the others.
+* *Phases*: the mean over iterations, each burst laid over itself (:mod:`.typical`); then pieces of constant rate, as
+  many as one half of the iterations foretells of the other (:mod:`.segments`).
 * *Rate*: bytes by time. What flows all the time at less than a tenth of the peak is taken off as background.
 """
 
@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,11 @@ from ...errors import InputError
 from ...model import Job, Phase
 from ..phases import Spread, round_phases, simplify, volume_mbit
 from ..provenance import Provenance
-from .evidence import Iterations, find_iterations
 from .recording import Recording
-from .segments import phases_of, segment
 from .traffic import Traffic, read_traffic
-from .typical import typical_iteration
+
+if TYPE_CHECKING:
+    from .evidence import Iterations
 
 __all__ = ["CounterProfile", "profile_counters"]
 
@@ -119,8 +120,19 @@ def profile_counters(
     Raises
     ------
     InputError
-        The file is no recording, holds no traffic, or does not show iterations that can be relied on.
+        The file is no recording, holds no traffic, or does not show iterations that can be relied on; or SciPy or
+        ruptures are not installed (``cassini-core[profiles]``).
     """
+    try:
+        # Loading them takes longer than all else that a package needs that never profiles.
+        from .evidence import find_iterations
+        from .segments import phases_of, segment
+        from .typical import typical_iteration
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"profile counters: expected {error.name} to be installed, got none; "
+            "pip install 'cassini-core[profiles]' brings it"
+        ) from None
     if direction not in DIRECTIONS:
         raise InputError(f"direction: expected one of {', '.join(DIRECTIONS)}, got {direction!r}")
     if not 0 <= negligible < 1:
@@ -190,8 +202,8 @@ def _check_resolution(name: str, traffic: Traffic, phases: Sequence[Phase]) -> N
     up_ms = math.fsum(phase.duration_ms for phase in phases)
     if len(phases) * traffic.refresh_ms > _BLURRED * up_ms:
         raise InputError(
-            f"{name}: the counter is refreshed only every {traffic.refresh_ms:.3g} ms, too rarely for {len(phases)} bursts "
-            f"of {up_ms:.4g} ms together in an iteration"
+            f"{name}: the counter is refreshed only every {traffic.refresh_ms:.3g} ms, too rarely for {len(phases)} "
+            f"bursts of {up_ms:.4g} ms together in an iteration"
         )
 
 
@@ -210,12 +222,12 @@ def _warnings(traffic: Traffic, iterations: Iterations, job: Job, background: fl
         warnings.append(f"{peak:.4g} Gbit/s are more than the {traffic.line_gbps:.4g} that the link carries")
     if iterations.regularity < _DOUBTFUL:
         warnings.append(
-            f"iterations differ much: of the traffic's variation {iterations.regularity:.0%} can be foretold from others"
+            f"iterations differ much: {iterations.regularity:.0%} of the traffic's variation can be foretold from others"
         )
     if traffic.refresh_ms > 1.5 * traffic.step_ms:
         warnings.append(
-            f"the counter is refreshed only every {traffic.refresh_ms:.3g} ms (samples: {traffic.step_ms:g} ms); edges are "
-            "no finer"
+            f"the counter is refreshed only every {traffic.refresh_ms:.3g} ms (samples: {traffic.step_ms:g} ms); edges "
+            "are no finer"
         )
     if background > 0.005 * peak:
         warnings.append(f"{background:.4g} Gbit/s that flow all the time were taken off as background")

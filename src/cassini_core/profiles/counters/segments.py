@@ -1,8 +1,8 @@
 """From a typical iteration, as bytes per bin, to phases of constant rate.
 
-Pieces are found by least squares, as many as one half of the iterations foretells of the other half. A bin that an edge
-falls into has a level in between; it is shared out between its neighbours so that its bytes stay, which finds the edge to
-a fraction of a bin.
+Pieces are found by least squares, as many as one half of the iterations foretells of the other half. A bin that an
+edge falls into has a level in between; it is shared out between its neighbours so that its bytes stay, which finds the
+edge to a fraction of a bin.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import ruptures
 
 from ...model import Phase
 
@@ -43,8 +44,6 @@ def segment(profile: FloatArray, halves: FloatArray | None = None) -> Levels:
     -----
     Least squares with a penalty for each piece (PELT). Cost: about linear in the bins, some ms for 1000.
     """
-    import ruptures
-
     peak = float(np.max(profile, initial=0.0))
     if peak <= 0:
         return [(0.0, float(len(profile)), 0.0)]

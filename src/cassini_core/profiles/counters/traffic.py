@@ -81,8 +81,8 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
     Raises
     ------
     InputError
-        The file cannot be read, lacks the devices, or holds too little; no counter of the direction is there, could ever
-        be read, or counted anything.
+        The file cannot be read, lacks the devices, or holds too little; no counter of the direction is there, could
+        ever be read, or counted anything.
     """
     recording = source if isinstance(source, Recording) else read_recording(source)
     samples, chosen = _choose(recording, devices)

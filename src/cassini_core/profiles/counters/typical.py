@@ -1,17 +1,19 @@
 """The typical iteration of a job, in bytes per bin, from iterations that were followed.
 
-An iteration jitters inside, too. So it is cut into pieces, in its pauses, and each piece is laid over those of the other
-iterations where it fits best, which keeps short bursts sharp and whole. Then the mean is taken: it keeps the bytes, which
-a median of noisy traffic does not. What differs from all others, a slow iteration or others' traffic, is left out before.
+An iteration jitters inside, too. So it is cut into pieces, in its pauses, and each piece is laid over those of the
+other iterations where it fits best, which keeps short bursts sharp and whole. Then the mean is taken: it keeps the
+bytes, which a median of noisy traffic does not. What differs from all others, a slow iteration or others' traffic, is
+left out before.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
+from scipy import ndimage, signal
 
 from .traffic import Traffic
 
@@ -83,7 +85,7 @@ def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
     if not cuts:
         return 0, [(0, bins)]
     edges = [cut - cuts[0] for cut in cuts] + [bins]
-    return cuts[0] % bins, list(zip(edges[:-1], edges[1:], strict=True))
+    return cuts[0] % bins, list(pairwise(edges))
 
 
 def _aligned(traffic: Traffic, starts_ms: FloatArray, begin: int, end: int, bins: int, bin_ms: float) -> FloatArray:
@@ -92,22 +94,23 @@ def _aligned(traffic: Traffic, starts_ms: FloatArray, begin: int, end: int, bins
     reach = max(1, min(round(_REACH * bins), size // 3))
 
     def read(moved: FloatArray) -> FloatArray:
-        wide = traffic.per_bin(starts_ms + moved + (begin - reach) * bin_ms, size + 2 * reach, bin_ms)
-        return np.asarray(np.lib.stride_tricks.sliding_window_view(wide, size, axis=1))
+        return traffic.per_bin(starts_ms + moved + (begin - reach) * bin_ms, size + 2 * reach, bin_ms)
 
-    usual = read(np.zeros(len(starts_ms)))[:, reach]
-    mean = usual.mean(axis=0)
+    here = slice(reach, reach + size)
+    best = read(np.zeros(len(starts_ms)))[:, here]
+    mean = best.mean(axis=0)
     # From the mean on if it is noisy; from one that is like it, if the mean is blurred: whichever leaves less.
-    likest = usual[np.argmin(((usual - mean) ** 2).sum(axis=1))]
-    best = usual
+    likest = best[np.argmin(((best - mean) ** 2).sum(axis=1))]
     for template in (mean, likest) if len(starts_ms) > 1 else ():
-        moved = np.zeros(len(starts_ms))
+        moved, rows = np.zeros(len(starts_ms)), best
         for _ in range(_ROUNDS):
-            windows = read(moved)
-            misfit = (windows**2).sum(axis=2) - 2 * windows @ template
+            wide = read(moved)
+            squares = np.cumsum(np.pad(wide**2, ((0, 0), (1, 0))), axis=1)
+            product = signal.fftconvolve(wide, template[None, ::-1], mode="valid", axes=1)
+            misfit = squares[:, size:] - squares[:, :-size] - 2 * product
             moved += (np.argmin(misfit, axis=1) - reach) * bin_ms
             moved -= moved.mean()
-            rows = read(moved)[:, reach]
+            rows = read(moved)[:, here]
             template = rows.mean(axis=0)
         if np.var(rows, axis=0).sum() < np.var(best, axis=0).sum():
             best = rows
@@ -119,4 +122,5 @@ def _without_outliers(rows: FloatArray) -> FloatArray:
     apart = ((rows - middle) ** 2).sum(axis=1)
     usual = np.median(apart)
     spread = np.median(np.abs(apart - usual))
-    return rows[apart <= usual + max(_OUTLIERS * 1.4826 * spread, _ALIKE * float((middle**2).sum()))]
+    limit = usual + max(_OUTLIERS * 1.4826 * spread, _ALIKE * float((middle**2).sum()))
+    return np.asarray(rows[apart <= limit])
