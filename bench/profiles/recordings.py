@@ -124,7 +124,7 @@ def _read(
     refresh_ms: float = 0.0,
     missing: float = 0.0,
 ) -> Played:
-    """What a sampler reads of it, late by up to 5 % of a step, from a counter that may be refreshed only now and then."""
+    """What a sampler reads of it, late by up to 5 % of a step, from a counter that may be refreshed less often."""
     due = np.arange(0.0, times[-1], step_ms)
     due = due[rng.random(len(due)) >= missing]
     at = due + rng.uniform(0, 0.05 * step_ms, len(due))

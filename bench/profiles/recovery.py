@@ -4,7 +4,7 @@
 
 Random jobs are played to a counter with what disturbs real recordings (``recordings.py``), and profiled. A profile is
 *right* if its iteration time is within 1 % of the true mean (or two standard errors of it, where few iterations that
-jitter say no more), its bytes by time within 5 %, and three quarters of its
+jitter say no more), its bytes by time within 5 %, and seven tenths of its
 traffic lie where the job's lies. What is not right and not refused is *wrong*, whatever warnings say.
 """
 
@@ -79,7 +79,7 @@ def fault_of(job: Job, truth: Truth) -> str:
     if abs(mean_gbps / truth.mean_gbps - 1) > 0.05:
         return f"{mean_gbps / truth.mean_gbps:.3f} of the bytes"
     common = in_place(job, truth)
-    return f"{common:.2f} of the traffic in its place" if common < 0.75 else ""
+    return f"{common:.2f} of the traffic in its place" if common < 0.7 else ""
 
 
 def in_place(job: Job, truth: Truth, bins: int = 1024) -> float:
@@ -134,10 +134,10 @@ def report(trials: Sequence[Trial], seeds: int, machine: dict[str, str]) -> str:
             "# Is a job found again in a recording of its port's counters?\n",
             f"`python -m bench.profiles.recovery --seeds {seeds}`\n",
             "".join(f"- {what}: {said}\n" for what, said in machine.items()),
-            f"{seeds} random jobs for each row: one to four bursts in 30 ms to 3 s (a kernel's network: 0.2 to 1 s), 10 "
-            "to 90 % of the time, recorded for 12 to 40 iterations and at least 4 s, every 1 ms (a kernel's network: "
+            f"{seeds} random jobs for each row: one to four bursts in 30 ms to 3 s (kernel's network: 0.2 to 1 s), "
+            "10 to 90 % of the time, recorded for 12 to 40 iterations and at least 4 s, every 1 ms (kernel's network: "
             "4 ms). Right: the iteration time within 1 % of the true mean (or two standard errors of it), the bytes by "
-            "time within 5 %, and three quarters of the traffic where the job's is. Wrong: neither right nor refused, "
+            "time within 5 %, and seven tenths of the traffic where the job's is. Wrong: neither right nor refused, "
             "whatever the warnings say. Where the period changes, the last stretch is the job.\n",
             table(["disturbance", "wanted", *OUTCOMES, "median CPU time"], rows),
             f"![Outcomes by disturbance]({NAME}.png)\n",

@@ -31,13 +31,13 @@ _EVEN = 0.12  # standard deviation of lengths, in iterations
 _COVERED = 0.8  # of the time: less, and the rest is something else
 _CHANGED = 0.03
 _AGREES = 0.02
-_SECOND = 0.04  # of the variance: less than that is no second rhythm
+_SECOND = 0.015  # of the variance: less than that is no second rhythm
 _BOTH = 0.97
 _FEW_TURNS = 6  # in which two jobs meet again: both together are one then
 _ALIAS_VALUES = 100  # at least, and four iterations', that are laid over each other
 _ALIAS_LONGEST = 50  # refreshes: whoever takes longer is seen well enough
-_ALIAS_STEP = 0.06  # of a turn: how far the last of them moves from one iteration time tried to the next
-_ALIAS = 0.5  # iterations' bytes backwards
+_ALIAS_STEP = 0.03  # of a turn: how far the last of them moves from one iteration time tried to the next
+_ALIAS = 0.3  # iterations' bytes backwards
 _AS_WELL = 0.05
 
 
@@ -168,8 +168,8 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
     warning = (
-        f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third of it "
-        "was used"
+        f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third "
+        "of it was used"
     )
     return replace(parts[1], warnings=(warning,))
 
@@ -228,8 +228,8 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
     if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms)) is not None:
         times = " and ".join(f"{one:.4g}" for one in second)
         raise _DoubtError(
-            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose a device, or record "
-            "the job alone"
+            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose a device, or "
+            "record the job alone"
         )
     return Iterations(starts_ms, usual, found.regularity, "measured", ())
 
@@ -254,11 +254,12 @@ def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> 
     of its harmonics is one of the one or the other.
     """
     typical = typical_iteration(traffic, starts_ms, iteration_ms)
+    least = _SECOND * (3 if traffic.refresh_ms > 1.5 * traffic.step_ms else 1)
     others = (
-        find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR) if typical.left_share > _SECOND else ()
+        find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR) if typical.left_share > least else ()
     )
     for other in others:
-        if other.regularity * typical.left_share < _SECOND:
+        if other.regularity * typical.left_share < least:
             continue
         multiple = other.steps * typical.bin_ms / iteration_ms
         if abs(multiple - max(round(multiple), 1)) > _AGREES:
@@ -289,11 +290,12 @@ def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
     rate = (total[-1] - total[0]) / (at[-1] - at[0])
 
     def backwards(turns_per_ms: FloatArray) -> FloatArray:
-        """Bytes that would have been counted backwards, in iterations."""
+        """Bytes that the counter would have gone back by at most, in iterations."""
         turn = at * turns_per_ms[:, None] % 1.0
         order = np.argsort(turn, axis=1)
         grown = (total - rate * at)[order] + rate / turns_per_ms[:, None] * np.take_along_axis(turn, order, axis=1)
-        return np.asarray(np.maximum(-np.diff(grown, axis=1), 0).sum(axis=1) * turns_per_ms / rate)
+        back = np.maximum.accumulate(grown, axis=1) - grown
+        return np.asarray(back.max(axis=1) * turns_per_ms / rate)
 
     apart = _ALIAS_STEP / (at[-1] - at[0])
     shorter = np.arange(1 / (_FEWEST_REFRESHES * refresh_ms), 1 / (0.3 * refresh_ms), apart)

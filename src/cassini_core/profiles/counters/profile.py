@@ -150,7 +150,10 @@ def profile_counters(
     spread = replace(spread, typical=typical_ms)
     typical = typical_iteration(traffic, iterations.starts_ms[:-1][iterations.usual], typical_ms)
     found, background = phases_of(
-        segment(typical.profile, typical.halves), typical.bin_ms, _GBPS_FROM_BYTES_PER_MS / typical.bin_ms
+        segment(typical.profile, typical.halves),
+        typical.floor,
+        typical.bin_ms,
+        _GBPS_FROM_BYTES_PER_MS / typical.bin_ms,
     )
     _check_resolution(name, traffic, found)
     phases, gap_ms = simplify(
@@ -174,10 +177,13 @@ def profile_counters(
             "resolution_ms": round(traffic.refresh_ms, 4),
         },
     )
+    lost = provenance.conservation_warning()
+    if lost and iterations.regularity < _DOUBTFUL and iterations.found_by == "measured":
+        raise InputError(f"{name}: iterations of about {typical_ms:.4g} ms differ too much from each other: {lost}")
     warnings = filter(
         None,
         [
-            provenance.conservation_warning(),
+            lost,
             *iterations.warnings,
             *traffic.warnings,
             *_warnings(traffic, iterations, job, background, gap_ms),
@@ -222,7 +228,7 @@ def _warnings(traffic: Traffic, iterations: Iterations, job: Job, background: fl
         warnings.append(f"{peak:.4g} Gbit/s are more than the {traffic.line_gbps:.4g} that the link carries")
     if iterations.regularity < _DOUBTFUL:
         warnings.append(
-            f"iterations differ much: {iterations.regularity:.0%} of the traffic's variation can be foretold from others"
+            f"iterations differ much: {iterations.regularity:.0%} of the traffic's variation is foretold from others"
         )
     if traffic.refresh_ms > 1.5 * traffic.step_ms:
         warnings.append(

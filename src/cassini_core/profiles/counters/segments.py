@@ -27,7 +27,7 @@ _NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not l
 _AS_GOOD = 0.02  # of the least misfit: fewer pieces that foretell about as well are better
 _EDGE_BINS = 3
 _BACKGROUND = 0.1
-_UP = 0.04
+_UP = 0.01
 
 
 def segment(profile: FloatArray, halves: FloatArray | None = None) -> Levels:
@@ -105,15 +105,16 @@ def _edge(before: tuple[float, float, float], pieces: Levels, first: int) -> int
     return first
 
 
-def phases_of(pieces: Levels, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
+def phases_of(pieces: Levels, floor: float, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
     """Phases, and the background in Gbit/s that was taken off them.
 
-    What flows all the time at less than a tenth of the peak is background.
+    What flows all the time, ``floor`` at most, at less than a tenth of the peak is background.
     Time 0 is where the traffic before the longest pause ends: where an iteration really begins, counters do not show.
     """
     period_ms = pieces[-1][1] * bin_ms
     peak = max(level for _, _, level in pieces)
-    floor = _floor(pieces)
+    # Bursts that come early or late fill the pauses of the mean, but not those of single iterations.
+    floor = min(floor, _floor(pieces))
     background = floor if floor <= _BACKGROUND * peak else 0.0
     up = [one for one in pieces if one[2] - background > _UP * peak]
     if not up:

@@ -231,4 +231,7 @@ def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:
     spans, counted = np.diff(times_ms[changes]), np.diff(values)[changes[1:] - 1].astype(np.float64)
     order = np.argsort(spans)
     weight = np.cumsum(counted[order])
-    return float(spans[order][int(np.searchsorted(weight, weight[-1] / 10))])
+    least = float(spans[order][int(np.searchsorted(weight, weight[-1] / 10))])
+    turns = np.round(spans / least)
+    near = np.abs(spans / np.maximum(turns, 1) - least) <= 0.25 * least
+    return float(spans[near].sum() / turns[near].sum())

@@ -42,6 +42,8 @@ class Typical:
         What the typical one leaves of the traffic of all, one iteration after the other.
     left_share : float
         Of the variance of that traffic.
+    floor : float
+        Bytes that flow in a bin at least, whenever it is, but for one in twenty.
     bin_ms : float
     """
 
@@ -49,6 +51,7 @@ class Typical:
     halves: FloatArray
     left: FloatArray
     left_share: float
+    floor: float
     bin_ms: float
 
 
@@ -68,8 +71,10 @@ def typical_iteration(traffic: Traffic, starts_ms: FloatArray, iteration_ms: flo
     usual = _without_outliers(rows)
     halves = np.array([usual[half::2].mean(axis=0) for half in (0, 1 % len(usual))])
     left = (np.hstack(aligned) - np.roll(usual.mean(axis=0), -turn)).ravel()
+    # A counter that is refreshed seldom hides pauses.
+    floor = float(np.quantile(usual, 0.05)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
     share = float(np.var(left) / max(np.var(rows), 1e-12))
-    return Typical(usual.mean(axis=0), halves, left, share, bin_ms)
+    return Typical(usual.mean(axis=0), halves, left, share, floor, bin_ms)
 
 
 def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
