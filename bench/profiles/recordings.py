@@ -181,9 +181,9 @@ def _gaps(rng: np.random.Generator) -> Played:
 
 
 def _staircase(rng: np.random.Generator) -> Played:
-    """A counter that is refreshed every 2 to 20 ms, ten times in an iteration at least."""
+    """A counter that is refreshed every 2 to 20 ms, twelve times in an iteration at least."""
     refresh = float(rng.choice([2.0, 5.0, 10.0, 20.0]))
-    job = _random_job(rng, least_ms=max(30.0, 10 * refresh))
+    job = _random_job(rng, least_ms=max(30.0, 12 * refresh))
     run = _run(job, _duration_ms(rng, job.iteration_ms), _jittered(rng, job, float(rng.choice([0.0, 0.01]))))
     return _read(rng, *run, refresh_ms=refresh)
 

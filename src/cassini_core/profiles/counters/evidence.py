@@ -37,8 +37,7 @@ _FEW_TURNS = 6  # in which two jobs meet again: both together are one then
 _ALIAS_VALUES = 100  # at least, and four iterations', that are laid over each other
 _ALIAS_LONGEST = 50  # refreshes: whoever takes longer is seen well enough
 _ALIAS_STEP = 0.03  # of a turn: how far the last of them moves from one iteration time tried to the next
-_ALIAS = 0.3  # iterations' bytes backwards
-_AS_WELL = 0.05
+_ALIAS = 0.5  # iterations' bytes backwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,5 +299,4 @@ def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:
     apart = _ALIAS_STEP / (at[-1] - at[0])
     shorter = np.arange(1 / (_FEWEST_REFRESHES * refresh_ms), 1 / (0.3 * refresh_ms), apart)
     found = backwards(shorter)
-    limit = min(_ALIAS, float(backwards(np.array([1 / iteration_ms]))[0]) + _AS_WELL)
-    return float(1 / shorter[np.argmin(found)]) if np.min(found) < limit else None
+    return float(1 / shorter[np.argmin(found)]) if np.min(found) < _ALIAS else None
