@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -188,17 +189,26 @@ def test_what_does_not_repeat_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_short_a_recording_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"does not repeat at least 4 times"):
-        profiled(read_job(VGG, 3, Disturbance()), tmp_path / "x")
+    with pytest.raises(InputError, match=r"does not repeat at least 3 times"):
+        profiled(read_job(VGG, 2, Disturbance()), tmp_path / "x")
 
 
-@pytest.mark.parametrize("value", [0, MISSING, BREAK])
-def test_silence_is_refused(tmp_path: Path, value: int) -> None:
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "no traffic on eth0 in direction tx: its counters were read, and stood still"),
+        (MISSING, "tx was not read: tx_bytes of eth0 could never be read; rx was not recorded"),
+        (BREAK, "tx was not read: tx_bytes of eth0 could never be read; rx was not recorded"),
+    ],
+)
+def test_silence_what_was_not_read_and_what_is_not_there_are_told_apart(tmp_path: Path, value: int, said: str) -> None:
     group = Group(MS, (Channel("eth0", "tx_bytes", "bytes"),))
     rows = [(n * MS, value) for n in range(500)]
     (tmp_path / "x").write_bytes(header_block([group], {}) + sample_block(0, MS, rows))
-    with pytest.raises(InputError, match="no traffic on eth0"):
+    with pytest.raises(InputError, match=said):
         profile_counters(tmp_path / "x", job_id="x")
+    with pytest.raises(InputError, match="rx was not recorded: there is no rx_bytes of eth0"):
+        profile_counters(tmp_path / "x", job_id="x", direction="rx")
 
 
 def test_a_recording_without_bytes_is_refused(tmp_path: Path) -> None:
@@ -210,7 +220,13 @@ def test_a_recording_without_bytes_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "said"),
-    [({"direction": "up"}, "direction"), ({"negligible": 1.0}, "negligible"), ({"max_phases": 0}, "max_phases")],
+    [
+        ({"direction": "up"}, "direction"),
+        ({"negligible": 1.0}, "negligible"),
+        ({"max_phases": 0}, "max_phases"),
+        ({"iteration_ms": 0.0}, "iteration_ms"),
+        ({"iteration_ms": math.nan}, "iteration_ms"),
+    ],
 )
 def test_options_out_of_range(tmp_path: Path, option: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=f"^{said}: expected"):
