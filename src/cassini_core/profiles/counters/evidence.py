@@ -214,8 +214,12 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
     if uneven > _EVEN:
         raise _DoubtError(f"what repeats about every {iteration_ms:.4g} ms comes too unevenly ({uneven:.0%})")
     usual = _usual(lengths, blur / 2 if blur > _BLUR else 0.0)
-    covered = float(lengths[usual].sum()) / max(int(np.count_nonzero(np.isfinite(series))), 1)
-    if covered < _COVERED - steps / np.count_nonzero(np.isfinite(series)):
+    known = np.isfinite(series)
+    # At either end there may be up to an iteration that is not whole.
+    followed = np.count_nonzero(known[int(found.starts[0]) : int(found.starts[-1])])
+    total = max(followed, np.count_nonzero(known) - 2.5 * steps, 1)
+    covered = float(lengths[usual].sum() / total)
+    if covered < _COVERED:
         raise _DoubtError(
             f"iterations of about {iteration_ms:.4g} ms make up only {covered:.0%} of the traffic's time; the rest is "
             "something else"

@@ -24,10 +24,11 @@ Levels = list[tuple[float, float, float]]
 """Begin and end, in bins, and level of each piece; they touch and cover all bins."""
 
 _NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not looked for even without noise
-_AS_GOOD = 0.02  # of the least misfit: fewer pieces that foretell about as well are better
+_AS_GOOD = 0.1  # of the least misfit: fewer pieces that foretell about as well are better
 _EDGE_BINS = 3
 _BACKGROUND = 0.1
-_UP = 0.01
+_UP = (0.04, 0.01)  # of the peak; the lower one if what lies between carries more than a little
+_LITTLE = 0.02
 
 
 def segment(profile: FloatArray, halves: FloatArray | None = None) -> Levels:
@@ -116,15 +117,22 @@ def phases_of(pieces: Levels, floor: float, bin_ms: float, gbps_per_unit: float)
     # Bursts that come early or late fill the pauses of the mean, but not those of single iterations.
     floor = min(floor, _floor(pieces))
     background = floor if floor <= _BACKGROUND * peak else 0.0
-    up = [one for one in pieces if one[2] - background > _UP * peak]
+    above = [(begin, end, level - background) for begin, end, level in pieces if level - background > _UP[1] * peak]
+    up = [one for one in above if one[2] > _UP[0] * peak]
+    if _volume(up) < (1 - _LITTLE) * _volume(above):
+        up = above
     if not up:
         return [], background * gbps_per_unit
     origin = _after_traffic(up, pieces[-1][1])
     phases = [
-        Phase(((begin - origin) * bin_ms) % period_ms, (end - begin) * bin_ms, (level - background) * gbps_per_unit)
+        Phase(((begin - origin) * bin_ms) % period_ms, (end - begin) * bin_ms, level * gbps_per_unit)
         for begin, end, level in up
     ]
     return sorted(phases, key=lambda one: one.start_ms), background * gbps_per_unit
+
+
+def _volume(pieces: Levels) -> float:
+    return math.fsum((end - begin) * level for begin, end, level in pieces)
 
 
 def _floor(pieces: Levels) -> float:

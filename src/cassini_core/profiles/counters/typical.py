@@ -25,6 +25,8 @@ _MOST_BINS = 1024
 _QUIET = 0.05
 _REACH = 0.1  # of an iteration: how far a piece may be from its usual place
 _ROUNDS = 3
+_BLURS = 16  # in an iteration: nothing finer counts when bursts are laid over each other
+_WORTHWHILE = 0.6  # of the variance between iterations: if more is left, they stay where they are
 _OUTLIERS = 5.0  # median absolute deviations
 _ALIKE = 0.02  # of an iteration's energy: what differs less than that is no outlier
 
@@ -98,28 +100,35 @@ def _aligned(traffic: Traffic, starts_ms: FloatArray, begin: int, end: int, bins
     size = end - begin
     reach = max(1, min(round(_REACH * bins), size // 3))
 
+    blur = max(1, bins // _BLURS)
+
     def read(moved: FloatArray) -> FloatArray:
         return traffic.per_bin(starts_ms + moved + (begin - reach) * bin_ms, size + 2 * reach, bin_ms)
 
+    def blurred(moved: FloatArray) -> FloatArray:
+        # Else the noise would be laid over itself, and look like bursts.
+        return np.asarray(ndimage.uniform_filter1d(read(moved), blur, axis=1))
+
     here = slice(reach, reach + size)
-    best = read(np.zeros(len(starts_ms)))[:, here]
-    mean = best.mean(axis=0)
-    # From the mean on if it is noisy; from one that is like it, if the mean is blurred: whichever leaves less.
-    likest = best[np.argmin(((best - mean) ** 2).sum(axis=1))]
+    best = np.zeros(len(starts_ms))
+    rows = blurred(best)[:, here]
+    mean, least = rows.mean(axis=0), _WORTHWHILE * float(np.var(rows, axis=0).sum())
+    # From the mean on if it is noisy; from one that is like it, if the mean is smeared: whichever leaves less.
+    likest = rows[np.argmin(((rows - mean) ** 2).sum(axis=1))]
     for template in (mean, likest) if len(starts_ms) > 1 else ():
-        moved, rows = np.zeros(len(starts_ms)), best
+        moved = np.zeros(len(starts_ms))
         for _ in range(_ROUNDS):
-            wide = read(moved)
+            wide = blurred(moved)
             squares = np.cumsum(np.pad(wide**2, ((0, 0), (1, 0))), axis=1)
             product = signal.fftconvolve(wide, template[None, ::-1], mode="valid", axes=1)
             misfit = squares[:, size:] - squares[:, :-size] - 2 * product
             moved += (np.argmin(misfit, axis=1) - reach) * bin_ms
             moved -= moved.mean()
-            rows = read(moved)[:, here]
+            rows = blurred(moved)[:, here]
             template = rows.mean(axis=0)
-        if np.var(rows, axis=0).sum() < np.var(best, axis=0).sum():
-            best = rows
-    return best
+        if np.var(rows, axis=0).sum() < least:
+            best, least = moved, float(np.var(rows, axis=0).sum())
+    return read(best)[:, here]
 
 
 def _without_outliers(rows: FloatArray) -> FloatArray:
