@@ -82,7 +82,7 @@ def write_recording(path: Path, rows: Sequence[tuple[int, int]], width: int | No
 
 
 def write_played(path: Path, disturbance: str, seed: int) -> Truth | None:
-    """Record a random job of the recovery study, for example on a kernel's network; the job, if there is one to find."""
+    """Record a random job of the recovery study, as on a kernel's network; the job, if there is one to find."""
     played = play(disturbance, seed)
     group = Group(played.interval_ns, (Channel("eth0", "tx_bytes", "bytes"), Channel("eth0", "rx_bytes", "bytes")))
     rows = [(t, sent, 0) for t, sent in zip(played.times_ns, played.values, strict=True)]

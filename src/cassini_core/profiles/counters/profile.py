@@ -6,8 +6,8 @@ How a figure comes about:
 * *Iterations*: the period that foretells the traffic best is followed through the recording (:mod:`.period`), if it
   stands up to what speaks against it (:mod:`.evidence`). Iterations whose length is untypical or whose traffic is not
   known are left out and counted; the iteration time is the mean length of the others.
-* *Phases*: the mean over iterations, each burst laid over itself (:mod:`.typical`); then pieces of constant rate, as
-  many as one half of the iterations foretells of the other (:mod:`.segments`).
+* *Phases*: the mean over iterations, each burst laid over itself (:mod:`.typical`); then pieces of constant rate, no
+  more than the variance between iterations allows (:mod:`.segments`).
 * *Rate*: bytes by time. What flows all the time at less than a tenth of the peak is taken off as background.
 """
 
@@ -150,7 +150,7 @@ def profile_counters(
     spread = replace(spread, typical=typical_ms)
     typical = typical_iteration(traffic, iterations.starts_ms[:-1][iterations.usual], typical_ms)
     found, background = phases_of(
-        segment(typical.profile, typical.halves),
+        segment(typical.profile, typical.variance),
         typical.floor,
         typical.bin_ms,
         _GBPS_FROM_BYTES_PER_MS / typical.bin_ms,

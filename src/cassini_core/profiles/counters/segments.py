@@ -1,8 +1,8 @@
 """From a typical iteration, as bytes per bin, to phases of constant rate.
 
-Pieces are found by least squares, as many as one half of the iterations foretells of the other half. A bin that an
-edge falls into has a level in between; it is shared out between its neighbours so that its bytes stay, which finds the
-edge to a fraction of a bin.
+Pieces are found by least squares, no more than the variance between iterations allows. A bin that an edge falls into
+has a level in between; it is shared out between its neighbours so that its bytes stay, which finds the edge to a
+fraction of a bin.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ Levels = list[tuple[float, float, float]]
 """Begin and end, in bins, and level of each piece; they touch and cover all bins."""
 
 _NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not looked for even without noise
-_AS_GOOD = 0.1  # of the least misfit: fewer pieces that foretell about as well are better
+_ALIKE = 1.5  # neighbouring bins: noise of a real network lasts longer than a sample
 _EDGE_BINS = 3
 _BACKGROUND = 0.1
 _UP = (0.04, 0.01)  # of the peak; the lower one if what lies between carries more than a little
 _LITTLE = 0.02
 
 
-def segment(profile: FloatArray, halves: FloatArray | None = None) -> Levels:
+def segment(profile: FloatArray, variance: float = 0.0) -> Levels:
     """Pieces of about constant level of a profile, ``[bins]``.
 
     Parameters
     ----------
     profile : ndarray of float64, [bins]
-    halves : ndarray of float64, [2, bins], optional
-        The profile of every other iteration, and of the rest. Pieces are as many as one of them can foretell the
-        other by: more are noise. Without them every step of the profile counts.
+    variance : float
+        Of the profile's bins by chance: steps that this explains are not looked for.
 
     Notes
     -----
@@ -48,31 +47,10 @@ def segment(profile: FloatArray, halves: FloatArray | None = None) -> Levels:
     peak = float(np.max(profile, initial=0.0))
     if peak <= 0:
         return [(0.0, float(len(profile)), 0.0)]
-
-    def ends(values: FloatArray, penalty: float) -> list[int]:
-        search = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values)
-        return list(search.predict(pen=penalty))
-
-    least = 6 * (_NOISE_SHARE * peak) ** 2 * math.log(max(len(profile), 3))
-    penalties = least * 2.0 ** np.arange(math.ceil(math.log2(peak**2 / least)), -1, -1)
-    penalty = least
-    if halves is not None:
-        wrong = np.array(
-            [
-                sum(
-                    float(((_levelled(one, ends(one, each)) - other) ** 2).sum())
-                    for one, other in (halves, halves[::-1])
-                )
-                for each in penalties
-            ]
-        )
-        penalty = float(penalties[np.argmax(wrong <= (1 + _AS_GOOD) * wrong.min() + 2 * least)])
-    edges = [0, *ends(profile, penalty)]
+    noise = max((_NOISE_SHARE * peak) ** 2, _ALIKE * variance)
+    search = ruptures.KernelCPD(kernel="linear", min_size=1).fit(profile)
+    edges = [0, *search.predict(pen=6 * noise * math.log(max(len(profile), 3)))]
     return _share_edges([(float(b), float(e), float(profile[b:e].mean())) for b, e in pairwise(edges)])
-
-
-def _levelled(values: FloatArray, ends: list[int]) -> FloatArray:
-    return np.concatenate([np.full(e - b, values[b:e].mean()) for b, e in pairwise([0, *ends])])
 
 
 def _share_edges(pieces: Levels) -> Levels:

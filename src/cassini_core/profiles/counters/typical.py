@@ -38,8 +38,8 @@ class Typical:
     Attributes
     ----------
     profile : ndarray of float64, [bins]
-    halves : ndarray of float64, [2, bins]
-        The same of every other iteration, and of the rest: what both show is no chance.
+    variance : float
+        Of the profile's bins where it has traffic, by chance: that between iterations, by their number.
     left : ndarray of float64, [iterations * bins]
         What the typical one leaves of the traffic of all, one iteration after the other.
     left_share : float
@@ -50,7 +50,7 @@ class Typical:
     """
 
     profile: FloatArray
-    halves: FloatArray
+    variance: float
     left: FloatArray
     left_share: float
     floor: float
@@ -71,12 +71,13 @@ def typical_iteration(traffic: Traffic, starts_ms: FloatArray, iteration_ms: flo
     aligned = [_aligned(traffic, starts_ms + turn * bin_ms, begin, end, bins, bin_ms) for begin, end in pieces]
     rows = np.roll(np.hstack(aligned), turn, axis=1)
     usual = _without_outliers(rows)
-    halves = np.array([usual[half::2].mean(axis=0) for half in (0, 1 % len(usual))])
-    left = (np.hstack(aligned) - np.roll(usual.mean(axis=0), -turn)).ravel()
+    profile = usual.mean(axis=0)
+    variance = float(np.var(usual, axis=0) @ profile) / max(float(profile.sum()), 1e-12) / len(usual)
+    left = (np.hstack(aligned) - np.roll(profile, -turn)).ravel()
     # A counter that is refreshed seldom hides pauses.
     floor = float(np.quantile(usual, 0.05)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
     share = float(np.var(left) / max(np.var(rows), 1e-12))
-    return Typical(usual.mean(axis=0), halves, left, share, floor, bin_ms)
+    return Typical(profile, variance, left, share, floor, bin_ms)
 
 
 def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
