@@ -28,7 +28,7 @@ _ALIKE = 1.5  # neighbouring bins: noise of a real network lasts longer than a s
 _EDGE_BINS = 3
 _BACKGROUND = 0.1
 _UP = (0.04, 0.01)  # of the peak; the lower one if what lies between carries more than a little
-_LITTLE = 0.02
+_LITTLE = 0.04
 
 
 def segment(profile: FloatArray, variance: float = 0.0) -> Levels:
