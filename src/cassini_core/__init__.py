@@ -13,7 +13,7 @@ from .results import Harmonized, LinkScore, LinkSolution, RankedCandidate, Ranki
 
 if TYPE_CHECKING:
     from .periods.harmonize_jobs import harmonize
-    from .problem_file import load_problem
+    from .problem_file import load_problem, load_profile
     from .ranking.rank_problem import rank
     from .ranking.ranker import Ranker
 
@@ -44,6 +44,7 @@ __all__ = [
     "__version__",
     "harmonize",
     "load_problem",
+    "load_profile",
     "rank",
     "score_bounds",
     "score_link",
@@ -51,7 +52,13 @@ __all__ = [
 ]
 
 # networkx, the JSON library and importlib.metadata cost more than the rest of the package together: first use pays.
-_LAZY = {"Ranker": ".ranking", "harmonize": ".periods", "load_problem": ".problem_file", "rank": ".ranking"}
+_LAZY = {
+    "Ranker": ".ranking",
+    "harmonize": ".periods",
+    "load_problem": ".problem_file",
+    "load_profile": ".problem_file",
+    "rank": ".ranking",
+}
 
 
 def __getattr__(name: str) -> Any:

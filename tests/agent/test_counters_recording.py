@@ -27,8 +27,10 @@ from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_agent.counters.varints import write_varints, zigzag
 from cassini_core import InputError
-from cassini_core.profiles.counters import recording as counter_recording
-from cassini_core.profiles.counters.recording import _unzigzag, _varints, read_recording
+from cassini_core.profiles.counters import samples as counter_samples
+from cassini_core.profiles.counters.recording import read_recording
+from cassini_core.profiles.counters.sources import recorded as counter_recording
+from cassini_core.profiles.counters.sources.recorded import _unzigzag, _varints
 
 MS = 1_000_000
 TX, RX = Channel("eth0", "tx_bytes", "bytes"), Channel("eth0", "rx_bytes", "bytes")
@@ -53,7 +55,7 @@ def test_writer_and_reader_name_the_format_alike() -> None:
         assert getattr(blocks, name) == getattr(counter_recording, name)
     assert blocks.HEAD.format == counter_recording.HEAD.format
     assert blocks.CHECKSUM.format == counter_recording.CHECKSUM.format
-    assert (MISSING, BREAK) == (counter_recording.MISSING, counter_recording.BREAK)
+    assert (MISSING, BREAK) == (counter_samples.MISSING, counter_samples.BREAK)
 
 
 @given(written=st.lists(rows_of_two, max_size=5), about=st.dictionaries(st.text(max_size=5), st.integers(), max_size=3))

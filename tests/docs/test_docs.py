@@ -203,7 +203,7 @@ def test_every_public_name_is_in_the_python_page() -> None:
 
 @pytest.mark.parametrize(
     "call",
-    [cc.rank, cc.Ranker, cc.solve_link, cc.score_link, cc.score_bounds, cc.harmonize, cc.load_problem],
+    [cc.rank, cc.Ranker, cc.solve_link, cc.score_link, cc.score_bounds, cc.harmonize, cc.load_problem, cc.load_profile],
     ids=lambda call: call.__name__,
 )
 def test_signatures_are_those_of_the_python_page(call: object) -> None:

@@ -44,7 +44,8 @@ def targets(build: Path) -> list[Target]:
         Target(name, (str(build / "csrc" / "fuzz" / f"fuzz_{name}"),), KERNEL, 2048) for name in ("boundary", "search")
     ]
     engine = (sys.executable, str(HERE / "engine.py"))
-    return kernel + [Target(name, (*engine, name), HERE, 12000) for name in ("problem_file", "kineto")]
+    readers = ("problem_file", "kineto", "counters", "workload")
+    return kernel + [Target(name, (*engine, name), HERE, 12000) for name in readers]
 
 
 def fuzz(target: Target, seconds: int, build: Path) -> bool:

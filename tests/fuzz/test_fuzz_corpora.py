@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import kineto, problem_file
+from fuzz import counters, kineto, problem_file, workload
 
 FUZZ = Path(__file__).parent
-TARGETS = {"kineto": kineto.run, "problem_file": problem_file.run}
+TARGETS = {
+    "counters": counters.run,
+    "kineto": kineto.run,
+    "problem_file": problem_file.run,
+    "workload": workload.run,
+}
 
 
 @pytest.mark.parametrize("name", TARGETS)

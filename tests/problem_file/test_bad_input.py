@@ -30,7 +30,7 @@ from bad_input import (
     without,
 )
 from cassini_core import InputError
-from cassini_core.problem_file import load_job, load_link, load_problem, problem_from_json
+from cassini_core.problem_file import load_job, load_link, load_problem, load_profile, problem_from_json
 
 
 def test_the_file_the_table_is_made_from_is_valid():
@@ -261,7 +261,7 @@ def test_what_does_not_fit_together(tmp_path, case):
     assert refusal(tmp_path, content) == expected
 
 
-@pytest.mark.parametrize("load", [load_problem, load_link, load_job])
+@pytest.mark.parametrize("load", [load_problem, load_link, load_job, load_profile])
 @pytest.mark.parametrize("path", [3, None, ["a.json"], {}])
 def test_what_is_no_path_is_refused(load, path):
     with pytest.raises(InputError, match=r"^path: expected a str or path-like, got"):

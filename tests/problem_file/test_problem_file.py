@@ -28,6 +28,7 @@ from cassini_core.problem_file import (
     load_job,
     load_link,
     load_problem,
+    load_profile,
     problem_from_json,
     problem_to_json,
     ranking_to_json,
@@ -186,6 +187,23 @@ def test_a_written_job_reads_back_equal(tmp_path_factory, job):
     assert load_job(path) == job
     path.write_bytes(job_to_json(job, {"source": "a:b", "steps": [1, 2.5], "more": {"x": None, "y": True}}))
     assert load_job(path) == job
+
+
+@given(wild.jobs())
+def test_a_profile_is_the_job_and_what_was_said_of_it(tmp_path_factory, job):
+    path = tmp_path_factory.mktemp("job") / "job.json"
+    path.write_bytes(job_to_json(job))
+    assert load_profile(path) == (job, {})
+    about = {"made_by": "x", "warnings": ["a:b"], "iteration_ms": {"count": 3}, "recorded_gbps": None}
+    path.write_bytes(job_to_json(job, about))
+    assert load_profile(path) == (job, about)
+
+
+def test_the_word_of_older_files_for_what_made_them_is_understood(tmp_path):
+    path = tmp_path / "job.json"
+    for about, made_by in (({"measured_by": "old"}, "old"), ({"measured_by": "old", "made_by": "new"}, "new")):
+        path.write_bytes(job_to_json(Job("a", 255), about))
+        assert load_profile(path)[1] == {"made_by": made_by}
 
 
 def test_a_job_is_written_like_this():

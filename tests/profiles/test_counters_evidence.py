@@ -32,7 +32,7 @@ def profiled(readings: Readings, path: Path, iteration_ms: float | None = None) 
     [
         ("burst-100", 100.0, [(40.0, 50.0)], ""),
         ("refreshed-every-10", 100.0, [(40.0, 50.0)], "refreshed only every 10 ms"),
-        ("tx-unreadable", 100.0, [(40.0, 5.0)], "tx was not read"),
+        ("tx-unreadable", 100.0, [(40.0, 5.0)], "tx_bytes: never readable, so unknown, not zero"),
         ("exact-255-for-60-s", 255.0, [(114.0, 50.0)], ""),
         ("pace-changes", 260.0, [(60.0, 50.0)], "the iteration time changes during the recording, from 200 to 260 ms"),
         ("accumulation", 500.0, [(8.0, 50.0)] * 4 + [(60.0, 50.0)], ""),
@@ -130,7 +130,7 @@ def test_a_job_file_says_where_it_comes_from(tmp_path: Path) -> None:
     assert main(["profile", "counters", str(tmp_path / "vgg.rec"), "-o", str(out)]) == 2
     assert main(["profile", "counters", str(tmp_path / "vgg.rec"), "-o", str(out), "--iteration-ms", "254.7"]) == 0
     about = json.loads(out.read_text())["about"]
-    assert about["measured_by"].endswith("profile counters")
+    assert about["made_by"].endswith("profile counters")
     assert about["inputs"] == ["vgg.rec"]
     assert (about["iteration_from"], about["rate_from"]) == ("given", "measured")
     assert about["iteration_ms"]["typical"] == 254.7

@@ -32,7 +32,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "placement": {"topology"},
     "schedulers": {"topology", "placement", *ENGINE},
     "simulation": {"topology", "placement", "schedulers", *ENGINE},
-    "plots": {"topology", "placement", "simulation", *ENGINE},
+    "plots": {"profiles", "topology", "placement", "simulation", *ENGINE},
     "report": {"plots", *INPUTS, *SYSTEM, *ENGINE},
     "service": {*INPUTS, *SYSTEM, *ENGINE},
     "cli": {"plots", "report", "service", *INPUTS, *SYSTEM, *ENGINE},

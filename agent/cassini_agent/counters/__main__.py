@@ -15,7 +15,7 @@ from .watch import open_sources
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record until the time is over, the file is full or a signal comes; 0 if all of it was written."""
+    """Record until the time is over, the file is full or a signal comes; 0 if all was written and anything read."""
     options = _parser().parse_args(arguments)
     try:
         fast, slow = open_sources(options.port, options.device, pid=options.pid)
@@ -46,9 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{100 * stats.cpu_share:.2f} % of a core, a tick every {stats.interval_ns / 1e6:g} ms; "
         f"longest reading {stats.worst_ns / 1e6:.2f} ms"
     )
+    answers = recorder.answers()
+    for channel, answer in answers:
+        print(f"{channel.device} {channel.name}: {answer}")
     for problem in [*problems, *([recorder.problem] if recorder.problem else [])]:
         print(problem, file=sys.stderr)
-    return 1 if recorder.problem else 0
+    unknown = all(answer in ("not known", "never readable", "not there") for _, answer in answers)
+    if unknown:
+        print(f"{options.file}: no counter of bytes could be read; nothing is known of the traffic", file=sys.stderr)
+    return 1 if recorder.problem or unknown else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .ring import Rows
@@ -41,9 +41,7 @@ def header_block(groups: Sequence[Group], about: dict[str, Any]) -> bytes:
     listed = [
         {
             "interval_ns": group.interval_ns,
-            "channels": [
-                {"device": one.device, "name": one.name, "unit": one.unit, "gauge": one.gauge} for one in group.channels
-            ],
+            "channels": [asdict(one) for one in group.channels],
         }
         for group in groups
     ]

@@ -58,8 +58,9 @@ def open_device(
     if _sysfs_is_right(name, root, pid):
         return _from_sysfs(name, root, pread)
     path = _proc(root, pid, "dev")
-    fast = _from_table(name, path, _CHANNELS, pread)
-    return [fast], [_from_table(name, path, tuple(_SLOW), pread)]
+    absent = name not in _table(_text(path))
+    fast = _from_table(name, path, _CHANNELS, pread, absent)
+    return [fast], [_from_table(name, path, tuple(_SLOW), pread, absent)]
 
 
 def open_tcp(*, root: str = "/", pid: int | str = "self") -> list[Source]:
@@ -98,7 +99,9 @@ def _from_sysfs(name: str, root: str, pread: Callable[[int, int, int], bytes]) -
     return fast, slow
 
 
-def _from_table(name: str, path: str, names: Sequence[str], pread: Callable[[int, int, int], bytes]) -> Source:
+def _from_table(
+    name: str, path: str, names: Sequence[str], pread: Callable[[int, int, int], bytes], absent: bool
+) -> Source:
     columns = [_COLUMNS[one] for one in names]
     # Looked for by its bytes: with many devices, splitting the whole table would cost more than reading it.
     label = name.encode() + b":"
@@ -115,7 +118,7 @@ def _from_table(name: str, path: str, names: Sequence[str], pread: Callable[[int
             int(fields[column]) if column < len(fields) and fields[column].isdigit() else None for column in columns
         ]
 
-    channels = [Channel(name, one, "bytes" if one.endswith("bytes") else "packets") for one in names]
+    channels = [Channel(name, one, "bytes" if one.endswith("bytes") else "packets", absent=absent) for one in names]
     return TableSource(channels, KernelFile(path, pread), parse, [Unwrapper(1, _WIDTH) for _ in names])
 
 

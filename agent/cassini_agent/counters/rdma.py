@@ -2,16 +2,18 @@
 
 ``port_xmit_data`` and ``port_rcv_data`` count 4-byte words whatever the number of lanes; they are given in bytes here.
 Data and packets are 64 bits wide with the extended counter set, else 32; the kernel shows ``unicast_xmit_packets`` only
-with the extended set, so where it is there, the width is known. Congestion counters (``hw_counters``) are cached by the
-kernel for ``lifespan`` ms, 10 by default. A port without performance management reads ``N/A (no PMA)``.
+with the extended set, so where it is there, the width is known. A port without performance management (AWS EFA, Alibaba
+eRDMA) has no such files, or they read ``N/A (no PMA)``; its driver counts bytes in ``hw_counters``, under a name of its
+own. What lies in ``hw_counters`` is cached by the kernel for ``lifespan`` ms, 10 by default.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .kernel_file import KernelFile
 from .sources import Channel, CounterSource, GaugeSource, Source
@@ -23,12 +25,25 @@ _ROOT = "sys/class/infiniband"
 _WORD_BYTES = 4
 _LEAST_PACKET_BYTES = 20  # headers alone; bounds how many packets a link can carry
 
-_DATA = {"tx_bytes": "port_xmit_data", "rx_bytes": "port_rcv_data"}
-_PACKETS = {"tx_packets": "port_xmit_packets", "rx_packets": "port_rcv_packets"}
+
+def _of_driver(names: str) -> tuple[str, ...]:
+    return tuple(f"hw_counters/{name}" for name in names.split())
+
+
+# Where a counter may lie, best first. The names in hw_counters are the drivers' (drivers/infiniband/hw): efa, bnxt_re,
+# erdma count bytes; mlx5, bnxt_re, irdma, ionic congestion.
+_DATA = {
+    "tx_bytes": ("counters/port_xmit_data", *_of_driver("tx_bytes hw_tx_bytes_cnt tx_bytes_cnt")),
+    "rx_bytes": ("counters/port_rcv_data", *_of_driver("rx_bytes hw_rx_bytes_cnt rx_bytes_cnt")),
+}
+_PACKETS = {
+    "tx_packets": ("counters/port_xmit_packets", *_of_driver("tx_pkts hw_tx_packets_cnt tx_packets_cnt")),
+    "rx_packets": ("counters/port_rcv_packets", *_of_driver("rx_pkts hw_rx_packets_cnt rx_packets_cnt")),
+}
 _CONGESTION = {
-    "cnp_sent": "np_cnp_sent",
-    "ecn_marked": "np_ecn_marked_roce_packets",
-    "cnp_handled": "rp_cnp_handled",
+    "cnp_sent": _of_driver("np_cnp_sent np_cnp_pkts tx_cnp_pkts cnpSent tx_rdma_cnp_pkts"),
+    "cnp_handled": _of_driver("rp_cnp_handled rx_cnp_pkts cnpHandled rx_rdma_cnp_pkts"),
+    "ecn_marked": _of_driver("np_ecn_marked_roce_packets rx_ecn_marked_pkts RxECNMrkd"),
 }
 _RATE = re.compile(rb"\s*(\d+(?:\.\d+)?)\s*Gb/sec\b")
 
@@ -97,43 +112,56 @@ def open_port(
     """Sources of a port: those to be read at each tick (bytes), and those to be read now and then (all else).
 
     The rate of the link is among the latter; while it changes, the bounds that tell wraps from resets follow it.
-    Counters that this port does not have are left out; the two of its data are always there.
+    Counters that this port does not have are left out, but for the two of its data: where they are not there either,
+    their channels say so (``absent``), and they are looked for again.
     """
     folder = os.path.join(root, _ROOT, port.device, "ports", str(port.port))
+    width = 64 if os.path.exists(os.path.join(folder, "counters", "unicast_xmit_packets")) else None
+    lifespan = _read(os.path.join(folder, "hw_counters", "lifespan"))
+    lifespan_ms = int(lifespan) if lifespan.isdigit() else 0
 
-    def counter(name: str, unit: str, place: str, unwrapper: Unwrapper) -> Source:
-        return CounterSource(Channel(port.name, name, unit), KernelFile(os.path.join(folder, place), pread), unwrapper)
+    def counter(name: str, unit: str, places: Sequence[str], bits: int | None, scale: int = 1) -> _Counter:
+        found = _place(folder, places)
+        place = found or places[0]
+        of_driver = place.startswith("hw_counters/")
+        channel = Channel(port.name, name, unit, absent=not found, refresh_ms=lifespan_ms if of_driver else 0)
+        unwrapper = Unwrapper(1, 64) if of_driver else Unwrapper(scale, bits)
+        return _Counter(CounterSource(channel, KernelFile(os.path.join(folder, place), pread), unwrapper), unwrapper)
 
-    extended = os.path.exists(os.path.join(folder, "counters", "unicast_xmit_packets"))
-    width = 64 if extended else None
-    data = {name: Unwrapper(_WORD_BYTES, width) for name in _DATA}
-    packets = {name: Unwrapper(1, width) for name in _PACKETS}
+    data = [counter(name, "bytes", places, width, _WORD_BYTES) for name, places in _DATA.items()]
+    packets = [counter(name, "packets", places, width) for name, places in _PACKETS.items()]
+    # Widths of the legacy set, which has no wider variant of these two.
+    rest = [
+        counter("tx_wait", "ticks", ("counters/port_xmit_wait",), 32),
+        counter("tx_discards", "packets", ("counters/port_xmit_discards",), 16),
+        *(counter(name, "packets", places, 64) for name, places in _CONGESTION.items()),
+    ]
 
     def changed(mbps: int | None) -> None:
         per_second = mbps * 1e6 / 8 if mbps else None
-        for unwrapper in data.values():
-            unwrapper.set_speed(per_second)
-        for unwrapper in packets.values():
-            unwrapper.set_speed(per_second / _LEAST_PACKET_BYTES if per_second else None)
+        for one in data:
+            one.unwrapper.set_speed(per_second)
+        for one in packets:
+            one.unwrapper.set_speed(per_second / _LEAST_PACKET_BYTES if per_second else None)
 
     if port.gbps:
         changed(round(port.gbps * 1000))
-    fast = [counter(name, "bytes", f"counters/{_DATA[name]}", unwrapper) for name, unwrapper in data.items()]
-    slow: list[Source] = [
-        GaugeSource(
-            Channel(port.name, "rate", "Mbit/s", gauge=True),
-            KernelFile(os.path.join(folder, "rate"), pread),
-            _mbps,
-            changed,
-        )
-    ]
-    rest = [(name, "packets", f"counters/{_PACKETS[name]}", unwrapper) for name, unwrapper in packets.items()]
-    # Widths of the legacy set, which has no wider variant of these two.
-    rest.append(("tx_wait", "ticks", "counters/port_xmit_wait", Unwrapper(1, 32)))
-    rest.append(("tx_discards", "packets", "counters/port_xmit_discards", Unwrapper(1, 16)))
-    rest += [(name, "packets", f"hw_counters/{file}", Unwrapper(1, 64)) for name, file in _CONGESTION.items()]
-    slow += [counter(*one) for one in rest if os.path.exists(os.path.join(folder, one[2]))]
-    return fast, slow
+    channel = Channel(port.name, "rate", "Mbit/s", gauge=True)
+    rate = GaugeSource(channel, KernelFile(os.path.join(folder, "rate"), pread), _mbps, changed)
+    slow = [one.source for one in (*packets, *rest) if not one.source.channels[0].absent]
+    return [one.source for one in data], [rate, *slow]
+
+
+class _Counter(NamedTuple):
+    source: CounterSource
+    unwrapper: Unwrapper
+
+
+def _place(folder: str, places: Sequence[str]) -> str | None:
+    """The first file that shows a number, else the first that is there."""
+    there = [place for place in places if os.path.exists(os.path.join(folder, place))]
+    readable = (place for place in there if _read(os.path.join(folder, place)).isdigit())
+    return next(readable, there[0] if there else None)
 
 
 def _mbps(text: bytes) -> int | None:

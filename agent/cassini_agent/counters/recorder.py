@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .blocks import MOST_ROWS, Group, end_block, header_block, sample_block
 from .sampler import Sampler
+from .sources import Channel
+from .unwrap import BREAK
 
 __all__ = ["Recorder"]
 
@@ -56,6 +60,7 @@ class Recorder:
         )
         self._rings = (sampler.fast_ring, sampler.slow_ring)
         self._next = [ring.written for ring in self._rings]
+        self._seen = [_Seen(channel) for channel in sampler.fast_channels]
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -94,7 +99,19 @@ class Recorder:
                     self.lost += lost
                     if not rows:
                         break
+                    if number == 0:
+                        for seen, column in zip(self._seen, list(zip(*rows, strict=True))[1:], strict=True):
+                            seen.take(column)
                     self._append(sample_block(number, self._groups[number].interval_ns, rows), len(rows))
+
+    def answers(self) -> list[tuple[Channel, str]]:
+        """What each channel read at every tick came to: the total in its unit, or which kind of nothing it is.
+
+        ``no traffic``: it was read and stood still; ``not known``: it was reset, or stands at its top; ``never
+        readable``: its file holds no number or cannot be read; ``not there``: the device has no such counter. Only the
+        first is a zero.
+        """
+        return [(one.channel, one.answer()) for one in self._seen]
 
     def _run(self) -> None:
         while not self._stopping.wait(_PERIOD_S) and self.recording:
@@ -135,3 +152,29 @@ class Recorder:
         finally:
             os.close(self._fd)
             self._fd = -1
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a channel showed while it was recorded."""
+
+    channel: Channel
+    first: int | None = None
+    last: int = 0
+    broken: bool = False
+
+    def take(self, column: Sequence[int]) -> None:
+        totals = [value for value in column if value >= 0]
+        if totals:
+            self.first = totals[0] if self.first is None else self.first
+            self.last = totals[-1]
+        self.broken = self.broken or BREAK in column
+
+    def answer(self) -> str:
+        if self.first is not None and self.last > self.first:
+            return f"{self.last - self.first} {self.channel.unit}"
+        if self.broken:
+            return "not known"
+        if self.first is not None:
+            return "no traffic"
+        return "not there" if self.channel.absent else "never readable"

@@ -30,12 +30,19 @@ class Channel:
         ``bytes``, ``packets``, ``events``, ``ticks`` (of the device) or ``Mbit/s``.
     gauge : bool
         A momentary value, not a total.
+    absent : bool
+        The device had no such counter when its source was opened. It may come; if no value ever does, there was none,
+        which is another answer than a counter that cannot be read, or one that stands still.
+    refresh_ms : int
+        The kernel hands out the same value for so long; 0: not known to.
     """
 
     device: str
     name: str
     unit: str
     gauge: bool = False
+    absent: bool = False
+    refresh_ms: int = 0
 
 
 class Source(Protocol):

@@ -167,7 +167,7 @@ class Waiting:
         return self._what if total is None else f"{self._what} {done}/{total}"
 
 
-def check_output_path(path: str, inputs: tuple[str, ...] = ()) -> None:
+def check_output_path(path: str, inputs: tuple[str, ...] = (), option: str = "--output") -> None:
     """Refuse an output path that cannot work, before any time is spent.
 
     Raises
@@ -177,12 +177,12 @@ def check_output_path(path: str, inputs: tuple[str, ...] = ()) -> None:
     """
     folder = os.path.dirname(os.path.realpath(path))
     if not path or os.path.isdir(path):
-        raise InputError(f"--output: expected a file name, got {path!r}")
+        raise InputError(f"{option}: expected a file name, got {path!r}")
     if not os.path.isdir(folder):
-        raise InputError(f"--output: expected a file in a folder that exists, got {path!r}")
+        raise InputError(f"{option}: expected a file in a folder that exists, got {path!r}")
     for one in inputs:
         if os.path.exists(one) and os.path.exists(path) and os.path.samefile(one, path):
-            raise InputError(f"--output: expected another file than the input, got {path!r}")
+            raise InputError(f"{option}: expected another file than the input, got {path!r}")
 
 
 def write_file(path: str, data: bytes) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter, Token, convert
 
 from ..errors import InputError
 
@@ -23,6 +23,7 @@ __all__ = [
     "ResolutionMs",
     "SlackTolerance",
     "number_from",
+    "plainly",
     "whole_number_from",
 ]
 
@@ -60,6 +61,13 @@ def number_from(least: float, *, above: bool = False) -> Converter:
         return number
 
     return convert
+
+
+def plainly(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The converter of cyclopts, but for whole numbers, which it would round or read in other bases."""
+    if kind is int or int in get_args(kind):
+        return whole_number_from(1)(kind, tokens)
+    return convert(kind, tokens)
 
 
 def aggregate_from(_: Any, tokens: Sequence[Token]) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..model import Job
+from ..profiles.phases import demand_steps, volume_mbit
 from ..results import LinkSolution, RankedCandidate, Ranking
 from .conclusion import magnitude_text, score_text
 from .console import one_line
@@ -31,6 +32,7 @@ __all__ = [
     "proof_text",
     "ranking_table",
     "shift_table",
+    "volume_sentence",
 ]
 
 FREE = "shift does not matter"
@@ -150,10 +152,20 @@ def link_table(solution: LinkSolution, jobs: Sequence[Job]) -> Listing:
 
 def phase_table(job: Job) -> Listing:
     """The phases of a job in which it uses the network."""
-    table = Listing(f'Phases of "{one_line(job.id)}"', ("start ms", "duration ms", "Gbit/s"), "rrr")
+    table = Listing(f'Phases of "{one_line(job.id)}"', ("start ms", "duration ms", "Gbit/s", "MB"), "rrrr")
     for phase in job.phases:
-        table.add(ms_text(phase.start_ms), ms_text(phase.duration_ms), f"{phase.gbps:.3f}")
+        megabytes = phase.duration_ms * phase.gbps / 8
+        table.add(ms_text(phase.start_ms), ms_text(phase.duration_ms), f"{phase.gbps:.3f}", f"{megabytes:.3f}")
     return table
+
+
+def volume_sentence(job: Job) -> str:
+    """What the job sends in an iteration."""
+    volume, peak = volume_mbit(job.phases), demand_steps(job.phases, job.iteration_ms)[1].max()
+    return (
+        f"One iteration takes {ms_text(job.iteration_ms)} ms and puts {volume / 8:.3f} MB on the wire "
+        f"({volume / job.iteration_ms:.3f} Gbit/s on average, {peak:.3f} at most)."
+    )
 
 
 def collective_table(profile: KinetoProfile) -> Listing:

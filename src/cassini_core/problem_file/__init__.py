@@ -11,7 +11,15 @@ mapping is keyed by id, floats in the shortest form that reads back as the same 
 
 from __future__ import annotations
 
-from .reader import link_from_json, load_job, load_link, load_problem, problem_from_json
+from .reader import (
+    link_from_json,
+    load_job,
+    load_link,
+    load_problem,
+    load_profile,
+    problem_from_json,
+    profile_from_json,
+)
 from .writer import job_to_json, link_solution_to_json, problem_to_json, ranking_to_json
 
 __all__ = [
@@ -21,7 +29,9 @@ __all__ = [
     "load_job",
     "load_link",
     "load_problem",
+    "load_profile",
     "problem_from_json",
     "problem_to_json",
+    "profile_from_json",
     "ranking_to_json",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -20,7 +20,9 @@ __all__ = [
     "load_job",
     "load_link",
     "load_problem",
+    "load_profile",
     "problem_from_json",
+    "profile_from_json",
     "read_file",
 ]
 
@@ -140,10 +142,56 @@ def load_job(path: str | os.PathLike[str]) -> Job:
     InputError
         As in :func:`load_problem`.
     """
-    data, source = read_file(path)
+    return load_profile(path)[0]
+
+
+def load_profile(path: str | os.PathLike[str]) -> tuple[Job, dict[str, Any]]:
+    """Read a ``cassini-job/1`` file: a job, and what the file says of where its figures come from.
+
+    Parameters
+    ----------
+    path : str or path-like
+        As in :func:`load_problem`.
+
+    Returns
+    -------
+    job : Job
+    about : dict
+        What stands under ``about``, empty if nothing does: ``made_by``, ``inputs``, ``iteration_ms``,
+        ``iteration_from``, ``rate_from``, ``recorded_gbps``, ``kept_gbps``, ``warnings`` (docs/formats.md). A file may
+        leave out any of them.
+
+    Raises
+    ------
+    InputError
+        As in :func:`load_problem`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cassini_core as cc
+    >>> text = b'''{"format": "cassini-job/1", "id": "a", "iteration_ms": 40,
+    ...  "phases": [{"start_ms": 0, "duration_ms": 20, "gbps": 50}], "about": {"warnings": ["one rank only"]}}'''
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(text)
+    ...     file.flush()
+    ...     job, about = cc.load_profile(file.name)
+    >>> job.iteration_ms, about["warnings"]
+    (40.0, ['one rank only'])
+    """
+    return profile_from_json(*read_file(path))
+
+
+def profile_from_json(data: bytes, source: str = "job") -> tuple[Job, dict[str, Any]]:
+    """As :func:`load_profile`, from bytes; ``source`` stands for the file in messages."""
     wire = _decode(data, JobFile, source)
     with _within(source, "$"):
-        return Job(wire.id, wire.iteration_ms, _phases(wire.phases))
+        job = Job(wire.id, wire.iteration_ms, _phases(wire.phases))
+    about = dict(wire.about) if isinstance(wire.about, dict) else {}
+    # How files of version 0.1 put it.
+    if "measured_by" in about:
+        about.setdefault("made_by", about.pop("measured_by"))
+    return job, about
 
 
 def read_file(path: str | os.PathLike[str], stream: BinaryIO | None = None) -> tuple[bytes, str]:

@@ -18,7 +18,17 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..model import Phase
 
-__all__ = ["Spread", "align_rows", "compact", "drop_negligible", "round_phases", "simplify", "superpose", "volume_mbit"]
+__all__ = [
+    "Spread",
+    "align_rows",
+    "compact",
+    "demand_steps",
+    "drop_negligible",
+    "round_phases",
+    "simplify",
+    "superpose",
+    "volume_mbit",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,6 +106,17 @@ def superpose(phases: Iterable[Phase], period_ms: float, *, combine: Literal["su
     list of Phase
         By start, disjoint, none wrapping, none empty. Cost: pieces times phases, vectorised.
     """
+    cuts, level = demand_steps(phases, period_ms, combine=combine)
+    return [Phase(float(cuts[i]), float(cuts[i + 1] - cuts[i]), float(level[i])) for i in np.flatnonzero(level > 0)]
+
+
+def demand_steps(
+    phases: Iterable[Phase], period_ms: float, *, combine: Literal["sum", "max"] = "sum"
+) -> tuple[FloatArray, FloatArray]:
+    """As :func:`superpose`, as steps that cover the circle: edges from 0 to ``period_ms``, ms, and the levels between.
+
+    Of ``n`` levels, Gbit/s, there are ``n + 1`` edges; neighbouring levels may be equal.
+    """
     arcs: list[tuple[float, float, float]] = []
     for phase in phases:
         turns, rest = divmod(phase.duration_ms, period_ms)
@@ -105,14 +126,15 @@ def superpose(phases: Iterable[Phase], period_ms: float, *, combine: Literal["su
         start = start if start < period_ms else 0.0
         end = start + rest
         arcs.append((start, min(end, period_ms), phase.gbps))
-        if end > period_ms:
+        # What ends a rounding error behind the turn does not begin it.
+        if end > period_ms * (1 + 1e-12):
             arcs.append((0.0, end - period_ms, phase.gbps))
     cuts = np.unique(np.array([0.0, period_ms, *(x for arc in arcs for x in arc[:2])]))
     level = np.zeros(len(cuts) - 1)
     for start, end, gbps in arcs:
         piece = slice(int(np.searchsorted(cuts, start)), int(np.searchsorted(cuts, end)))
         level[piece] = level[piece] + gbps if combine == "sum" else np.maximum(level[piece], gbps)
-    return [Phase(float(cuts[i]), float(cuts[i + 1] - cuts[i]), float(level[i])) for i in np.flatnonzero(level > 0)]
+    return cuts, level
 
 
 def drop_negligible(phases: Sequence[Phase], share: float) -> list[Phase]:

@@ -27,7 +27,7 @@ class Provenance:
     Attributes
     ----------
     method : str
-        ``kineto``, ``counters``, ``model``.
+        ``kineto``, ``counters``, ``model``, ``workload``.
     inputs : tuple of str
         Names of the files read, without folders, which differ between hosts.
     iteration_ms : Spread
@@ -70,11 +70,11 @@ class Provenance:
             f"{self.recorded_gbps:.4g} Gbit/s on average"
         )
 
-    def to_dict(self, measured_by: str) -> dict[str, Any]:
-        """What a job file says under ``about``; ``measured_by``: program, version and command."""
+    def to_dict(self, made_by: str) -> dict[str, Any]:
+        """What a job file says under ``about``; ``made_by``: program, version and command."""
         spread = self.iteration_ms
         return {
-            "measured_by": measured_by,
+            "made_by": made_by,
             "inputs": list(self.inputs),
             "iteration_ms": {
                 "typical": spread.typical,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ...errors import InputError
-from ..console import PROGRAM, Waiting, one_line, package_version
+from ..console import Waiting, one_line
 from ..inputs import STREAM
-from .job_output import deliver, output_job_id
+from .job_output import deliver, made_by, output_job_id
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +30,7 @@ def counters(
     direction: Literal["busier", "tx", "rx"] = "busier",
     iteration_ms: Annotated[float | None, Parameter(name="--iteration-ms")] = None,
 ) -> None:
-    """Profile a job from a recording of port counters (cassini-counters/1).
+    """Profile a job from a recording of port counters: the agent's, CSV, Prometheus', or rdma -j statistic's.
 
     The iteration time is that with which the traffic repeats, at least three times; what does not repeat well enough
     is refused. Counters do not show where an iteration begins: time 0 is where the traffic before the longest pause
@@ -45,7 +45,7 @@ def counters(
     id
         Id of the job. Default: the name of the output file, or of the recording.
     device
-        Device whose traffic counts, as named in the recording; may be given again. Default: all, added up.
+        Device or port whose traffic counts, as named in the recording; may be given again. Default: all, added up.
     direction
         Which way: tx, rx, or the busier one.
     iteration_ms
@@ -61,8 +61,7 @@ def counters(
         profiled = profile_counters(
             recording, job_id=job_id, devices=device or (), direction=direction, iteration_ms=iteration_ms
         )
-    measured_by = f"{PROGRAM} {package_version()} profile counters"
-    data = job_to_json(profiled.job, profiled.provenance.to_dict(measured_by))
+    data = job_to_json(profiled.job, profiled.provenance.to_dict(made_by("counters")))
     deliver(output, data, _counter_report(profiled), profiled.warnings)
 
 

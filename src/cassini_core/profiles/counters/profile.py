@@ -97,7 +97,7 @@ def profile_counters(
     negligible: float = DEFAULT_NEGLIGIBLE,
     max_phases: int = DEFAULT_MAX_PHASES,
 ) -> CounterProfile:
-    """Profile one job from a recording of counters (``cassini-counters/1``).
+    """Profile one job from a recording of counters, in any format that :mod:`.recording` knows.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from .recording import BREAK, Recording, Samples, read_recording
+from .selection import select_counters
 
 __all__ = ["Traffic", "read_traffic"]
 
@@ -72,7 +73,7 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
     Parameters
     ----------
     source : path or Recording
-        A file in format ``cassini-counters/1``, or what was read from one.
+        A recording in any format that :func:`.recording.read_recording` knows, or what was read from one.
     devices : sequence of str
         Whose traffic to add up, as named in the recording; empty: all.
     direction : str
@@ -85,32 +86,14 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
         ever be read, or counted anything.
     """
     recording = source if isinstance(source, Recording) else read_recording(source)
-    samples, chosen = _choose(recording, devices)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
-    lacking = {one: why for one in directions if (why := _lacking(samples, one, chosen))}
-    found = [_direction(recording, samples, one, chosen) for one in directions if one not in lacking]
-    if not found:
-        raise InputError(f"{recording.path}: {'; '.join(lacking.values())}")
-    best = max(found, key=lambda traffic: float(traffic.total[-1]))
-    if best.total[-1] <= 0:
-        said = "; ".join([*lacking.values(), f"no traffic on {', '.join(chosen)} in direction {best.direction}"])
-        raise InputError(f"{recording.path}: {said}: its counters were read, and stood still")
-    return replace(best, warnings=(*[f"{why}; {best.direction} was taken" for why in lacking.values()], *best.warnings))
-
-
-def _lacking(samples: Samples, direction: str, devices: tuple[str, ...]) -> str:
-    """Why nothing is known of a direction: its counters are not there, or could never be read. Empty if it is known."""
-    name = f"{direction}_bytes"
-    columns = [
-        column
-        for channel, column in zip(samples.group.channels, samples.values, strict=True)
-        if channel.device in devices and channel.name == name
-    ]
-    if not columns:
-        return f"{direction} was not recorded: there is no {name} of {', '.join(devices)}"
-    if not any(value >= 0 for column in columns for value in column):
-        return f"{direction} was not read: {name} of {', '.join(devices)} could never be read"
-    return ""
+    samples, chosen, warnings = select_counters(recording, devices, directions)
+    found = [_direction(recording, samples, one, chosen) for one in directions]
+    traffic = max(found, key=lambda one: float(one.total[-1]))
+    if traffic.total[-1] <= 0:
+        known = f"as far as it is known: {'; '.join(warnings[:8])}" if warnings else "while its counters were read"
+        raise InputError(f"{recording.path}: no traffic on {', '.join(chosen)} {known}")
+    return replace(traffic, warnings=(*warnings, *traffic.warnings))
 
 
 def _line_gbps(recording: Recording, devices: tuple[str, ...]) -> float | None:
@@ -122,25 +105,6 @@ def _line_gbps(recording: Recording, devices: tuple[str, ...]) -> float | None:
     }
     known = [rates.get(device, 0.0) for device in devices]
     return sum(known) if min(known, default=0.0) > 0 else None
-
-
-def _choose(recording: Recording, devices: Sequence[str]) -> tuple[Samples, tuple[str, ...]]:
-    """The group that was read most often among those that count bytes, and its devices that are wanted."""
-    groups = [
-        samples for samples in recording.samples if any(c.name.endswith("_bytes") for c in samples.group.channels)
-    ]
-    if not groups:
-        raise InputError(f"{recording.path}: expected a counter of bytes among the channels, got none")
-    samples = min(groups, key=lambda one: one.group.interval_ns)
-    there = tuple(dict.fromkeys(c.device for c in samples.group.channels if c.name.endswith("_bytes")))
-    missing = [device for device in devices if device not in there]
-    if missing:
-        raise InputError(
-            f"{recording.path}: expected a device of the recording ({', '.join(there)}), got {missing[0]!r}"
-        )
-    if len(samples.times_ns) < 16:
-        raise InputError(f"{recording.path}: expected at least 16 samples, got {len(samples.times_ns)}")
-    return samples, tuple(devices) or there
 
 
 def _direction(recording: Recording, samples: Samples, direction: str, devices: tuple[str, ...]) -> Traffic:
@@ -163,8 +127,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         values = np.asarray(column, dtype=np.int64)
         known = (values >= 0) | (values == BREAK)
         if np.count_nonzero(values >= 0) < 2:
-            warnings.append(f"{channel.device} {channel.name}: could never be read, and is left out")
-            continue
+            continue  # Nothing is known of it, which was said when it was chosen.
         refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
         refreshes.append(refresh_ms)
         read = times_ms[known], values[known]
