@@ -65,19 +65,20 @@ def typical_iteration(traffic: Traffic, starts_ms: FloatArray, iteration_ms: flo
     # Finer than it is refreshed a counter shows its own rhythm, not the job's.
     bins = int(np.clip(round(iteration_ms / traffic.refresh_ms), 8, _MOST_BINS))
     bin_ms = iteration_ms / bins
-    rows = traffic.per_bin(starts_ms, bins, bin_ms)
-    turn, pieces = _pieces(rows.mean(axis=0))
+    turn, pieces = _pieces(traffic.per_bin(starts_ms, bins, bin_ms).mean(axis=0))
     # From the middle of a pause on, so that no burst is cut in two.
     aligned = [_aligned(traffic, starts_ms + turn * bin_ms, begin, end, bins, bin_ms) for begin, end in pieces]
-    rows = np.roll(np.hstack(aligned), turn, axis=1)
-    usual = _without_outliers(rows)
-    profile = usual.mean(axis=0)
-    variance = float(np.var(usual, axis=0) @ profile) / max(float(profile.sum()), 1e-12) / len(usual)
-    left = (np.hstack(aligned) - np.roll(profile, -turn)).ravel()
+    # Others' traffic may be small beside the iteration and large beside the burst that it falls on.
+    usual = [_without_outliers(rows) for rows in aligned]
+    profile = np.hstack([rows.mean(axis=0) for rows in usual])
+    chance = np.hstack([rows.var(axis=0) / len(rows) for rows in usual])
+    variance = float(chance @ profile) / max(float(profile.sum()), 1e-12)
+    whole = np.hstack(aligned)
+    left = (whole - profile).ravel()
     # A counter that is refreshed seldom hides pauses.
-    floor = float(np.quantile(usual, 0.05)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
-    share = float(np.var(left) / max(np.var(rows), 1e-12))
-    return Typical(profile, variance, left, share, floor, bin_ms)
+    floor = float(np.quantile(whole, 0.05)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
+    share = float(np.var(left) / max(np.var(whole), 1e-12))
+    return Typical(np.roll(profile, turn), variance, left, share, floor, bin_ms)
 
 
 def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
