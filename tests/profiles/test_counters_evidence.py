@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from array import array
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bench.profiles.recordings import DISTURBANCES, REFUSED
 from bench.profiles.recovery import attempt, fault_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cassini_agent.counters.blocks import Group, header_block, sample_block
 from cassini_agent.counters.sources import Channel
+from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_core import InputError, Job, Phase
 from cassini_core.cli import main
 from cassini_core.profiles.counters import CounterProfile, profile_counters
+from cassini_core.profiles.counters import recording as recorded
 from cassini_core.profiles.counters.segments import segment
 from counter_jobs import MS, Disturbance, Readings, read_job, write_played, write_recording
 
@@ -156,3 +161,36 @@ def test_what_may_be_chance_is_no_phase() -> None:
     assert len(segment(noisy)) > 10
     pieces = segment(noisy, 1.5**2)
     assert [round(begin) for begin, _, _ in pieces] == pytest.approx([0, 60, 140], abs=1)
+
+
+@given(
+    burst=st.lists(st.sampled_from([0, 1, 1000, 2**20, 2**40]), min_size=1, max_size=40),
+    again=st.integers(1, 30),
+    holes=st.lists(st.tuples(st.integers(0, 999), st.sampled_from([MISSING, BREAK, 0, 2**62])), max_size=6),
+    step_ms=st.sampled_from([1, 4]),
+    given_ms=st.none() | st.floats(0.5, 1e5),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_was_read_there_is_a_profile_or_a_refusal(
+    burst: list[int], again: int, holes: list[tuple[int, int]], step_ms: int, given_ms: float | None
+) -> None:
+    values = np.cumsum(burst * again).tolist()
+    for place, value in holes:
+        values[place % len(values)] = value
+    times = [n * step_ms * MS for n in range(len(values))]
+    channel = recorded.Channel("eth0", "tx_bytes", "bytes", False)
+    samples = recorded.Samples(recorded.Group(step_ms * MS, (channel,)), array("q", times), (array("q", values),))
+    source = recorded.Recording("hostile", {}, (samples,), None, None)
+    try:
+        found = profile_counters(source, job_id="x", iteration_ms=given_ms)
+    except InputError:
+        return
+    assert found.job.iteration_ms > 0
+    assert found.iteration_ms.count > 0
+    assert found.provenance.kept_gbps == pytest.approx(
+        sum(p.duration_ms * p.gbps for p in found.job.phases) / found.job.iteration_ms
+    )
+    if found.provenance.iteration_from == "measured":
+        # At least two distances were seen.
+        assert found.iteration_ms.count >= 2
+        assert 3 * found.job.iteration_ms <= 1.2 * (times[-1] + step_ms * MS) / MS

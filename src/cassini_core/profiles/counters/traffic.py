@@ -191,10 +191,13 @@ def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:
     changes = np.flatnonzero(np.diff(values)) + 1
     if len(changes) < 2:
         return 0.0
-    spans, counted = np.diff(times_ms[changes]), np.diff(values)[changes[1:] - 1].astype(np.float64)
+    spans = np.diff(times_ms[changes])
+    counted = np.maximum(np.diff(values)[changes[1:] - 1].astype(np.float64), 0.0)
     order = np.argsort(spans)
     weight = np.cumsum(counted[order])
     least = float(spans[order][int(np.searchsorted(weight, weight[-1] / 10))])
+    if least <= 0:
+        return 0.0
     turns = np.round(spans / least)
     near = np.abs(spans / np.maximum(turns, 1) - least) <= 0.25 * least
     return float(spans[near].sum() / turns[near].sum())
