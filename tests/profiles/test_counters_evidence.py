@@ -94,6 +94,11 @@ def test_a_given_iteration_time_that_the_traffic_contradicts_is_refused(tmp_path
         profiled(read_job(VGG, 20, Disturbance()), tmp_path / "x", iteration_ms=given_ms)
 
 
+def test_two_iterations_of_a_given_time_must_be_alike(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="given are not alike"):
+        profiled(read_job(VGG, 2, Disturbance()), tmp_path / "x", iteration_ms=180.0)
+
+
 @pytest.mark.parametrize("many", [1, 3])
 def test_a_given_iteration_may_be_several_that_repeat(tmp_path: Path, many: int) -> None:
     found = profiled(read_job(VGG, 20, Disturbance()), tmp_path / "x", iteration_ms=many * 254.7)

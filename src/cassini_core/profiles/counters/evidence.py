@@ -30,6 +30,7 @@ _OUTLIERS = 5.0  # median absolute deviations
 _EVEN = 0.12  # standard deviation of lengths, in iterations
 _COVERED = 0.8  # of the time: less, and the rest is something else
 _CHANGED = 0.03
+_MULTIPLE = 0.06
 _AGREES = 0.02
 _SECOND = 0.015  # of the variance: less than that is no second rhythm
 _BOTH = 0.97
@@ -144,7 +145,12 @@ def _starts_given(series: FloatArray, steps: float, blur: int, doubt: Exception)
     whole = int((known[-1] + 1 - known[0]) / steps) if len(known) else 0
     if not 1 <= whole < FEWEST_ITERATIONS:
         raise _DoubtError(f"the traffic does not repeat with the iteration time given; {doubt}")
-    # Too few to show a period: from the first traffic on.
+    # Too few to show a period: from the first traffic on. Two must be alike, as far as they jitter alike.
+    both = series[known[0] :][: 2 * round(steps)]
+    if whole == 2 and np.nanmean(np.diff(both.reshape(2, -1), axis=0) ** 2) > 2 * (1 - _LEAST_REGULARITY) * np.nanvar(
+        both
+    ):
+        raise _DoubtError(f"the two iterations of the time given are not alike; {doubt}")
     return known[0] + np.arange(whole + 1) * steps, 0.0
 
 
@@ -166,6 +172,9 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
     if not _differ(*(one.lengths_ms for one in parts)) or _changes(parts[1]):
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
+    ratio = max(before, after) / min(before, after)
+    if abs(ratio - round(ratio)) < _MULTIPLE and round(ratio) > 1:
+        return None  # Of a few iterations that are noisy, two or three may look like one: that is no other pace.
     warning = (
         f"the iteration time changes during the recording, from {before:.4g} to {after:.4g} ms; only the last third "
         "of it was used"
