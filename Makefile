@@ -127,7 +127,7 @@ lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 
 # Python modules are their own stubs.
 check-stubs: $(VENV)/.lint ## types against what runs: the stub of the extension and the whole package (stubtest)
-	@$(PY) -m mypy.stubtest cassini_core --allowlist tests/stubtest_allowlist.txt
+	@$(PY) -m mypy.stubtest cassini_core --mypy-config-file pyproject.toml --allowlist tests/stubtest_allowlist.txt
 
 bench: $(VENV)/.bench ## the link solver beside its peers: tables and plots in bench/results (some 8 minutes, idle machine)
 	@$(PY) -m bench.link.report --out bench/results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from itertools import pairwise
@@ -188,8 +189,8 @@ def test_what_does_not_repeat_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_short_a_recording_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"does not repeat at least 4 times"):
-        profiled(read_job(VGG, 3, Disturbance()), tmp_path / "x")
+    with pytest.raises(InputError, match=r"does not repeat at least 3 times"):
+        profiled(read_job(VGG, 2, Disturbance()), tmp_path / "x")
 
 
 @pytest.mark.parametrize(("value", "said"), [(0, "no traffic on eth0"), (MISSING, "never"), (BREAK, "never")])
@@ -199,6 +200,8 @@ def test_silence_is_refused(tmp_path: Path, value: int, said: str) -> None:
     (tmp_path / "x").write_bytes(header_block([group], {}) + sample_block(0, MS, rows))
     with pytest.raises(InputError, match=said):
         profile_counters(tmp_path / "x", job_id="x")
+    with pytest.raises(InputError, match="rx_bytes: not there"):
+        profile_counters(tmp_path / "x", job_id="x", direction="rx")
 
 
 def test_a_recording_without_bytes_is_refused(tmp_path: Path) -> None:
@@ -210,7 +213,13 @@ def test_a_recording_without_bytes_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "said"),
-    [({"direction": "up"}, "direction"), ({"negligible": 1.0}, "negligible"), ({"max_phases": 0}, "max_phases")],
+    [
+        ({"direction": "up"}, "direction"),
+        ({"negligible": 1.0}, "negligible"),
+        ({"max_phases": 0}, "max_phases"),
+        ({"iteration_ms": 0.0}, "iteration_ms"),
+        ({"iteration_ms": math.nan}, "iteration_ms"),
+    ],
 )
 def test_options_out_of_range(tmp_path: Path, option: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=f"^{said}: expected"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from bench.profiles.recordings import Truth, play
 
 from cassini_agent.counters.blocks import Group, end_block, header_block, sample_block
 from cassini_agent.counters.sources import Channel
@@ -78,6 +79,16 @@ def write_recording(path: Path, rows: Sequence[tuple[int, int]], width: int | No
     group = Group(MS, (Channel("mlx5_0/1", "tx_bytes", "bytes"), Channel("mlx5_0/1", "rx_bytes", "bytes")))
     blocks = [sample_block(0, MS, seen[i : i + 1000]) for i in range(0, len(seen), 1000)]
     path.write_bytes(header_block([group], {"host": "test"}) + b"".join(blocks) + end_block("stopped"))
+
+
+def write_played(path: Path, disturbance: str, seed: int) -> Truth | None:
+    """Record a random job of the recovery study, as on a kernel's network; the job, if there is one to find."""
+    played = play(disturbance, seed)
+    group = Group(played.interval_ns, (Channel("eth0", "tx_bytes", "bytes"), Channel("eth0", "rx_bytes", "bytes")))
+    rows = [(t, sent, 0) for t, sent in zip(played.times_ns, played.values, strict=True)]
+    blocks = [sample_block(0, played.interval_ns, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
+    path.write_bytes(header_block([group], {"host": "test"}) + b"".join(blocks) + end_block("stopped"))
+    return played.truth
 
 
 def _bytes(times: np.ndarray, intervals: Sequence[tuple[float, float, float]]) -> np.ndarray:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from ...errors import InputError
-from ..console import PROGRAM, Waiting, one_line, package_version
+from ..console import Waiting, one_line
 from ..inputs import STREAM
-from .job_output import deliver, output_job_id
+from .job_output import deliver, made_by, output_job_id
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,11 +28,13 @@ def counters(
     id: Annotated[str | None, Parameter(name="--id")] = None,
     device: Annotated[list[str] | None, Parameter(name="--device", negative=())] = None,
     direction: Literal["busier", "tx", "rx"] = "busier",
+    iteration_ms: Annotated[float | None, Parameter(name="--iteration-ms")] = None,
 ) -> None:
     """Profile a job from a recording of port counters: the agent's, CSV, Prometheus', or rdma -j statistic's.
 
-    The iteration time is that with which the traffic repeats. Counters do not show where an iteration begins: time 0
-    is where the traffic before the longest pause ends. python -m cassini_agent.counters makes recordings.
+    The iteration time is that with which the traffic repeats, at least three times; what does not repeat well enough
+    is refused. Counters do not show where an iteration begins: time 0 is where the traffic before the longest pause
+    ends. python -m cassini_agent.counters makes recordings.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def counters(
         Device or port whose traffic counts, as named in the recording; may be given again. Default: all, added up.
     direction
         Which way: tx, rx, or the busier one.
+    iteration_ms
+        What an iteration takes, ms, where the recording alone does not show it. Refused if the traffic contradicts it.
     """
     from ...problem_file import job_to_json
     from ...profiles.counters import profile_counters
@@ -55,25 +58,11 @@ def counters(
         raise InputError("RECORDING: expected a file, got '-'; a recording is not read from standard input")
     job_id = output_job_id(id, output, (recording,))
     with Waiting("reading counters"):
-        profiled = profile_counters(recording, job_id=job_id, devices=device or (), direction=direction)
-    data = job_to_json(profiled.job, _about_counters(profiled, recording))
+        profiled = profile_counters(
+            recording, job_id=job_id, devices=device or (), direction=direction, iteration_ms=iteration_ms
+        )
+    data = job_to_json(profiled.job, profiled.provenance.to_dict(made_by("counters")))
     deliver(output, data, _counter_report(profiled), profiled.warnings)
-
-
-def _about_counters(profiled: CounterProfile, recording: str) -> dict[str, Any]:
-    return {
-        "measured_by": f"{PROGRAM} {package_version()} profile counters",
-        "recording": os.path.basename(recording),
-        "devices": list(profiled.devices),
-        "direction": profiled.direction,
-        "iteration_ms": {"least": profiled.iteration_ms.least, "most": profiled.iteration_ms.most},
-        "iterations_used": profiled.iteration_ms.count,
-        "iterations_ignored": profiled.iterations_ignored,
-        "regularity": round(profiled.regularity, 4),
-        "background_gbps": round(profiled.background_gbps, 6),
-        "resolution_ms": round(profiled.resolution_ms, 4),
-        "warnings": list(profiled.warnings),
-    }
 
 
 def _counter_report(profiled: CounterProfile) -> Iterator[RenderableType]:
@@ -86,8 +75,8 @@ def _counter_report(profiled: CounterProfile) -> Iterator[RenderableType]:
     volume = sum(phase.duration_ms * phase.gbps for phase in job.phases)
     yield Text(
         f"One iteration takes {ms_text(job.iteration_ms)} ms ({ms_text(spread.least)} to {ms_text(spread.most)}) and "
-        f"puts {volume / 8:.3f} MB on the wire ({volume / job.iteration_ms:.3f} Gbit/s on average); measured in "
-        f"{spread.count} iterations, {profiled.iterations_ignored} left out, direction {profiled.direction} of "
-        f"{one_line(', '.join(profiled.devices))}."
+        f"puts {volume / 8:.3f} MB on the wire ({volume / job.iteration_ms:.3f} Gbit/s on average); "
+        f"{profiled.provenance.iteration_from}, with {spread.count} iterations used and {profiled.iterations_ignored} "
+        f"left out, direction {profiled.direction} of {one_line(', '.join(profiled.devices))}."
     )
-    yield Text(f"The typical iteration explains {profiled.regularity:.0%} of the traffic.")
+    yield Text(f"Of the traffic's variation, iterations foretell {profiled.regularity:.0%} of others.")

@@ -1,34 +1,47 @@
 """The iteration time of a job from its traffic alone, and when each iteration began.
 
-Candidates are the peaks of the autocorrelation. A job jitters, so a candidate is judged not by a rigid fold but by
-following it: the next iteration is looked for near where it is due, by least squares against the typical one. What
-share of the traffic's variance the typical iteration then explains is the candidate's *regularity*. The shortest
-candidate that is about as good as the best is the iteration: every multiple of it explains the traffic as well.
+Candidates are lags at which the traffic resembles itself. A job jitters, so a candidate is judged not by a rigid fold
+but by following it: the next iteration is looked for near where it is due, by least squares against the typical one.
+What counts is how well iterations *foretell others*: the typical iteration is made of every other one and judged on the
+rest. In-sample, few long iterations would always fit their own mean better than many short ones.
+
+Two questions are asked of each candidate, with a paired test over stretches of the recording. Do its iterations take
+turns, so that the period is several of them (gradient accumulation: some small bursts, then a large one)? And does a
+longer candidate foretell significantly better? The shortest for which neither holds is the period.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import ndimage, signal, stats
 
-__all__ = ["Rhythm", "find_rhythm"]
+__all__ = ["FEWEST_ITERATIONS", "FEWEST_STEPS", "Rhythm", "choose", "find_rhythms", "prepare", "settle"]
 
 FloatArray = npt.NDArray[np.float64]
 
-FEWEST_ITERATIONS = 4
-_FEWEST_STEPS = 6
-_CANDIDATES = 16
-_NEARLY = 0.06
-_REACH = 0.08  # of an iteration: how early or late the next one is looked for
-_MOST_STEPS = 512  # per iteration while following; finer steps are added up, then the starts refined
-_ROUNDS = 3
+FEWEST_ITERATIONS = 3
+"""Two distances from start to start that agree."""
+
+FEWEST_STEPS = 8
+"""Of an iteration: a shorter one has no shape."""
+
+_CANDIDATES = 6
+_TIMING = 5.0  # what an iteration costs that is early or late by a whole one, as a multiple of the variance
+_LOST = (1.6, 1.2, 0.9)  # of the variance, by round: what fits no better than that is not an iteration
 _UNKNOWN = 0.2
 _QUIET = 0.05
 _INTERRUPTION = 2.5
-_ASTRAY = 0.05
-_FOUND = 0.75  # of the template, at least, or an iteration is looked for further on
+_TURNS = 12
+_CUTS = 8
+_SETTLED = 0.97
+_LEAST_GAIN = 0.005  # of the variance: less than that is no matter, however significant; nor is what is
+_BLURRED_GAIN = 0.2  # of the share of an iteration that cannot be resolved
+_SIGNIFICANT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +55,70 @@ class Rhythm:
     starts : ndarray of float64
         Where each iteration that could be followed begins, in steps, to a fraction of one.
     regularity : float
-        Share of the variance that a typical iteration explains, at most 1.
+        Share of the variance that iterations foretell of others, at most 1; may be negative.
+    foretold : ndarray of float64
+        The traffic that other iterations foretell, by step; NaN where nothing is.
+    errors : ndarray of float64
+        What was foretold wrongly, by step, squared, as a multiple of the variance; NaN where the traffic is not known.
     """
 
     steps: float
     starts: FloatArray
     regularity: float
+    foretold: FloatArray
+    errors: FloatArray
 
 
-def find_rhythm(per_step: FloatArray) -> Rhythm | None:
-    """The iteration in a series of bytes per step (NaN: unknown); None where nothing repeats.
+def prepare(per_step: FloatArray, blur: int) -> FloatArray:
+    """The series to look for a rhythm in: no rare spikes, no interruptions, nothing finer than ``blur`` steps.
 
-    Cost: one FFT of the series, and for each of at most 16 candidates some passes over it.
+    Blurred, a burst that begins between two steps looks the same wherever between them it does.
     """
     series = _without_interruptions(_clip(per_step))
-    known = np.flatnonzero(np.isfinite(series))
-    if not len(known):
-        return None
-    series = series[known[0] : known[-1] + 1]
-    followed = [rhythm for lag in _candidates(series) if (rhythm := _follow(series, lag)) is not None]
-    if not followed:
-        return None
-    best = max(rhythm.regularity for rhythm in followed)
-    rhythm = min((one for one in followed if one.regularity >= best - _NEARLY), key=lambda one: one.steps)
-    return replace(rhythm, starts=rhythm.starts + known[0])
+    known = np.isfinite(series)
+    share, summed = known.astype(np.float64), np.where(known, series, 0.0)
+    for _ in range(2):
+        share, summed = (ndimage.uniform_filter1d(one, blur, mode="nearest") for one in (share, summed))
+    return np.asarray(np.where(share > 0.5, summed / np.maximum(share, 0.5), np.nan))
+
+
+def find_rhythms(series: FloatArray, blur: int) -> list[Rhythm]:
+    """Every period that can be followed through a prepared series (NaN: unknown), shortest first.
+
+    Cost: some FFTs of the series for each of at most 12 candidates.
+    """
+    followed = [rhythm for lag in _candidates(series) if (rhythm := follow(series, lag, blur)) is not None]
+    return sorted(followed, key=lambda one: one.steps)
+
+
+def choose(rhythms: Sequence[Rhythm], blur: int) -> Rhythm:
+    """The shortest than which no longer one foretells significantly better."""
+    best = max(rhythms, key=lambda one: one.regularity)
+    return next(
+        one
+        for one in sorted(rhythms, key=lambda one: one.steps)
+        if best.regularity - one.regularity < _least_gain(blur, one.steps)
+        or not _is_better(one.errors - best.errors, max(one.steps, best.steps))
+    )
+
+
+def _least_gain(blur: int, steps: float) -> float:
+    return max(_LEAST_GAIN, _BLURRED_GAIN * blur / steps)
+
+
+def _is_better(gains: FloatArray, steps: float) -> bool:
+    """Whether gains by step are above 0 by more than chance, judged by their means over whole iterations."""
+    size = math.ceil(steps)
+    whole = gains[: len(gains) // size * size].reshape(-1, size)
+    whole = whole[np.isfinite(whole).mean(axis=1) > 0.5]
+    return _is_positive(_mean(whole.T))
+
+
+def _is_positive(values: FloatArray) -> bool:
+    if len(values) < 2:
+        return False
+    spread = max(float(np.std(values, ddof=1)), 1e-12)
+    return bool(stats.t.sf(np.mean(values) / spread * math.sqrt(len(values)), len(values) - 1) < _SIGNIFICANT)
 
 
 def _clip(per_step: FloatArray) -> FloatArray:
@@ -80,8 +133,7 @@ def _clip(per_step: FloatArray) -> FloatArray:
 def _without_interruptions(series: FloatArray) -> FloatArray:
     """Unknown where nothing flows for much longer than between any iterations: before the job, after it, a checkpoint.
 
-    At least four iterations leave at least four pauses of about the same length, so what is much longer than the fourth
-    longest is none of them.
+    A pause inside three iterations comes three times, so what is much longer than the third longest is none.
     """
     level = np.nanmax(series, initial=0.0)
     busy = np.flatnonzero(~(series <= _QUIET * level))  # What is unknown ends a silence, too.
@@ -89,191 +141,230 @@ def _without_interruptions(series: FloatArray) -> FloatArray:
     lengths = np.diff(edges) - 1
     usual = np.sort(lengths)[-min(FEWEST_ITERATIONS, len(lengths))]
     kept = series.copy()
-    for place in np.flatnonzero(lengths > max(_INTERRUPTION * usual, _FEWEST_STEPS)):
+    for place in np.flatnonzero(lengths > max(_INTERRUPTION * usual, FEWEST_STEPS)):
         kept[edges[place] + 1 : edges[place + 1]] = np.nan
     return kept
 
 
 def _candidates(series: FloatArray) -> list[int]:
-    """Lags, in steps, at which the series resembles itself most; by lag."""
+    """Lags, in steps, at which the series resembles itself: those where most, and the shortest ones."""
     known = np.isfinite(series)
-    steps = len(series)
-    if np.count_nonzero(known) < FEWEST_ITERATIONS * _FEWEST_STEPS:
+    if np.count_nonzero(known) < FEWEST_ITERATIONS * FEWEST_STEPS:
         return []
     centred = np.where(known, series - np.mean(series[known]), 0.0)
-    length = 1 << (2 * steps - 1).bit_length()
-    overlap = _correlate(known.astype(np.float64), length)[:steps]
-    likeness = _correlate(centred, length)[:steps] / np.maximum(overlap, 1.0)
+    lags = len(series) // (FEWEST_ITERATIONS - 1)
+    overlap = _autocorrelation(known.astype(np.float64), lags)
+    likeness = _autocorrelation(centred, lags) / np.maximum(overlap, 1.0)
     if likeness[0] <= 0:
         return []
-    likeness = likeness[: steps // (FEWEST_ITERATIONS - 1)] / likeness[0]
-    # Up to where it first falls below 0 the series only resembles itself because bursts have a length.
-    fallen = np.flatnonzero(likeness < 0)
-    if not len(fallen):
-        return []
-    first = max(int(fallen[0]), _FEWEST_STEPS)
-    peaks = (
-        1
-        + first
-        + np.flatnonzero(
-            (likeness[first + 1 : -1] >= likeness[first:-2]) & (likeness[first + 1 : -1] >= likeness[first + 2 :])
-        )
-    )
+    likeness /= likeness[0]
+    peaks, _ = signal.find_peaks(likeness, height=0.03, prominence=0.03)
+    peaks = peaks[peaks >= FEWEST_STEPS]
+    heights = likeness[peaks]
+    by_height = peaks[np.argsort(-heights, kind="stable")]
+    tall = peaks[heights > 0.5 * np.max(heights, initial=0.0)]
     chosen: list[int] = []
-    for lag in peaks[np.argsort(-likeness[peaks])]:
-        if likeness[lag] < 0.1 or len(chosen) == _CANDIDATES:
-            break
-        if all(abs(lag - other) > 0.05 * other for other in chosen):
-            chosen.append(int(lag))
+    for order in (by_height, tall):
+        fresh = 0
+        for lag in order:
+            if fresh < _CANDIDATES and all(abs(lag - other) > 0.03 * other for other in chosen):
+                chosen.append(int(lag))
+                fresh += 1
     return sorted(chosen)
 
 
-def _correlate(series: FloatArray, length: int) -> FloatArray:
-    transformed = np.fft.rfft(series, length)
-    return np.asarray(np.fft.irfft(transformed * transformed.conj(), length), dtype=np.float64)
+def _autocorrelation(series: FloatArray, lags: int) -> FloatArray:
+    return np.asarray(signal.correlate(series, series, method="fft")[len(series) - 1 :][:lags])
 
 
-def _follow(series: FloatArray, lag: int) -> Rhythm | None:
-    factor = -(-lag // _MOST_STEPS)
-    coarse = series if factor == 1 else _add_up(series, factor)
-    length = round(lag / factor)
-    if len(coarse) < FEWEST_ITERATIONS * length:
+def follow(series: FloatArray, lag: int, blur: int, template: FloatArray | None = None) -> Rhythm | None:
+    """Follow iterations of about ``lag`` steps; None if there are too few, or others are found than looked for."""
+    if np.count_nonzero(np.isfinite(series)) < FEWEST_ITERATIONS * lag:
         return None
-    template = _first_template(coarse, length)
-    starts: FloatArray = np.zeros(0)
-    for _ in range(_ROUNDS):
-        starts = _walk(coarse, template, float(length) if len(starts) < 2 else float(np.median(np.diff(starts))))
-        windows = _windows(coarse, starts, length)
-        windows = windows[np.mean(np.isfinite(windows), axis=1) > 1 - _UNKNOWN]
-        if len(windows) < FEWEST_ITERATIONS - 1:
+    template, steps = _first_template(series, lag) if template is None else template, float(lag)
+    for lost in _LOST:
+        starts = _walk(series, template, steps, lost)
+        lengths = _lengths(starts, steps)
+        if len(lengths) < FEWEST_ITERATIONS - 1:
             return None
-        template = _typical(windows)
+        steps = float(np.median(lengths))
+        if abs(steps - lag) > 0.1 * lag:
+            return None  # It has found another rhythm, which is a candidate of its own.
+        windows = _windows(series, starts, lag)
+        template = np.nan_to_num(_mean(windows))
+    return _judge(series, starts, windows, steps, blur)
+
+
+def settle(series: FloatArray, rhythm: Rhythm, blur: int) -> Rhythm:
+    """The same rhythm with iterations cut in the pause that varies most, so that all they hold keeps its place."""
+    if rhythm.regularity > _SETTLED:
+        return rhythm
+    typical = np.nan_to_num(_mean(_windows(series, rhythm.starts, round(rhythm.steps))))
+    cuts = _pauses(typical)[:_CUTS]
+    others = (follow(series, len(typical), blur, np.roll(typical, -cut)) for cut in cuts)
+    return max([rhythm, *filter(None, others)], key=lambda one: one.regularity)
+
+
+def _lengths(starts: FloatArray, steps: float) -> FloatArray:
+    """Distances of starts that follow on each other, none left out in between."""
     lengths = np.diff(starts)
-    if abs(np.median(lengths) - length) > _ASTRAY * length:
-        return None  # It has found another rhythm than it was to follow, which is a candidate of its own.
-    # Iterations that vary much for their length are likelier to be parts of one that does not.
-    wobble = float(np.median(np.abs(lengths - np.median(lengths)))) / length
-    regularity = _explained(coarse, starts, template) - wobble
-    return Rhythm(float(np.median(lengths)) * factor, starts * factor, regularity)
+    return lengths[lengths < 1.5 * steps]
 
 
-def _explained(series: FloatArray, starts: FloatArray, template: FloatArray) -> float:
-    """Share of the variance that a typical iteration from each start on explains.
-
-    What lies between two iterations is explained by nothing, and counts twice: else whoever takes a part of an
-    iteration for the whole would be forgiven for passing over the rest.
-    """
-    size = len(template)
-    deviation = (series - np.nanmean(series)) ** 2
-    first, last = max(0, round(starts[0])), min(len(series), round(starts[-1]) + size)
-    covered = np.zeros(len(series), dtype=bool)
-    for start in np.round(starts).astype(int):
-        covered[max(0, start) : start + size] = True
-    between = float(np.nansum(np.where(covered, 0.0, deviation)[first:last]))
-    whole = float(np.nansum(deviation[first:last]))
-    if whole <= 0:
-        return 0.0
-    windows = _windows(series, starts, size)
-    # The template was made of these windows, the fewer the more like each of them: what a further one would miss it by.
-    bias = (len(windows) + 1) / max(len(windows) - 1, 1)
-    return 1 - (bias * float(np.nansum((windows - template) ** 2)) + 2 * between) / whole
+def _judge(series: FloatArray, starts: FloatArray, windows: FloatArray, steps: float, blur: int) -> Rhythm | None:
+    """How well iterations foretell others; where they take turns, those whose turn it is."""
+    variance = float(np.nanvar(series))
+    numbers = np.concatenate([[0], np.cumsum(np.round(np.diff(starts) / steps))]).astype(np.int64)
+    turns, plain = 1, _errors(windows, starts, numbers, 1, variance)
+    most = plain
+    for number in range(2, _TURNS + 1):
+        if numbers[-1] + 1 < FEWEST_ITERATIONS * number:
+            break
+        errors = _errors(windows, starts, numbers, number, variance)
+        # Of the gain over what was best, whatever a multiple of it gains is only chance.
+        gains = most - errors
+        rounds = np.array([float(_mean(gains[numbers // number == one])) for one in np.unique(numbers // number)])
+        if float(_mean(gains)) > _least_gain(blur, steps) and _is_positive(rounds[np.isfinite(rounds)]):
+            turns, most = number, errors
+    return _rhythm(series, starts, windows, numbers, turns, steps, variance)
 
 
-def _add_up(series: FloatArray, factor: int) -> FloatArray:
-    steps = len(series) // factor * factor
-    return np.asarray(series[:steps].reshape(-1, factor).sum(axis=1))
+def _errors(
+    windows: FloatArray, starts: FloatArray, numbers: npt.NDArray[np.int64], turns: int, variance: float
+) -> FloatArray:
+    """By iteration: what others foretell wrongly of its traffic and its length, as a multiple of the variance."""
+    wrong = _mean((windows - _foretold(windows, numbers, turns)).T ** 2) / variance
+    return np.asarray(wrong + _mistimed(starts, windows.shape[1], numbers, turns))
 
 
-def _typical(windows: FloatArray) -> FloatArray:
-    known = np.isfinite(windows)
-    middle = np.zeros(windows.shape[1])
-    seen = known.any(axis=0)
-    middle[seen] = np.nanmedian(windows[:, seen], axis=0)
-    return middle
+def _mistimed(starts: FloatArray, size: int, numbers: npt.NDArray[np.int64], turns: int) -> FloatArray:
+    lengths = np.append(np.where(np.diff(numbers) == 1, np.diff(starts), np.nan), np.nan)[:, None]
+    return np.asarray(_TIMING * np.nan_to_num((lengths - _foretold(lengths, numbers, turns))[:, 0] / size) ** 2)
+
+
+def _foretold(rows: FloatArray, numbers: npt.NDArray[np.int64], turns: int) -> FloatArray:
+    """For each row the mean of those of every other round that have the same turn."""
+    key = numbers % turns * 2 + numbers // turns % 2
+    means = np.full((2 * turns, rows.shape[1]), np.nan)
+    for one in np.unique(key):
+        means[one] = _mean(rows[key == one])
+    return np.asarray(means[key ^ 1])
+
+
+def _rhythm(
+    series: FloatArray,
+    starts: FloatArray,
+    windows: FloatArray,
+    numbers: npt.NDArray[np.int64],
+    turns: int,
+    steps: float,
+    variance: float,
+) -> Rhythm | None:
+    table, size = _foretold(windows, numbers, turns), windows.shape[1]
+    at = np.arange(len(series))
+    row = np.searchsorted(starts, at, side="right") - 1
+    phase = np.where(row >= 0, at - starts[row], np.inf)
+    left = np.minimum(phase, size - 1).astype(np.int64)
+    rest = np.minimum(phase, size - 1) - left
+    foretold = table[row, left] * (1 - rest) + table[row, np.minimum(left + 1, size - 1)] * rest
+    foretold[phase >= 1.5 * steps] = np.nan
+    deviation = (series - np.nanmean(series)) ** 2 / variance
+    errors = (series - foretold) ** 2 / variance + _mistimed(starts, size, numbers, turns)[row]
+    # What is passed over counts twice: else whoever takes a part of an iteration for the whole would be forgiven.
+    inside = (at >= starts[0]) & (at < starts[-1] + size)
+    errors = np.where(inside & np.isfinite(foretold), errors, np.where(inside, 2 * deviation, np.nan))
+    regularity = 1 - float(np.nanmean(errors) / max(np.nanmean(deviation[inside]), 1e-12))
+    firsts = starts[numbers % turns == 0]
+    lengths = _lengths(firsts, steps * turns)
+    return Rhythm(float(np.median(lengths)), firsts, regularity, foretold, errors) if len(lengths) else None
+
+
+def _mean(rows: FloatArray) -> FloatArray:
+    """Over the first axis, of what is known; NaN where nothing is."""
+    known = np.isfinite(rows)
+    counts = known.sum(axis=0)
+    return np.asarray(np.where(counts > 0, np.where(known, rows, 0.0).sum(axis=0) / np.maximum(counts, 1), np.nan))
 
 
 def _first_template(series: FloatArray, length: int) -> FloatArray:
-    """One iteration from the middle of what is known, cut in the middle of where it is quiet longest.
-
-    A job jitters most where it computes. Cut there, an iteration is all there is between two pauses, and its phases
-    keep their places in it.
-    """
+    """One iteration from the middle of what is known, cut in its longest pause, where a job jitters most."""
     filled = np.where(np.isfinite(series), series, 0.0)
     blank = np.concatenate([[0], np.cumsum(~np.isfinite(series))])
-    whole = 2 * length
-    gaps = blank[whole:] - blank[:-whole] if len(blank) > whole else np.zeros(1)
-    middle = (len(gaps) - 1) // 2
+    gaps = blank[length:] - blank[:-length]
     best = np.flatnonzero(gaps == gaps.min())
-    begin = int(best[np.argmin(np.abs(best - middle))])
-    two = filled[begin : begin + whole]
-    around = max(1, length // 10)
-    bytes_around = np.convolve(two, np.ones(around), mode="valid")[:length]
-    least, most = np.min(bytes_around), np.max(bytes_around)
-    quiet = bytes_around <= least + _QUIET * (most - least)
-    # Length of the run of quiet places that ends at each place.
-    place = np.arange(length)
-    runs = place - np.maximum.accumulate(np.where(quiet, -1, place))
-    end = int(np.argmax(runs))
-    cut = end - int(runs[end]) // 2 + around // 2
-    return two[cut : cut + length]
+    begin = int(best[np.argmin(np.abs(best - len(gaps) // 2))])
+    one = filled[begin : begin + length]
+    return np.roll(one, -_pauses(one)[0])
 
 
-def _walk(series: FloatArray, template: FloatArray, length: float) -> FloatArray:
-    """Starts of iterations, each near where it is due after the one before."""
-    size = len(template)
-    reach = max(2, round(_REACH * length))
-    unknown = ~np.isfinite(series)
-    filled = np.where(unknown, np.mean(template), series)
-    squares = np.concatenate([[0.0], np.cumsum(filled**2)])
-    missing = np.concatenate([[0], np.cumsum(unknown)])
-    power = float(np.sum(template**2))
+def _pauses(iteration: FloatArray) -> list[int]:
+    """Where an iteration is quiet: the middles of its pauses, round the circle, longest first; at least one place."""
+    size = len(iteration)
+    around = ndimage.uniform_filter1d(iteration, max(1, size // 20), mode="wrap")
+    least, most = float(np.min(around)), float(np.max(around))
+    busy = np.flatnonzero(around > least + _QUIET * (most - least))
+    if not len(busy):
+        return [0]
+    gaps = np.diff(np.append(busy, busy[0] + size))
+    order = np.argsort(-gaps, kind="stable")
+    return [int(busy[one] + gaps[one] // 2) % size for one in order if gaps[one] > 1]
 
-    def misfit(first: int, last: int) -> FloatArray:
-        product = np.correlate(filled[first : last + size], template, mode="valid")
-        places = np.arange(first, first + len(product))
-        return np.asarray(squares[places + size] - squares[places] - 2 * product)
 
-    def found(first: int, curve: FloatArray) -> float:
-        """How much of the template is where it fits best, whatever else is there besides."""
-        place = first + int(np.argmin(curve))
-        return float(template @ filled[place : place + size]) / power if power > 0 else 1.0
-
-    first = float(_best(misfit(0, min(round(length) + reach, len(series) - size))))
-    starts = [first]
-    while (due := starts[-1] + length) + size <= len(series):
-        low = max(0, round(due) - reach)
-        high = min(round(due) + reach, len(series) - size)
-        if high <= low:
-            break
-        if missing[high + size] - missing[low] > _UNKNOWN * size:
-            starts.append(due)  # It cannot be seen: taken as being on time.
-            continue
-        curve = misfit(low, high)
-        if found(low, curve) < _FOUND and due + length + size <= len(series):
-            # Little of it is there: an iteration was late by more than usual. Where does the next one begin?
-            later = misfit(low, min(round(due + length), len(series) - size))
-            curve = later if found(low, later) > found(low, curve) + 1 - _FOUND else curve
-        starts.append(low + _best(curve))
+def _walk(series: FloatArray, template: FloatArray, steps: float, lost: float) -> FloatArray:
+    """Starts of iterations, each near where it is due after the one before; those that cannot be seen are left out."""
+    misfit, spread = _misfit(series, template)
+    usual = max(float(np.sum((template - np.mean(template)) ** 2)), 1e-12)
+    reach = math.ceil(0.5 * steps)
+    lateness = _TIMING * (np.arange(-reach, reach + 1) / steps) ** 2
+    starts: list[float] = []
+    at = reach - steps
+    while (due := round(at + steps)) < len(misfit):
+        low = max(0, due - reach)
+        window = misfit[low : due + reach + 1] / usual
+        place = low + int(np.argmin(window + lateness[low - due + reach :][: len(window)] * bool(starts)))
+        if misfit[place] < lost * spread[place]:
+            at = _refined(misfit, place)
+            starts.append(at)
+        else:
+            at = at + steps
     return np.array(starts)
 
 
-def _best(misfit: FloatArray) -> float:
+def _misfit(series: FloatArray, template: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """At each place: the squared difference of what is known from the template, and from its own mean.
+
+    The former is infinite where too much is unknown.
+    """
+    size, known = len(template), np.isfinite(series)
+    filled = np.where(known, series, 0.0)
+
+    def over_window(values: FloatArray) -> FloatArray:
+        sums = np.concatenate([[0.0], np.cumsum(values)])
+        return np.asarray(sums[size:] - sums[:-size])
+
+    count, total, squares = (over_window(values) for values in (known.astype(np.float64), filled, filled**2))
+    product = signal.correlate(filled, template, mode="valid", method="fft")
+    whole = bool(known.all())
+    power = np.sum(template**2) if whole else signal.correlate(known * 1.0, template**2, mode="valid", method="fft")
+    misfit = np.maximum(squares - 2 * product + power, 0.0)
+    misfit[count < (1 - _UNKNOWN) * size] = np.inf
+    return misfit, np.asarray(squares - total**2 / np.maximum(count, 1.0))
+
+
+def _refined(misfit: FloatArray, place: int) -> float:
     """Where a curve is least, to a fraction of a step by the parabola through three points."""
-    place = int(np.argmin(misfit))
     if 0 < place < len(misfit) - 1:
         before, here, after = misfit[place - 1 : place + 2]
         bend = before - 2 * here + after
-        if bend > 0:
-            return place + 0.5 * float(before - after) / float(bend)
+        if 0 < bend < np.inf:
+            return place + float(np.clip(0.5 * (before - after) / bend, -0.5, 0.5))
     return float(place)
 
 
 def _windows(series: FloatArray, starts: FloatArray, size: int) -> FloatArray:
-    """One row per iteration that lies inside the series, from its start on, ``size`` steps; read between steps."""
-    inside = starts[(starts >= 0) & (starts + size <= len(series))]
-    whole = np.floor(inside).astype(np.int64)
-    rest = (inside - whole)[:, None]
-    index = whole[:, None] + np.arange(size)[None, :]
-    following = np.minimum(index + 1, len(series) - 1)
-    later = np.where(rest > 1e-9, series[following], 0.0)
-    return np.asarray(series[index] * (1 - rest) + later * rest)
+    """One row per iteration, from its start on, ``size`` steps; read between steps."""
+    at = starts[:, None] + np.arange(size)[None, :]
+    left = np.clip(np.floor(at).astype(np.int64), 0, len(series) - 1)
+    rest = at - np.floor(at)
+    right = np.where(rest > 1e-9, np.minimum(left + 1, len(series) - 1), left)
+    return np.asarray(series[left] * (1 - rest) + series[right] * rest)

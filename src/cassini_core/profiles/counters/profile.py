@@ -3,41 +3,42 @@
 How a figure comes about:
 
 * *Traffic*: bytes of all chosen devices in the busier direction, per sample (:mod:`.traffic`).
-* *Iteration time*: lower median of the distance from start to start, of iterations followed through the recording
-  (:mod:`.period`); those whose length is untypical or whose traffic is not known are left out and counted. The
-  mean where the counter is refreshed too rarely for a single length to mean anything.
-* *Phases*: median over iterations, bin by bin, each read from its own start, so that neither one slow iteration nor
-  traffic of others changes anything; then pieces of constant rate (:mod:`.segments`).
+* *Iterations*: the period that foretells the traffic best is followed through the recording (:mod:`.period`), if it
+  stands up to what speaks against it (:mod:`.evidence`). Iterations whose length is untypical or whose traffic is not
+  known are left out and counted; the iteration time is the mean length of the others.
+* *Phases*: the mean over iterations, each burst laid over itself (:mod:`.typical`); then pieces of constant rate, no
+  more than the variance between iterations allows (:mod:`.segments`).
 * *Rate*: bytes by time. What flows all the time at less than a tenth of the peak is taken off as background.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
-from ...model import Job
+from ...model import Job, Phase
 from ..phases import Spread, round_phases, simplify, volume_mbit
-from .period import FEWEST_ITERATIONS, Rhythm, find_rhythm
-from .segments import phases_of, segment
+from ..provenance import Provenance
+from .recording import Recording
 from .traffic import Traffic, read_traffic
 
-__all__ = ["CounterProfile", "profile_counters"]
+if TYPE_CHECKING:
+    from .evidence import Iterations
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["CounterProfile", "profile_counters"]
 
 DEFAULT_NEGLIGIBLE = 0.005
 DEFAULT_MAX_PHASES = 16
 DIRECTIONS = ("busier", "tx", "rx")
-_LEAST_REGULARITY = 0.3
 _DOUBTFUL = 0.7
-_MOST_BINS = 2048
-_OUTLIERS = 5.0  # median absolute deviations
+_BLURRED = 0.5  # of the time that bursts take: edges that are less certain than that are none
+_LINE = 1.05
 _GBPS_FROM_BYTES_PER_MS = 8e-6
 
 
@@ -50,12 +51,13 @@ class CounterProfile:
     job : Job
         Times rounded to 4 decimals of a ms, rates to 4 figures. Time 0 is where the traffic before the longest pause
         ends; counters do not show where the job's own iteration begins.
-    iteration_ms : Spread
-        Over the iterations used, ms.
+    provenance : Provenance
+        Where the figures come from. ``iteration_ms`` is over the iterations used, ``typical`` their mean;
+        ``recorded_gbps`` all bytes from the first iteration to the last.
     iterations_ignored : int
         Iterations left out: of untypical length, or with traffic that is not known.
     regularity : float
-        Share of the traffic's variance that the typical iteration explains, 1 = all.
+        Share of the traffic's variance that iterations foretell of others, 1 = all.
     background_gbps : float
         What flows all the time, taken off the phases, Gbit/s.
     resolution_ms : float
@@ -63,27 +65,35 @@ class CounterProfile:
     direction : str
         ``tx`` or ``rx``.
     devices : tuple of str
-    warnings : tuple of str
-        What a user should know before trusting the figures.
     """
 
     job: Job
-    iteration_ms: Spread
+    provenance: Provenance
     iterations_ignored: int
     regularity: float
     background_gbps: float
     resolution_ms: float
     direction: str
     devices: tuple[str, ...]
-    warnings: tuple[str, ...]
+
+    @property
+    def iteration_ms(self) -> Spread:
+        """As in the provenance, ms."""
+        return self.provenance.iteration_ms
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know before trusting the figures, gravest first."""
+        return self.provenance.warnings
 
 
 def profile_counters(
-    path: str | Path,
+    source: str | Path | Recording,
     *,
     job_id: str,
     devices: Sequence[str] = (),
     direction: str = "busier",
+    iteration_ms: float | None = None,
     negligible: float = DEFAULT_NEGLIGIBLE,
     max_phases: int = DEFAULT_MAX_PHASES,
 ) -> CounterProfile:
@@ -91,7 +101,7 @@ def profile_counters(
 
     Parameters
     ----------
-    path : path
+    source : path or Recording
         The recording. The job should run all the time, if possible alone on the devices.
     job_id : str
         Id of the job made.
@@ -99,6 +109,9 @@ def profile_counters(
         Devices whose traffic is added up; empty: all of the recording.
     direction : str
         ``tx``, ``rx`` or ``busier``.
+    iteration_ms : float, optional
+        What an iteration takes, ms, where the recording is too short or too noisy to show it. Refused where the traffic
+        contradicts it.
     negligible : float
         Share of the bytes, in ``[0, 1)``, that the smallest phases left out may carry together.
     max_phases : int
@@ -107,91 +120,123 @@ def profile_counters(
     Raises
     ------
     InputError
-        The file is no recording, holds no traffic, or nothing in it repeats often enough.
+        The file is no recording, holds no traffic, or does not show iterations that can be relied on; or SciPy or
+        ruptures are not installed (``cassini-core[profiles]``).
     """
+    try:
+        # Loading them takes longer than all else that a package needs that never profiles.
+        from .evidence import find_iterations
+        from .segments import phases_of, segment
+        from .typical import typical_iteration
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"profile counters: expected {error.name} to be installed, got none; "
+            "pip install 'cassini-core[profiles]' brings it"
+        ) from None
     if direction not in DIRECTIONS:
         raise InputError(f"direction: expected one of {', '.join(DIRECTIONS)}, got {direction!r}")
     if not 0 <= negligible < 1:
         raise InputError(f"negligible: expected a share from 0 to below 1, got {negligible!r}")
     if max_phases < 1:
         raise InputError(f"max_phases: expected at least 1, got {max_phases!r}")
-    traffic = read_traffic(path, devices=devices, direction=direction)
-    rhythm = _rhythm(str(path), traffic)
-    starts = rhythm.starts * traffic.step_ms
-    lengths = np.diff(starts)
-    coarse = traffic.refresh_ms > 1.5 * traffic.step_ms
-    whole = _usual(lengths, 1.5 * traffic.refresh_ms if coarse else 0.0) & _known(traffic, starts)
-    if np.count_nonzero(whole) < FEWEST_ITERATIONS - 1:
-        raise InputError(f"{path}: too few whole iterations of about {np.median(lengths):.4g} ms to profile")
-    iteration = Spread.of(lengths[whole].tolist())
-    if coarse:
-        # Single lengths are whole numbers of refreshes; their mean is not.
-        iteration = replace(iteration, typical=float(np.mean(lengths[whole])))
-    iteration_ms = round(iteration.typical, 4)
-    # Rows are as long as the typical iteration, whatever their own length: what is cut or added is pause.
-    bins = int(np.clip(round(iteration_ms / traffic.step_ms), 8, _MOST_BINS))
-    bin_ms = iteration_ms / bins
-    profile = np.median(traffic.per_bin(starts[:-1][whole], bins, bin_ms), axis=0)
-    found, background = phases_of(segment(profile), bin_ms, _GBPS_FROM_BYTES_PER_MS / bin_ms)
-    phases, gap_ms = simplify(
-        found, iteration_ms, gap_ms=traffic.refresh_ms, negligible=negligible, max_phases=max_phases
+    if iteration_ms is not None and not 0 < iteration_ms < math.inf:
+        raise InputError(f"iteration_ms: expected a time above 0, got {iteration_ms!r}")
+    name = source.path if isinstance(source, Recording) else str(source)
+    traffic = read_traffic(source, devices=devices, direction=direction)
+    iterations = find_iterations(name, traffic, iteration_ms)
+    lengths = iterations.lengths_ms
+    spread = Spread.of(lengths.tolist())
+    typical_ms = round(float(np.mean(lengths)) if iteration_ms is None else iteration_ms, 4)
+    spread = replace(spread, typical=typical_ms)
+    typical = typical_iteration(traffic, iterations.starts_ms[:-1][iterations.usual], typical_ms)
+    found, background = phases_of(
+        segment(typical.profile, typical.variance),
+        typical.floor,
+        typical.bin_ms,
+        _GBPS_FROM_BYTES_PER_MS / typical.bin_ms,
     )
-    job = Job(job_id, iteration_ms, tuple(round_phases(phases, iteration_ms)))
+    _check_resolution(name, traffic, found)
+    phases, gap_ms = simplify(
+        found, typical_ms, gap_ms=traffic.refresh_ms, negligible=negligible, max_phases=max_phases
+    )
+    job = Job(job_id, typical_ms, tuple(round_phases(phases, typical_ms)))
+    provenance = Provenance(
+        method="counters",
+        inputs=(Path(name).name,),
+        iteration_ms=spread,
+        iteration_from=iterations.found_by,
+        rate_from="measured",
+        recorded_gbps=_recorded_gbps(traffic, iterations),
+        kept_gbps=volume_mbit(job.phases) / typical_ms,
+        details={
+            "devices": list(traffic.devices),
+            "direction": traffic.direction,
+            "iterations_ignored": int(np.count_nonzero(~iterations.usual)),
+            "regularity": round(iterations.regularity, 4),
+            "background_gbps": round(background, 6),
+            "resolution_ms": round(traffic.refresh_ms, 4),
+        },
+    )
+    lost = provenance.conservation_warning()
+    if lost and iterations.regularity < _DOUBTFUL and iterations.found_by == "measured":
+        raise InputError(f"{name}: iterations of about {typical_ms:.4g} ms differ too much from each other: {lost}")
+    warnings = filter(
+        None,
+        [
+            lost,
+            *iterations.warnings,
+            *traffic.warnings,
+            *_warnings(traffic, iterations, job, background, gap_ms),
+        ],
+    )
     return CounterProfile(
         job=job,
-        iteration_ms=iteration,
-        iterations_ignored=int(np.count_nonzero(~whole)),
-        regularity=rhythm.regularity,
+        provenance=replace(provenance, warnings=tuple(warnings)),
+        iterations_ignored=int(np.count_nonzero(~iterations.usual)),
+        regularity=iterations.regularity,
         background_gbps=background,
         resolution_ms=traffic.refresh_ms,
         direction=traffic.direction,
         devices=traffic.devices,
-        warnings=(*traffic.warnings, *_warnings(traffic, rhythm, job, profile, background, gap_ms)),
     )
 
 
-def _rhythm(path: str, traffic: Traffic) -> Rhythm:
-    if traffic.total[-1] <= 0:
-        raise InputError(f"{path}: no traffic on {', '.join(traffic.devices)} in direction {traffic.direction}")
-    rhythm = find_rhythm(traffic.per_step)
-    if rhythm is None or rhythm.regularity < _LEAST_REGULARITY:
-        best = f"; the best guess of {rhythm.steps * traffic.step_ms:.4g} ms explains little" if rhythm else ""
+def _check_resolution(name: str, traffic: Traffic, phases: Sequence[Phase]) -> None:
+    """Refuse bursts that a counter is refreshed too rarely for."""
+    if traffic.refresh_ms < 1.5 * traffic.step_ms:
+        return
+    up_ms = math.fsum(phase.duration_ms for phase in phases)
+    if len(phases) * traffic.refresh_ms > _BLURRED * up_ms:
         raise InputError(
-            f"{path}: the traffic of {traffic.times_ms[-1] / 1000:.3g} s does not repeat at least {FEWEST_ITERATIONS} "
-            f"times{best}"
+            f"{name}: the counter is refreshed only every {traffic.refresh_ms:.3g} ms, too rarely for {len(phases)} "
+            f"bursts of {up_ms:.4g} ms together in an iteration"
         )
-    return rhythm
 
 
-def _usual(lengths: FloatArray, least_ms: float) -> npt.NDArray[np.bool_]:
-    middle = np.median(lengths)
-    spread = np.median(np.abs(lengths - middle))
-    return np.asarray(np.abs(lengths - middle) <= max(_OUTLIERS * spread, 0.02 * middle, least_ms))
+def _recorded_gbps(traffic: Traffic, iterations: Iterations) -> float:
+    """All that was recorded from the first iteration to the last, by the time in which it is known."""
+    first, last = iterations.starts_ms[[0, -1]]
+    inside = traffic.known & (traffic.times_ms[:-1] >= first) & (traffic.times_ms[1:] <= last)
+    carried = float(np.diff(traffic.total)[inside].sum())
+    return carried * _GBPS_FROM_BYTES_PER_MS / max(float(np.count_nonzero(inside)) * traffic.step_ms, traffic.step_ms)
 
 
-def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which iterations hold no unknown step."""
-    missing = np.concatenate([[0], np.cumsum(~traffic.known)])
-    place = np.clip((starts / traffic.step_ms), 0, len(traffic.known))
-    return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
-
-
-def _warnings(
-    traffic: Traffic, rhythm: Rhythm, job: Job, profile: FloatArray, background: float, gap_ms: float
-) -> list[str]:
+def _warnings(traffic: Traffic, iterations: Iterations, job: Job, background: float, gap_ms: float) -> list[str]:
     warnings = []
-    if rhythm.regularity < _DOUBTFUL:
-        warnings.append(f"iterations differ much: the typical one explains {rhythm.regularity:.0%} of the traffic")
+    peak = max((phase.gbps for phase in job.phases), default=0.0)
+    if traffic.line_gbps is not None and peak > _LINE * traffic.line_gbps:
+        warnings.append(f"{peak:.4g} Gbit/s are more than the {traffic.line_gbps:.4g} that the link carries")
+    if iterations.regularity < _DOUBTFUL:
+        warnings.append(
+            f"iterations differ much: {iterations.regularity:.0%} of the traffic's variation is foretold from others"
+        )
     if traffic.refresh_ms > 1.5 * traffic.step_ms:
         warnings.append(
-            f"the counter is refreshed only every {traffic.refresh_ms:.3g} ms (samples: {traffic.step_ms:g} ms)"
+            f"the counter is refreshed only every {traffic.refresh_ms:.3g} ms (samples: {traffic.step_ms:g} ms); edges "
+            "are no finer"
         )
-    if background > 0.005 * max((phase.gbps for phase in job.phases), default=0.0):
+    if background > 0.005 * peak:
         warnings.append(f"{background:.4g} Gbit/s that flow all the time were taken off as background")
     if gap_ms > traffic.refresh_ms:
         warnings.append(f"phases up to {gap_ms:.3g} ms apart were joined")
-    seen = float(profile.sum()) * 8e-6
-    kept = volume_mbit(job.phases) + background * job.iteration_ms
-    if abs(kept - seen) > 0.05 * seen:
-        warnings.append(f"the phases carry {volume_mbit(job.phases) / 8:.4g} MB of {seen / 8:.4g} MB in an iteration")
     return warnings

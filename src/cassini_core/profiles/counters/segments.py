@@ -1,8 +1,8 @@
 """From a typical iteration, as bytes per bin, to phases of constant rate.
 
-Neighbouring bins are joined, the most alike first, until joining would cost more than the noise explains (bottom-up
-segmentation by least squares). A bin that an edge falls into has a level in between; it is shared out between its
-neighbours so that its bytes stay, which finds the edge to a fraction of a bin.
+Pieces are found by least squares, no more than the variance between iterations allows. A bin that an edge falls into
+has a level in between; it is shared out between its neighbours so that its bytes stay, which finds the edge to a
+fraction of a bin.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import ruptures
 
 from ...model import Phase
 
@@ -23,32 +24,33 @@ Levels = list[tuple[float, float, float]]
 """Begin and end, in bins, and level of each piece; they touch and cover all bins."""
 
 _NOISE_SHARE = 0.005  # of the peak: steps smaller than a few of these are not looked for even without noise
+_ALIKE = 1.5  # neighbouring bins: noise of a real network lasts longer than a sample
 _EDGE_BINS = 3
 _BACKGROUND = 0.1
-_UP = 0.04
+_UP = (0.04, 0.01)  # of the peak; the lower one if what lies between carries more than a little
+_LITTLE = 0.04
 
 
-def segment(profile: FloatArray) -> Levels:
-    """Pieces of about constant level of a profile, ``[bins]``. Cost: bins squared, some 10 ms for 1000 bins."""
-    bins = len(profile)
+def segment(profile: FloatArray, variance: float = 0.0) -> Levels:
+    """Pieces of about constant level of a profile, ``[bins]``.
+
+    Parameters
+    ----------
+    profile : ndarray of float64, [bins]
+    variance : float
+        Of the profile's bins by chance: steps that this explains are not looked for.
+
+    Notes
+    -----
+    Least squares with a penalty for each piece (PELT). Cost: about linear in the bins, some ms for 1000.
+    """
     peak = float(np.max(profile, initial=0.0))
     if peak <= 0:
-        return [(0.0, float(bins), 0.0)]
-    noise = max(1.4826 / math.sqrt(2) * float(np.median(np.abs(np.diff(profile)))), _NOISE_SHARE * peak)
-    limit = 6 * noise**2 * math.log(max(bins, 3))
-    sizes, sums = np.ones(bins), profile.astype(np.float64).copy()
-    while len(sizes) > 1:
-        means = sums / sizes
-        costs = sizes[:-1] * sizes[1:] / (sizes[:-1] + sizes[1:]) * np.diff(means) ** 2
-        place = int(np.argmin(costs))
-        if costs[place] > limit:
-            break
-        sizes[place] += sizes[place + 1]
-        sums[place] += sums[place + 1]
-        sizes, sums = np.delete(sizes, place + 1), np.delete(sums, place + 1)
-    ends = np.cumsum(sizes)
-    pieces = [(float(e - s), float(e), float(t / s)) for s, e, t in zip(sizes, ends, sums, strict=True)]
-    return _share_edges(pieces)
+        return [(0.0, float(len(profile)), 0.0)]
+    noise = max((_NOISE_SHARE * peak) ** 2, _ALIKE * variance)
+    search = ruptures.KernelCPD(kernel="linear", min_size=1).fit(profile)
+    edges = [0, *search.predict(pen=6 * noise * math.log(max(len(profile), 3)))]
+    return _share_edges([(float(b), float(e), float(profile[b:e].mean())) for b, e in pairwise(edges)])
 
 
 def _share_edges(pieces: Levels) -> Levels:
@@ -82,25 +84,33 @@ def _edge(before: tuple[float, float, float], pieces: Levels, first: int) -> int
     return first
 
 
-def phases_of(pieces: Levels, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
+def phases_of(pieces: Levels, floor: float, bin_ms: float, gbps_per_unit: float) -> tuple[list[Phase], float]:
     """Phases, and the background in Gbit/s that was taken off them.
 
-    What flows all the time at less than a tenth of the peak is background.
+    What flows all the time, ``floor`` at most, at less than a tenth of the peak is background.
     Time 0 is where the traffic before the longest pause ends: where an iteration really begins, counters do not show.
     """
     period_ms = pieces[-1][1] * bin_ms
     peak = max(level for _, _, level in pieces)
-    floor = _floor(pieces)
+    # Bursts that come early or late fill the pauses of the mean, but not those of single iterations.
+    floor = min(floor, _floor(pieces))
     background = floor if floor <= _BACKGROUND * peak else 0.0
-    up = [one for one in pieces if one[2] - background > _UP * peak]
+    above = [(begin, end, level - background) for begin, end, level in pieces if level - background > _UP[1] * peak]
+    up = [one for one in above if one[2] > _UP[0] * peak]
+    if _volume(up) < (1 - _LITTLE) * _volume(above):
+        up = above
     if not up:
         return [], background * gbps_per_unit
     origin = _after_traffic(up, pieces[-1][1])
     phases = [
-        Phase(((begin - origin) * bin_ms) % period_ms, (end - begin) * bin_ms, (level - background) * gbps_per_unit)
+        Phase(((begin - origin) * bin_ms) % period_ms, (end - begin) * bin_ms, level * gbps_per_unit)
         for begin, end, level in up
     ]
     return sorted(phases, key=lambda one: one.start_ms), background * gbps_per_unit
+
+
+def _volume(pieces: Levels) -> float:
+    return math.fsum((end - begin) * level for begin, end, level in pieces)
 
 
 def _floor(pieces: Levels) -> float:

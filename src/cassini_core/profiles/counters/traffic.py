@@ -41,6 +41,8 @@ class Traffic:
     direction : str
         ``tx`` or ``rx``.
     devices : tuple of str
+    line_gbps : float or None
+        What the devices' links carry at most, Gbit/s; None where the recording does not say.
     warnings : tuple of str
     """
 
@@ -51,6 +53,7 @@ class Traffic:
     refresh_ms: float
     direction: str
     devices: tuple[str, ...]
+    line_gbps: float | None
     warnings: tuple[str, ...]
 
     @property
@@ -64,13 +67,13 @@ class Traffic:
         return np.asarray(np.diff(np.interp(edges, self.times_ms, self.total), axis=1))
 
 
-def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) -> Traffic:
+def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], direction: str) -> Traffic:
     """The traffic of a recording.
 
     Parameters
     ----------
-    path : path
-        A recording in any format that :func:`.recording.read_recording` knows.
+    source : path or Recording
+        A recording in any format that :func:`.recording.read_recording` knows, or what was read from one.
     devices : sequence of str
         Whose traffic to add up, as named in the recording; empty: all.
     direction : str
@@ -79,17 +82,29 @@ def read_traffic(path: str | Path, *, devices: Sequence[str], direction: str) ->
     Raises
     ------
     InputError
-        The file cannot be read, lacks the devices or holds too little.
+        The file cannot be read, lacks the devices, or holds too little; no counter of the direction is there, could
+        ever be read, or counted anything.
     """
-    recording = read_recording(path)
+    recording = source if isinstance(source, Recording) else read_recording(source)
     directions = ("tx", "rx") if direction == "busier" else (direction,)
     samples, chosen, warnings = select_counters(recording, devices, directions)
     found = [_direction(recording, samples, one, chosen) for one in directions]
     traffic = max(found, key=lambda one: float(one.total[-1]))
     if traffic.total[-1] <= 0:
         known = f"as far as it is known: {'; '.join(warnings[:8])}" if warnings else "while its counters were read"
-        raise InputError(f"{path}: no traffic on {', '.join(chosen)} {known}")
+        raise InputError(f"{recording.path}: no traffic on {', '.join(chosen)} {known}")
     return replace(traffic, warnings=(*warnings, *traffic.warnings))
+
+
+def _line_gbps(recording: Recording, devices: tuple[str, ...]) -> float | None:
+    rates = {
+        channel.device: max(column, default=0) / 1000
+        for samples in recording.samples
+        for channel, column in zip(samples.group.channels, samples.values, strict=True)
+        if channel.gauge and channel.name == "rate" and channel.unit == "Mbit/s"
+    }
+    known = [rates.get(device, 0.0) for device in devices]
+    return sum(known) if min(known, default=0.0) > 0 else None
 
 
 def _direction(recording: Recording, samples: Samples, direction: str, devices: tuple[str, ...]) -> Traffic:
@@ -115,9 +130,10 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
             continue  # Nothing is known of it, which was said when it was chosen.
         refresh_ms = _refresh_ms(times_ms[values >= 0], values[values >= 0])
         refreshes.append(refresh_ms)
+        read = times_ms[known], values[known]
         if refresh_ms > 1.5 * step_ms:
-            known &= _refreshed(times_ms, values, 1.5 * refresh_ms)
-        carried, lost = _interpolate(times_ms[known], values[known], grid, _LONGEST_GAP * max(step_ms, refresh_ms))
+            read = _refreshed(*read, refresh_ms)
+        carried, lost = _interpolate(*read, grid, _LONGEST_GAP * max(step_ms, refresh_ms))
         total, unknown_ms = total + carried, unknown_ms + lost
         resets = int(np.count_nonzero(values == BREAK))
         if resets:
@@ -130,6 +146,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         max([step_ms, *refreshes]),
         direction,
         devices,
+        _line_gbps(recording, devices),
         tuple(warnings),
     )
 
@@ -142,7 +159,8 @@ def _interpolate(
     last = np.maximum.accumulate(np.where(values >= 0, np.arange(len(values)), -1))
     totals = np.where(last >= 0, values[np.maximum(last, 0)], 0)
     counted, spans = np.diff(totals).astype(np.float64), np.diff(times_ms)
-    unknown = (values[1:] == BREAK) | (counted < 0) | (spans > longest_ms)
+    # Where nothing was counted, the shape of the traffic is known over any time.
+    unknown = (values[1:] == BREAK) | (counted < 0) | ((spans > longest_ms) & (counted > 0))
     # Before the first reading and after the last one nothing is known either.
     times_ms = np.concatenate([[min(0.0, times_ms[0])], times_ms, [max(grid[-1], times_ms[-1])]])
     spans = np.diff(times_ms)
@@ -152,19 +170,34 @@ def _interpolate(
     return np.interp(grid, times_ms, carried), np.interp(grid, times_ms, lost)
 
 
-def _refreshed(times_ms: FloatArray, values: npt.NDArray[np.int64], idle_ms: float) -> npt.NDArray[np.bool_]:
-    """Where a reading tells something: it has changed, or has not for so long that nothing was counted."""
-    changed = np.concatenate([[True], np.diff(values) != 0])
-    since = times_ms - times_ms[np.maximum.accumulate(np.where(changed, np.arange(len(values)), 0))]
-    return np.asarray(changed | (since >= idle_ms))
+def _refreshed(
+    times_ms: FloatArray, values: npt.NDArray[np.int64], refresh_ms: float
+) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Where a counter says something: when it has changed, and one refresh before that, if it had stood still.
+
+    What it counted meanwhile came within that last refresh, or the refresh before would have shown it.
+    """
+    last = np.concatenate([[-1], np.flatnonzero(np.diff(values) != 0)])  # of those that are alike
+    shown = last + 1
+    still = np.append(times_ms[shown[1:]], times_ms[-1] + refresh_ms) - times_ms[shown] > 1.5 * refresh_ms
+    until = np.append(times_ms[shown[1:]] - refresh_ms, times_ms[-1])[still]
+    times = np.concatenate([times_ms[shown], until])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.concatenate([values[shown], values[shown][still]])[order]
 
 
 def _refresh_ms(times_ms: FloatArray, values: npt.NDArray[np.int64]) -> float:
-    """How long a counter stands still while it counts: the time between changes that half of the bytes come with."""
+    """How long a counter stands still while it counts: a tenth of the bytes come sooner after the change before."""
     changes = np.flatnonzero(np.diff(values)) + 1
     if len(changes) < 2:
         return 0.0
-    spans, counted = np.diff(times_ms[changes]), np.diff(values)[changes[1:] - 1].astype(np.float64)
+    spans = np.diff(times_ms[changes])
+    counted = np.maximum(np.diff(values)[changes[1:] - 1].astype(np.float64), 0.0)
     order = np.argsort(spans)
     weight = np.cumsum(counted[order])
-    return float(spans[order][int(np.searchsorted(weight, weight[-1] / 2))])
+    least = float(spans[order][int(np.searchsorted(weight, weight[-1] / 10))])
+    if least <= 0:
+        return 0.0
+    turns = np.round(spans / least)
+    near = np.abs(spans / np.maximum(turns, 1) - least) <= 0.25 * least
+    return float(spans[near].sum() / turns[near].sum())

@@ -1,0 +1,1 @@
+"""Does an importer find the job in what it recorded?"""
