@@ -19,6 +19,9 @@ from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
 from cassini_core.problem_file import ranking_to_json, reader
+from cassini_core.topology import formats, patterns
+from cassini_core.topology import model as topology
+from cassini_core.topology.formats import documents
 from hostile_problems import HOSTILE, MALFORMED, MOST_BYTES, Shape, link_file, problem_file
 
 MOST_SECONDS = 10.0
@@ -195,6 +198,13 @@ def test_a_table_of_mostly_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 LIMITS = {
     "bytes of a file": reader.MAX_FILE_BYTES,
+    "bytes of a topology file": formats.MAX_FILE_BYTES,
+    "bytes of YAML": documents.MAX_YAML_BYTES,
+    "lists and mappings inside each other, in YAML": documents.MAX_DEPTH,
+    "hosts and switches of a network, and names of one hostlist": topology.MAX_NODES,
+    "cables of a network, and names of all hostlists of a file": topology.MAX_CABLES,
+    "tiers of switches": topology.MAX_TIERS,
+    "flows of an all-to-all": patterns.MAX_FLOWS,
     "jobs of one link": prepared_link.MAX_JOBS,
     "phases of one link": prepared_link.MAX_PHASES,
     "sum of the rates of one link, kbit/s": prepared_link.MAX_RATE_SUM_KBPS,
