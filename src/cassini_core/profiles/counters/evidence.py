@@ -24,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _LEAST_REGULARITY = 0.3
 _CERTAIN = 0.9
+_CLEAR = 0.75
+_MANY_ITERATIONS = 8  # where they are not clear
 _BLUR = 3  # samples or refreshes: what the search for a rhythm does not look into
 _FEWEST_REFRESHES = 4
 _OUTLIERS = 5.0  # median absolute deviations
@@ -33,6 +35,7 @@ _CHANGED = 0.03
 _MULTIPLE = 0.06
 _AGREES = 0.02
 _SECOND = 0.015  # of the variance: less than that is no second rhythm
+_SECOND_IN_PLACE = 0.13  # the same, of bursts that were not moved to where they fit
 _BOTH = 0.97
 _FEW_TURNS = 6  # in which two jobs meet again: both together are one then
 _ALIAS_VALUES = 100  # at least, and four iterations', that are laid over each other
@@ -147,10 +150,11 @@ def _starts_given(series: FloatArray, steps: float, blur: int, doubt: Exception)
         raise _DoubtError(f"the traffic does not repeat with the iteration time given; {doubt}")
     # Too few to show a period: from the first traffic on. Two must be alike, as far as they jitter alike.
     both = series[known[0] :][: 2 * round(steps)]
-    if whole == 2 and np.nanmean(np.diff(both.reshape(2, -1), axis=0) ** 2) > 2 * (1 - _LEAST_REGULARITY) * np.nanvar(
-        both
-    ):
-        raise _DoubtError(f"the two iterations of the time given are not alike; {doubt}")
+    if whole == 2:
+        apart = np.diff(both.reshape(2, -1), axis=0)
+        apart = apart[np.isfinite(apart)]
+        if not len(apart) or np.mean(apart**2) > 2 * (1 - _LEAST_REGULARITY) * np.nanvar(both):
+            raise _DoubtError(f"the two iterations of the time given are not alike; {doubt}")
     return known[0] + np.arange(whole + 1) * steps, 0.0
 
 
@@ -169,7 +173,8 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
             parts.append(_judged(masked, traffic, blur))
         except _DoubtError:
             return None
-    if not _differ(*(one.lengths_ms for one in parts)) or _changes(parts[1]):
+    # Few noisy iterations are followed astray more easily than many: a third must be clearer than the whole.
+    if parts[1].regularity < _CERTAIN or _changes(parts[1]) or not _differ(*(one.lengths_ms for one in parts)):
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
     ratio = max(before, after) / min(before, after)
@@ -236,8 +241,13 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
     usual &= _known(traffic, found.starts)
     if np.count_nonzero(usual) < FEWEST_ITERATIONS - 1:
         raise _DoubtError(f"too few whole iterations of about {iteration_ms:.4g} ms to profile")
+    if found.regularity < _CLEAR and np.count_nonzero(usual) < _MANY_ITERATIONS:
+        raise _DoubtError(
+            f"iterations of about {iteration_ms:.4g} ms differ much ({found.regularity:.0%} of the traffic's variation "
+            f"is foretold from others); at least {_MANY_ITERATIONS} are needed then"
+        )
     starts_ms = found.starts * step_ms
-    if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms)) is not None:
+    if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms, found.regularity)) is not None:
         times = " and ".join(f"{one:.4g}" for one in second)
         raise _DoubtError(
             f"two things repeat, every {times} ms: more than one job seems to use the devices; choose a device, or "
@@ -259,7 +269,9 @@ def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
 
 
-def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> tuple[float, float] | None:
+def _second_ms(
+    traffic: Traffic, starts_ms: FloatArray, iteration_ms: float, regularity: float
+) -> tuple[float, float] | None:
     """Two periods where more than one thing repeats, ms; else None.
 
     The second one is in what the typical iteration leaves of the others. Or the typical one is made of both: then each
@@ -267,15 +279,20 @@ def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> 
     """
     typical = typical_iteration(traffic, starts_ms, iteration_ms)
     least = _SECOND * (3 if traffic.refresh_ms > 1.5 * traffic.step_ms else 1)
-    others = (
-        find_rhythms(prepare(typical.left - typical.left.min(), _BLUR), _BLUR) if typical.left_share > least else ()
-    )
-    for other in others:
-        if other.regularity * typical.left_share < least:
-            continue
-        multiple = other.steps * typical.bin_ms / iteration_ms
-        if abs(multiple - max(round(multiple), 1)) > _AGREES:
-            return iteration_ms, other.steps * typical.bin_ms
+    looks = [(typical.left, typical.bin_ms, typical.energy, least)]
+    if regularity < _CLEAR:
+        # Moved bursts may have followed the other job. It still shows in its own time, where bursts of a job that
+        # jitters leave much, too.
+        in_place, energy = _left_in_place(traffic, starts_ms, len(typical.profile), typical.bin_ms)
+        looks.append((in_place, traffic.step_ms, energy, _SECOND_IN_PLACE))
+    for left, step_ms, whole, enough in looks:
+        share = float(np.nanvar(left)) / whole
+        blur = _BLUR * max(1, round(traffic.refresh_ms / step_ms))
+        others = find_rhythms(prepare(left - np.nanmin(left), blur), blur) if share > enough else ()
+        for other in others:
+            multiple = other.steps * step_ms / iteration_ms
+            if other.regularity * share >= enough and abs(multiple - max(round(multiple), 1)) > _AGREES:
+                return iteration_ms, other.steps * step_ms
     power = np.abs(np.fft.rfft(typical.profile))[1:256] ** 2
     number = np.arange(1, len(power) + 1)
     for many in range(_FEW_TURNS + 1, 41):
@@ -283,6 +300,16 @@ def _second_ms(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float) -> 
             if np.gcd(many, few) == 1 and power[(number % many == 0) | (number % few == 0)].sum() > _BOTH * power.sum():
                 return iteration_ms / few, iteration_ms / many
     return None
+
+
+def _left_in_place(traffic: Traffic, starts_ms: FloatArray, bins: int, bin_ms: float) -> tuple[FloatArray, float]:
+    """What the mean iteration leaves of each step of the traffic (NaN: in none), and the variance of these steps."""
+    mean = traffic.per_bin(starts_ms, bins, bin_ms).mean(axis=0) * traffic.step_ms / bin_ms
+    at = traffic.times_ms[:-1]
+    iteration = np.searchsorted(starts_ms, at, side="right") - 1
+    place = np.floor((at - starts_ms[np.maximum(iteration, 0)]) / bin_ms).astype(int)
+    steps = np.where((iteration >= 0) & (place < 1.2 * bins), traffic.per_step, np.nan)
+    return steps - mean[np.clip(place, 0, bins - 1)], max(float(np.nanvar(steps)), 1e-12)
 
 
 def _alias_ms(traffic: Traffic, iteration_ms: float) -> float | None:

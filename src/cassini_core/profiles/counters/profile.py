@@ -37,6 +37,8 @@ DEFAULT_NEGLIGIBLE = 0.005
 DEFAULT_MAX_PHASES = 16
 DIRECTIONS = ("busier", "tx", "rx")
 _DOUBTFUL = 0.7
+_CERTAIN = 0.9
+_FAINT = 0.1  # of the highest rate
 _BLURRED = 0.5  # of the time that bursts take: edges that are less certain than that are none
 _LINE = 1.05
 _GBPS_FROM_BYTES_PER_MS = 8e-6
@@ -178,7 +180,7 @@ def profile_counters(
         },
     )
     lost = provenance.conservation_warning()
-    if lost and iterations.regularity < _DOUBTFUL and iterations.found_by == "measured":
+    if lost and iterations.regularity < _CERTAIN and iterations.found_by == "measured":
         raise InputError(f"{name}: iterations of about {typical_ms:.4g} ms differ too much from each other: {lost}")
     warnings = filter(
         None,
@@ -205,11 +207,13 @@ def _check_resolution(name: str, traffic: Traffic, phases: Sequence[Phase]) -> N
     """Refuse bursts that a counter is refreshed too rarely for."""
     if traffic.refresh_ms < 1.5 * traffic.step_ms:
         return
-    up_ms = math.fsum(phase.duration_ms for phase in phases)
+    # Faint phases are what edges are blurred over.
+    loudest = max((phase.gbps for phase in phases), default=0.0)
+    up_ms = math.fsum(phase.duration_ms for phase in phases if phase.gbps >= _FAINT * loudest)
     if len(phases) * traffic.refresh_ms > _BLURRED * up_ms:
         raise InputError(
             f"{name}: the counter is refreshed only every {traffic.refresh_ms:.3g} ms, too rarely for {len(phases)} "
-            f"bursts of {up_ms:.4g} ms together in an iteration"
+            f"phases of {up_ms:.4g} ms together in an iteration"
         )
 
 

@@ -42,17 +42,17 @@ class Typical:
         Of the profile's bins where it has traffic, by chance: that between iterations, by their number.
     left : ndarray of float64, [iterations * bins]
         What the typical one leaves of the traffic of all, one iteration after the other.
-    left_share : float
-        Of the variance of that traffic.
+    energy : float
+        Variance of the traffic of all.
     floor : float
-        Bytes that flow in a bin at least, whenever it is, but for one in twenty.
+        Bytes that flow in a bin at least, whenever it is, but for one in a hundred.
     bin_ms : float
     """
 
     profile: FloatArray
     variance: float
     left: FloatArray
-    left_share: float
+    energy: float
     floor: float
     bin_ms: float
 
@@ -76,9 +76,8 @@ def typical_iteration(traffic: Traffic, starts_ms: FloatArray, iteration_ms: flo
     whole = np.hstack(aligned)
     left = (whole - profile).ravel()
     # A counter that is refreshed seldom hides pauses.
-    floor = float(np.quantile(whole, 0.05)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
-    share = float(np.var(left) / max(np.var(whole), 1e-12))
-    return Typical(np.roll(profile, turn), variance, left, share, floor, bin_ms)
+    floor = float(np.quantile(whole, 0.01)) if traffic.refresh_ms < 1.5 * traffic.step_ms else 0.0
+    return Typical(np.roll(profile, turn), variance, left, max(float(np.var(whole)), 1e-12), floor, bin_ms)
 
 
 def _pieces(profile: FloatArray) -> tuple[int, list[tuple[int, int]]]:
