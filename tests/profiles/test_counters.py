@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
 
@@ -91,7 +91,13 @@ def test_the_job_comes_back(
     job: Job, disturbance: Disturbance, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     readings = read_job(job, 24, disturbance, seed)
-    found = profiled(readings, tmp_path_factory.mktemp("r") / "x")
+    try:
+        found = profiled(readings, tmp_path_factory.mktemp("r") / "x")
+    except InputError as refused:
+        # Others' traffic may by chance repeat, too. If that were usual, too few examples would be left.
+        if disturbance.spikes and "two things repeat" in str(refused):
+            reject()
+        raise
     true_ms = statistics.median_low(after - before for before, after in pairwise(readings.starts)) / MS
     # Stated tolerances: the iteration to 0.2 ms (and 0.6 of the jitter), edges to 2 ms, rates to 8 %.
     assert found.iteration_ms.typical == pytest.approx(true_ms, abs=0.2 + 0.6 * disturbance.jitter * job.iteration_ms)
