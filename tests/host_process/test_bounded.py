@@ -6,6 +6,7 @@ What a call takes is measured in a process of its own. The files are those of ``
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ FAST = (
     "long phases on all links",
     "thousands of pairs, noisy periods",
     "loops of 12 jobs",
+    "multipliers of many phases",
 )
 """One of each kind that broke a bound once; a quarter of the size here."""
 
@@ -55,6 +57,16 @@ def assert_bounded(call: str, data: bytes, folder: Path) -> str:
 @pytest.mark.parametrize("name", FAST)
 def test_rankings_of_a_quarter_of_the_size_are_bounded(name: str, tmp_path: Path) -> None:
     assert_bounded("rank", problem_file(HOSTILE[name], MOST_BYTES // 4), tmp_path)
+
+
+def test_a_job_of_many_phases_and_a_multiplier_on_each_link_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A megabyte of such routes once took minutes: each multiplier makes another demand, of all phases of the job."""
+    shape = Shape(jobs=2, phases=1000, multiplier="distinct")
+    problem = problem_of(shape, tmp_path, MOST_BYTES // 4)
+    began = time.process_time()
+    with pytest.raises(InputError, match=r"at most 1048576 phases of jobs, each counted once for each multiplier"):
+        rank(problem)
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -211,6 +223,7 @@ LIMITS = {
     "iteration time, ticks of 1 ns": units.MAX_TICKS,
     "rate or capacity, kbit/s": units.MAX_RATE_KBPS,
     "phases on all distinct link problems": link_catalog.MAX_ALL_PHASES,
+    "phases of all jobs, each job counted once for each multiplier": link_catalog.MAX_MULTIPLIED_PHASES,
     "pairs of jobs on all distinct link problems": link_catalog.MAX_ALL_PAIRS,
     "pairs of a candidate and a placed job": route_table.MAX_CELLS,
     "events of one link": prepared_link.DEFAULT_MAX_EVENTS,

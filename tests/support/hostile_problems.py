@@ -63,6 +63,7 @@ HOSTILE: Mapping[str, Shape] = {
     "silent phases": Shape(jobs=100, phases=50, phase_kind="silent"),
     "nested phases": Shape(jobs=6, phases=300, phase_kind="nested"),
     "multipliers": Shape(jobs=4, phases=2, multiplier="distinct"),
+    "multipliers of many phases": Shape(jobs=2, phases=30, multiplier="distinct"),
     "extreme rates": Shape(jobs=30, phases=3, rates="extreme", capacity="least", period="huge"),
     "long ids": Shape(jobs=4, id_bytes=2000),
     "jobs that share nothing": Shape(jobs=2, per_link=1, phases=3),

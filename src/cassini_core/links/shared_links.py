@@ -29,6 +29,7 @@ __all__ = ["LinkCatalog", "Placement", "SharedLink"]
 
 
 MAX_ALL_PHASES = 2**21
+MAX_MULTIPLIED_PHASES = 2**20
 """Most phases of all jobs on all distinct link problems; each takes some 200 bytes."""
 
 MAX_ALL_PAIRS = 2**25
@@ -110,6 +111,12 @@ class LinkCatalog:
         links = {link.id: link for link in problem.links}
         self._links = [links[link] for link in routes.links]
         self._capacity = [kbps_from_gbps(link.capacity_gbps) for link in self._links]
+        n_phases = sum(len(jobs[job].phases) for job, _ in routes.members)
+        if n_phases > MAX_MULTIPLIED_PHASES:
+            raise InputError(
+                f"candidates: expected at most {MAX_MULTIPLIED_PHASES} phases of jobs, each counted once for each "
+                f"multiplier of its routes, got {n_phases}"
+            )
         # Lists by the numbers of members: whole numbers are hashed and compared faster than what they stand for.
         self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
