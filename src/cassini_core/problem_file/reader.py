@@ -188,7 +188,7 @@ def profile_from_json(data: bytes, source: str = "job") -> tuple[Job, dict[str, 
     with _within(source, "$"):
         job = Job(wire.id, wire.iteration_ms, _phases(wire.phases))
     about = dict(wire.about) if isinstance(wire.about, dict) else {}
-    # How files of version 0.1 put it.
+    # How older files put it.
     if "measured_by" in about:
         about.setdefault("made_by", about.pop("measured_by"))
     return job, about

@@ -18,13 +18,15 @@ from .period import FEWEST_ITERATIONS, FEWEST_STEPS, choose, find_rhythms, follo
 from .traffic import Traffic
 from .typical import typical_iteration
 
-__all__ = ["Iterations", "find_iterations"]
+__all__ = ["CERTAIN", "Iterations", "find_iterations"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _LEAST_REGULARITY = 0.3
-_CERTAIN = 0.9
-_CLEAR = 0.75
+CERTAIN = 0.9
+"""Regularity from which on what repeats is beyond doubt."""
+
+_CLEAR = 0.75  # less, and a second job may be in it
 _MANY_ITERATIONS = 8  # where they are not clear
 _BLUR = 3  # samples or refreshes: what the search for a rhythm does not look into
 _FEWEST_REFRESHES = 4
@@ -104,7 +106,7 @@ def _measured(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
         found, why = _judged(series, traffic, blur), _DoubtError("the iteration time changes all the time")
     except _DoubtError as doubt:
         found, why = None, doubt
-    if found is not None and found.regularity >= _CERTAIN and not _changes(found):
+    if found is not None and found.regularity >= CERTAIN and not _changes(found):
         return found
     last = _last_part(series, traffic, blur)
     if last is not None:
@@ -174,7 +176,7 @@ def _last_part(series: FloatArray, traffic: Traffic, blur: int) -> Iterations | 
         except _DoubtError:
             return None
     # Few noisy iterations are followed astray more easily than many: a third must be clearer than the whole.
-    if parts[1].regularity < _CERTAIN or _changes(parts[1]) or not _differ(*(one.lengths_ms for one in parts)):
+    if parts[1].regularity < CERTAIN or _changes(parts[1]) or not _differ(*(one.lengths_ms for one in parts)):
         return None
     before, after = (float(np.mean(one.lengths_ms)) for one in parts)
     ratio = max(before, after) / min(before, after)

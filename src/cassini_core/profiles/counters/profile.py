@@ -37,7 +37,6 @@ DEFAULT_NEGLIGIBLE = 0.005
 DEFAULT_MAX_PHASES = 16
 DIRECTIONS = ("busier", "tx", "rx")
 _DOUBTFUL = 0.7
-_CERTAIN = 0.9
 _FAINT = 0.1  # of the highest rate
 _BLURRED = 0.5  # of the time that bursts take: edges that are less certain than that are none
 _LINE = 1.05
@@ -127,7 +126,7 @@ def profile_counters(
     """
     try:
         # Loading them takes longer than all else that a package needs that never profiles.
-        from .evidence import find_iterations
+        from .evidence import CERTAIN, find_iterations
         from .segments import phases_of, segment
         from .typical import typical_iteration
     except ModuleNotFoundError as error:
@@ -180,7 +179,7 @@ def profile_counters(
         },
     )
     lost = provenance.conservation_warning()
-    if lost and iterations.regularity < _CERTAIN and iterations.found_by == "measured":
+    if lost and iterations.regularity < CERTAIN and iterations.found_by == "measured":
         raise InputError(f"{name}: iterations of about {typical_ms:.4g} ms differ too much from each other: {lost}")
     warnings = filter(
         None,
