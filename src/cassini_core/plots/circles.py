@@ -1,0 +1,184 @@
+"""One link's unified circle: time rolled on its perimeter, before the jobs are rotated and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from ..model import Job
+from ..units import KBPS_PER_GBPS, TICKS_PER_MS
+from .figures import LIGHT, Theme, figure_title, new_figure
+from .job_styles import JobStyle, job_styles
+from .link_demand import link_demand, link_head, score_row, shown_window
+from .link_legend import draw_legend, excess_style, kept_jobs, score_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["circles_figure", "circles_plot_data"]
+
+OPEN_DEGREES = 330.0
+"""What a window of a perimeter covers: a circle that does not close shows a gap."""
+
+NARROW_DEGREES = 3.0
+"""Arcs below this are drawn without outline and hatch, which would hide them."""
+
+INNER, RINGS, OUTER, EDGE = 0.42, 1.0, 1.06, 1.75
+"""Radii: where the rings of the jobs begin and end, where their sum begins and its highest value ends."""
+
+
+def circles_plot_data(
+    jobs: Sequence[Job], capacity_gbps: float, shifts_ms: Mapping[str, float], free_jobs: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The numbers of :func:`circles_figure`, ready for JSON.
+
+    Parameters and errors are those of :func:`~cassini_core.plots.demand.demand_plot_data`.
+
+    Returns
+    -------
+    dict
+        ``before`` (all shifts 0) and ``after`` have arcs, ``from_degrees`` to ``to_degrees`` clockwise from the top, and
+        their ``gbps``: ``jobs`` by job id, ``total`` and ``excess``, the demand above the capacity. ``degrees_per_ms``
+        turns shifts into rotations. ``is_whole`` is false where the perimeter is too long to be read: the circle then
+        shows the beginning of it and does not close.
+    """
+    jobs = sorted(jobs, key=lambda job: job.id)
+    window = shown_window(jobs)
+    per_tick = (360.0 if window.is_whole else OPEN_DEGREES) / window.length
+    sides = {}
+    for side, shifts in (("before", {}), ("after", shifts_ms)):
+        demand = link_demand(jobs, capacity_gbps, shifts, window)
+        degrees = demand.edges * per_tick
+        sides[side] = {
+            **score_row(jobs, capacity_gbps, shifts),
+            "jobs": {job.id: _arcs(degrees, kbps) for job, kbps in zip(jobs, demand.kbps, strict=True)},
+            "total": _arcs(degrees, demand.kbps.sum(axis=0)),
+            "excess": _arcs(degrees, demand.excess()),
+        }
+    head = link_head(jobs, capacity_gbps, shifts_ms, free_jobs, window)
+    return {**head, "degrees_per_ms": per_tick * TICKS_PER_MS, **sides}
+
+
+def _arcs(degrees: npt.NDArray[Any], kbps: npt.NDArray[Any]) -> list[dict[str, float]]:
+    """Where a demand is above 0; neighbours of one level are one arc."""
+    arcs: list[dict[str, float]] = []
+    edges, levels = degrees.tolist(), (kbps / KBPS_PER_GBPS).tolist()
+    for begin, end, level in zip(edges, edges[1:], levels, strict=False):
+        if arcs and arcs[-1]["to_degrees"] == begin and arcs[-1]["gbps"] == level:
+            arcs[-1]["to_degrees"] = end
+        elif level > 0:
+            arcs.append({"from_degrees": begin, "to_degrees": end, "gbps": level})
+    return arcs
+
+
+def circles_figure(
+    data: Mapping[str, Any], *, title: str = "", known_jobs: Sequence[str] = (), theme: Theme = LIGHT
+) -> Figure:
+    """Draw the numbers of :func:`circles_plot_data`; InputError where matplotlib is missing.
+
+    ``known_jobs`` are all jobs of the answer: a job has one colour in all its pictures.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    figure = new_figure(9.0, 5.6, theme)
+    figure_title(figure, title or "Unified circle of a link", theme)
+    styles = job_styles(kept_jobs(data), known_jobs)
+    for axes, side, words in zip(figure.subplots(1, 2), ("before", "after"), ("Before", "After rotation"), strict=True):
+        _draw_circle(axes, data, side, styles, theme)
+        axes.set_title(f"{words}: score {score_words(data[side])}", fontsize=10, pad=16, color=theme.ink)
+    marks = {"marker": "o", "color": theme.ink, "markersize": 4, "linestyle": ""}
+    demand = Patch(facecolor=theme.fill, label="all jobs; dashed: the capacity")
+    draw_legend(figure, data, styles, theme, [demand, Line2D([], [], **marks, label="an iteration begins")])
+    return figure
+
+
+def _draw_circle(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[str, JobStyle], theme: Theme) -> None:
+    """A ring for each job, the first outermost, and around them their sum against the capacity."""
+    part = data[side]
+    rings = [(part["jobs"][job], style, _degrees(data, job, side)) for job, style in styles.items()]
+    rest = [arc for job, arcs in part["jobs"].items() if job not in styles for arc in arcs]
+    if rest:
+        rings.append((rest, JobStyle(theme.fill, ""), None))
+    height = (RINGS - INNER) / len(rings)
+    peak = max((arc["gbps"] for arcs in part["jobs"].values() for arc in arcs), default=1.0)
+    for at, (arcs, style, turned) in enumerate(rings):
+        base = RINGS - (at + 1) * height
+        _draw_ring(axes, data, base, edgecolor=theme.muted, linewidth=0.5)
+        for arc in arcs:
+            high = base + 0.82 * height * arc["gbps"] / peak
+            edge = theme.ink if _width(arc) >= NARROW_DEGREES else style.colour
+            look = {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": edge, "linewidth": 0.4}
+            axes.add_patch(_wedge(arc, base, high, **look))
+        if turned is not None:
+            axes.plot(*_at(base, turned), "o", color=theme.ink, markersize=4)
+    _draw_sum(axes, data, part, theme)
+    _draw_times(axes, data, theme)
+
+
+def _draw_sum(axes: Axes, data: Mapping[str, Any], part: Mapping[str, Any], theme: Theme) -> None:
+    capacity = data["capacity_gbps"]
+    highest = max([capacity, *(arc["gbps"] for side in ("before", "after") for arc in data[side]["total"])])
+    per_gbps = (EDGE - OUTER) / highest
+    for arc in part["total"]:
+        look = {"facecolor": theme.fill, "edgecolor": theme.fill, "linewidth": 0.3}
+        axes.add_patch(_wedge(arc, OUTER, OUTER + per_gbps * arc["gbps"], **look))
+    limit = OUTER + per_gbps * capacity
+    for arc in part["excess"]:
+        # No hatch can be seen on a narrow arc.
+        look = excess_style(theme) if _width(arc) >= NARROW_DEGREES else {"facecolor": theme.ink, "linewidth": 0}
+        axes.add_patch(_wedge(arc, limit, limit + per_gbps * arc["gbps"], **look))
+    _draw_ring(axes, data, OUTER, edgecolor=theme.muted, linewidth=0.8)
+    _draw_ring(axes, data, limit, edgecolor=theme.ink, linewidth=1.3, linestyle=(0, (5, 3)))
+
+
+def _draw_ring(axes: Axes, data: Mapping[str, Any], radius: float, **style: Any) -> None:
+    """A circle, or the part of it that a window covers."""
+    from matplotlib.patches import Arc
+
+    begin = 90.0 if data["is_whole"] else 90.0 - OPEN_DEGREES
+    axes.add_patch(
+        Arc((0, 0), 2 * radius, 2 * radius, theta1=begin, theta2=450.0 if data["is_whole"] else 90.0, **style)
+    )
+
+
+def _draw_times(axes: Axes, data: Mapping[str, Any], theme: Theme) -> None:
+    """How long a turn is, and the times at its quarters."""
+    words = f"{data['window_ms']:.4g} ms\n{'a turn' if data['is_whole'] else 'shown'}"
+    axes.text(0, 0, words, ha="center", va="center", fontsize=8, color=theme.muted)
+    for degrees in range(0, 360, 90):
+        x, y = _at(EDGE + 0.06, degrees)
+        ha, va = (("center", "bottom"), ("left", "center"), ("center", "top"), ("right", "center"))[degrees // 90]
+        axes.text(x, y, f"{degrees / data['degrees_per_ms']:.4g}", ha=ha, va=va, fontsize=8, color=theme.muted)
+    axes.set_aspect("equal")
+    axes.set_xlim(-EDGE - 0.1, EDGE + 0.1)
+    axes.set_ylim(-EDGE - 0.1, EDGE + 0.1)
+    axes.set_axis_off()
+
+
+def _degrees(data: Mapping[str, Any], job: str, side: str) -> float:
+    """Where the iteration of a job begins: at the top, or as far on as the job is rotated."""
+    shift = next(row["shift_ms"] for row in data["jobs"] if row["id"] == job)
+    return 0.0 if side == "before" else float(shift * data["degrees_per_ms"])
+
+
+def _at(radius: float, degrees: float) -> tuple[float, float]:
+    """A point, clockwise from the top."""
+    return radius * math.sin(math.radians(degrees)), radius * math.cos(math.radians(degrees))
+
+
+def _width(arc: Mapping[str, float]) -> float:
+    return arc["to_degrees"] - arc["from_degrees"]
+
+
+def _wedge(arc: Mapping[str, float], inner: float, outer: float, **style: Any) -> Any:
+    from matplotlib.patches import Wedge
+
+    begin, end = 90 - arc["to_degrees"], 90 - arc["from_degrees"]
+    if _width(arc) >= 360:
+        begin, end = 0, 360
+    return Wedge((0, 0), outer, begin, end, width=outer - inner, **style)
