@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..model import Job
 from ..units import KBPS_PER_GBPS, TICKS_PER_MS
 from .figures import LIGHT, Theme, figure_title, new_figure
@@ -32,7 +33,12 @@ INNER, RINGS, OUTER, EDGE = 0.42, 1.0, 1.06, 1.75
 
 
 def circles_plot_data(
-    jobs: Sequence[Job], capacity_gbps: float, shifts_ms: Mapping[str, float], free_jobs: Sequence[str] = ()
+    jobs: Sequence[Job],
+    capacity_gbps: float,
+    shifts_ms: Mapping[str, float],
+    free_jobs: Sequence[str] = (),
+    *,
+    resolution_ms: float = DEFAULT_RESOLUTION_MS,
 ) -> dict[str, Any]:
     """The numbers of :func:`circles_figure`, ready for JSON.
 
@@ -41,10 +47,10 @@ def circles_plot_data(
     Returns
     -------
     dict
-        ``before`` (all shifts 0) and ``after`` have arcs, ``from_degrees`` to ``to_degrees`` clockwise from the top, and
-        their ``gbps``: ``jobs`` by job id, ``total`` and ``excess``, the demand above the capacity. ``degrees_per_ms``
-        turns shifts into rotations. ``is_whole`` is false where the perimeter is too long to be read: the circle then
-        shows the beginning of it and does not close.
+        ``before`` (all shifts 0) and ``after`` have arcs, ``from_degrees`` to ``to_degrees`` clockwise from the top,
+        and their ``gbps``: ``jobs`` by job id, ``total`` and ``excess``, the demand above the capacity.
+        ``degrees_per_ms`` turns shifts into rotations. ``is_whole`` is false where the perimeter is too long to be
+        read: the circle then shows the beginning of it and does not close.
     """
     jobs = sorted(jobs, key=lambda job: job.id)
     window = shown_window(jobs)
@@ -54,7 +60,7 @@ def circles_plot_data(
         demand = link_demand(jobs, capacity_gbps, shifts, window)
         degrees = demand.edges * per_tick
         sides[side] = {
-            **score_row(jobs, capacity_gbps, shifts),
+            **score_row(jobs, capacity_gbps, shifts, resolution_ms),
             "jobs": {job.id: _arcs(degrees, kbps) for job, kbps in zip(jobs, demand.kbps, strict=True)},
             "total": _arcs(degrees, demand.kbps.sum(axis=0)),
             "excess": _arcs(degrees, demand.excess()),

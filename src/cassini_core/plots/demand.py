@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..model import Job
 from ..units import KBPS_PER_GBPS, TICKS_PER_MS
-from .figures import LIGHT, Theme, figure_title, new_figure, plain_axes, plot_label
+from .figures import LIGHT, Theme, figure_title, new_figure, plain_axes
 from .job_styles import JobStyle, job_styles
-from .link_legend import draw_legend, excess_style, kept_jobs, score_words
 from .link_demand import link_demand, link_head, score_row, shown_window
+from .link_legend import draw_legend, excess_style, kept_jobs, score_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,12 @@ __all__ = ["demand_figure", "demand_plot_data"]
 
 
 def demand_plot_data(
-    jobs: Sequence[Job], capacity_gbps: float, shifts_ms: Mapping[str, float], free_jobs: Sequence[str] = ()
+    jobs: Sequence[Job],
+    capacity_gbps: float,
+    shifts_ms: Mapping[str, float],
+    free_jobs: Sequence[str] = (),
+    *,
+    resolution_ms: float = DEFAULT_RESOLUTION_MS,
 ) -> dict[str, Any]:
     """The numbers of :func:`demand_figure`, ready for JSON.
 
@@ -35,6 +41,8 @@ def demand_plot_data(
         Job id to its shift, ms; 0 where absent.
     free_jobs : sequence of str
         Jobs whose shift does not matter here.
+    resolution_ms : float
+        See :func:`cassini_core.score_link`.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def demand_plot_data(
         demand = link_demand(jobs, capacity_gbps, shifts, window)
         gbps = demand.kbps / KBPS_PER_GBPS
         sides[side] = {
-            **score_row(jobs, capacity_gbps, shifts),
+            **score_row(jobs, capacity_gbps, shifts, resolution_ms),
             "time_ms": (demand.edges / TICKS_PER_MS).tolist(),
             "gbps": {job.id: level.tolist() for job, level in zip(jobs, gbps, strict=True)},
             "total_gbps": (demand.kbps.sum(axis=0) / KBPS_PER_GBPS).tolist(),

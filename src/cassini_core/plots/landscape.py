@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Float64Array, Int64Array
 from ..errors import InputError, shown
-from ..formats import ms_text_down, score_text, short
+from ..formats import listed, ms_text_down, score_text, short
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE, PreparedLink
 from ..model import Job
 from ..units import TICKS_PER_MS, ms_from_ticks, ticks_from_ms
@@ -61,9 +61,10 @@ def landscape_plot_data(
     -------
     dict
         ``shift_ms`` (ascending from 0 to ``repeats_ms``) and ``score``, the corners of the landscape: by how much
-        ``moved`` starts later than ``held``. ``chosen_ms`` and ``chosen_score`` are those of ``shifts_ms``. ``plateau_ms``
-        is the stretch around it with scores of at least ``chosen_score - slack_tolerance``; it may begin below 0 or end
-        above ``repeats_ms``. ``is_exact`` is false where there are too many corners, or a score is a lower bound only.
+        ``moved`` starts later than ``held``. ``chosen_ms`` and ``chosen_score`` are those of ``shifts_ms``.
+        ``plateau_ms`` is the stretch around it with scores of at least ``chosen_score - slack_tolerance``; it may begin
+        below 0 or end above ``repeats_ms``. ``is_exact`` is false where there are too many corners, or where a score is
+        a lower bound only.
 
     Raises
     ------
@@ -119,8 +120,7 @@ def _checked_pair(jobs: Sequence[Job], moved: tuple[str, str] | None) -> tuple[i
         return 0, 1
     for one in moved:
         if one not in ids:
-            there = ", ".join(map(shown, ids[:10])) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
-            raise InputError(f"jobs: expected two jobs of the link ({there}), got {shown(one)}")
+            raise InputError(f"jobs: expected two jobs of the link ({listed(ids)}), got {shown(one)}")
     if moved[0] == moved[1]:
         raise InputError(f"jobs: expected two different jobs, got {shown(moved[0])} twice")
     return ids.index(moved[0]), ids.index(moved[1])

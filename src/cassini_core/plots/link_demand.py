@@ -130,7 +130,9 @@ def link_head(
     }
 
 
-def score_row(jobs: Sequence[Job], capacity_gbps: float, shifts_ms: Mapping[str, float]) -> dict[str, Any]:
+def score_row(
+    jobs: Sequence[Job], capacity_gbps: float, shifts_ms: Mapping[str, float], resolution_ms: float
+) -> dict[str, Any]:
     """The score over the whole perimeter: exact, or where that is beyond the limits its certified lower end."""
-    lower, upper = score_bounds(jobs, capacity_gbps, shifts_ms)
+    lower, upper = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms)
     return {"score": lower, "score_is_exact": lower == upper}

@@ -12,7 +12,7 @@ from .job_styles import JobStyle
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_legend", "duration_words", "excess_style", "kept_jobs", "score_words"]
+__all__ = ["draw_legend", "duration_words", "excess_style", "kept_jobs", "score_words", "shift_words"]
 
 MOST_JOBS = 8
 """Jobs that are drawn one by one; the others, which carry less, are drawn as one."""
