@@ -99,7 +99,7 @@ def _draw_row(axes: Axes, at: int, row: Mapping[str, Any], theme: Theme) -> None
         axes.plot([score], [at], **_dot(row["is_proven"], theme))
     hold = "-" if row["hold_ms"] is None else ms_text_down(row["hold_ms"])
     if row["worst_link"] is None:
-        worst = "none shared"
+        worst = "-" if score is None else "none shared"
     else:
         own = row["worst_link_score"]
         worst = f"{plot_label(row['worst_link'], 20)}{'' if own is None else f' ({score_text(own)})'}"

@@ -79,10 +79,10 @@ def demand_figure(
 
     ``known_jobs`` are all jobs of the answer: a job has one colour in all its pictures.
     """
-    figure = new_figure(9.0, 5.0, theme)
+    styles = job_styles(kept_jobs(data), known_jobs)
+    figure = new_figure(9.0, 4.8 + 0.1 * len(styles), theme)
     figure_title(figure, title or "Demand on a link", theme)
     upper, lower = figure.subplots(2, 1, sharex=True, sharey=True)
-    styles = job_styles(kept_jobs(data), known_jobs)
     peak = max(data["capacity_gbps"], *data["before"]["total_gbps"], *data["after"]["total_gbps"])
     for axes, side, words in ((upper, "before", "Without shifts"), (lower, "after", "With shifts")):
         _draw_side(axes, data, side, styles, theme)
