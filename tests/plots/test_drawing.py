@@ -120,7 +120,9 @@ def test_what_is_above_the_capacity_is_hatched_and_nothing_else(theme: Theme) ->
     pixels = imread(io.BytesIO(figure_bytes(figure, "png")), format="png")
 
     def colours(axes: Any, times: tuple[float, float], gbps: tuple[float, float]) -> int:
-        (left, low), (right, high) = (axes.transData.transform(at) * 150 / figure.dpi for at in zip(times, gbps, strict=True))
+        (left, low), (right, high) = (
+            axes.transData.transform(at) * 150 / figure.dpi for at in zip(times, gbps, strict=True)
+        )
         height = pixels.shape[0]
         part = pixels[height - round(high) : height - round(low), round(left) : round(right), :3]
         return len({tuple(pixel) for row in (part * 255).round().astype(int).tolist() for pixel in row})

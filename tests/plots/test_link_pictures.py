@@ -1,7 +1,8 @@
-"""The numbers of the pictures of one link: they carry the bytes, their excess is the score, corners are all there is."""
+"""The numbers of the pictures of one link: they carry the bytes, their excess is the score, corners are all."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_circles_turn_the_same_volume_within_a_turn(drawn: tuple[LinkCase, dict[
 
     def volume(arcs: list[dict[str, float]]) -> float:
         assert all(0 <= arc["from_degrees"] < arc["to_degrees"] <= turn + 1e-9 for arc in arcs)
-        assert all(one["to_degrees"] <= two["from_degrees"] for one, two in zip(arcs, arcs[1:], strict=False))
+        assert all(one["to_degrees"] <= two["from_degrees"] for one, two in itertools.pairwise(arcs))
         return math.fsum((arc["to_degrees"] - arc["from_degrees"]) * arc["gbps"] for arc in arcs)
 
     for side in (data["before"], data["after"]):

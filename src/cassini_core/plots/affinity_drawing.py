@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..formats import counted, score_text, short
 from ..joint.affinity import affinity_graph, components, job_node, link_node
-from .figures import LIGHT, PALETTE, Theme, figure_title, key_below, new_figure, plot_label
+from .figures import LIGHT, PALETTE, Look, Theme, figure_title, key_below, new_figure, plot_label
 from .job_styles import job_styles
 from .link_legend import shift_words
 
@@ -50,20 +50,8 @@ def affinity_figure(
     figure_title(figure, title or "Affinity graph", theme)
     axes = figure.subplots()
     _draw_edges(axes, data, rows, theme)
-    styles = job_styles([job["id"] for job in data["jobs"]], known_jobs)
-    for job in data["jobs"]:
-        at, style = rows[job_node(job["id"])], styles[job["id"]]
-        shift = f"\n{shift_words(job)}" if job["is_free"] or job["shift_ms"] is not None else ""
-        look = {"marker": "s", "markersize": 13, "color": style.colour, "markeredgecolor": theme.ink}
-        axes.plot([0], [at], **look, zorder=3)
-        _name(axes, 0, at, -14, f"{plot_label(job['id'])}{shift}", theme)
-    for link in data["links"]:
-        at = rows[link_node(link["id"])]
-        loop = _loop(data, link["block"])
-        look = {"marker": "o", "markersize": 13, "color": theme.background, "markeredgewidth": 2.2}
-        outline = theme.muted if loop is None else LOOP_COLOURS[loop % len(LOOP_COLOURS)]
-        axes.plot([1], [at], **look, markeredgecolor=outline, zorder=3)
-        _name(axes, 1, at, 14, _link_words(link, loop), theme)
+    _draw_jobs(axes, data, rows, known_jobs, theme)
+    _draw_links(axes, data, rows, theme)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.set_axis_off()
@@ -93,6 +81,26 @@ def _rows(data: Mapping[str, Any]) -> Rows:
     return rows
 
 
+def _draw_jobs(axes: Axes, data: Mapping[str, Any], rows: Rows, known_jobs: Sequence[str], theme: Theme) -> None:
+    styles = job_styles([job["id"] for job in data["jobs"]], known_jobs)
+    for job in data["jobs"]:
+        at, style = rows[job_node(job["id"])], styles[job["id"]]
+        shift = f"\n{shift_words(job)}" if job["is_free"] or job["shift_ms"] is not None else ""
+        look: Look = {"marker": "s", "markersize": 13, "color": style.colour, "markeredgecolor": theme.ink}
+        axes.plot([0], [at], **look, zorder=3)
+        _name(axes, 0, at, -14, f"{plot_label(job['id'])}{shift}", theme)
+
+
+def _draw_links(axes: Axes, data: Mapping[str, Any], rows: Rows, theme: Theme) -> None:
+    for link in data["links"]:
+        at = rows[link_node(link["id"])]
+        loop = _loop(data, link["block"])
+        look: Look = {"marker": "o", "markersize": 13, "color": theme.background, "markeredgewidth": 2.2}
+        outline = theme.muted if loop is None else LOOP_COLOURS[loop % len(LOOP_COLOURS)]
+        axes.plot([1], [at], **look, markeredgecolor=outline, zorder=3)
+        _name(axes, 1, at, 14, _link_words(link, loop), theme)
+
+
 def _draw_edges(axes: Axes, data: Mapping[str, Any], rows: Rows, theme: Theme) -> None:
     block_of = {link["id"]: link["block"] for link in data["links"]}
     taken: list[tuple[float, float]] = []
@@ -100,7 +108,7 @@ def _draw_edges(axes: Axes, data: Mapping[str, Any], rows: Rows, theme: Theme) -
     for begin, end, edge in sorted(lines, key=lambda line: (line[0], line[1], line[2]["job"], line[2]["link"])):
         loop = _loop(data, block_of[edge["link"]])
         if edge["is_free"]:
-            look: dict[str, Any] = {"color": theme.muted, "linewidth": 1.0, "linestyle": ":"}
+            look: Look = {"color": theme.muted, "linewidth": 1.0, "linestyle": ":"}
         elif loop is None:
             look = {"color": theme.muted, "linewidth": 1.4}
         else:
@@ -138,10 +146,10 @@ def _loop(data: Mapping[str, Any], block: int | None) -> int | None:
     """The number of a cyclic block among the cyclic ones."""
     if block is None or not data["blocks"][block]["is_cyclic"]:
         return None
-    return sum(one["is_cyclic"] for one in data["blocks"][:block])
+    return sum(bool(one["is_cyclic"]) for one in data["blocks"][:block])
 
 
-def _loop_look(loop: int) -> dict[str, Any]:
+def _loop_look(loop: int) -> Look:
     kind = loop % len(LOOP_COLOURS)
     return {"color": LOOP_COLOURS[kind], "linewidth": 2.2, "linestyle": LOOP_LINES[kind]}
 
@@ -180,8 +188,8 @@ def _left_out(data: Mapping[str, Any]) -> str:
 def _key(data: Mapping[str, Any], theme: Theme) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    job = {"marker": "s", "markersize": 9, "color": theme.fill, "markeredgecolor": theme.ink, "linestyle": ""}
-    link = {"marker": "o", "markersize": 9, "color": theme.background, "markeredgewidth": 2, "linestyle": ""}
+    job: Look = {"marker": "s", "markersize": 9, "color": theme.fill, "markeredgecolor": theme.ink, "linestyle": ""}
+    link: Look = {"marker": "o", "markersize": 9, "color": theme.background, "markeredgewidth": 2, "linestyle": ""}
     key = [
         Line2D([], [], **job, label="job, with its shift"),
         Line2D([], [], **link, markeredgecolor=theme.muted, label="link that jobs share"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..formats import counted, ms_text_down, score_text
 from ..results import RankedCandidate, Ranking
-from .figures import LIGHT, PALETTE, Theme, figure_title, key_below, new_figure, plain_axes, plot_label
+from .figures import LIGHT, PALETTE, Look, Theme, figure_title, key_below, new_figure, plain_axes, plot_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +35,8 @@ def candidates_plot_data(ranking: Ranking) -> dict[str, Any]:
 
 
 def _row(one: RankedCandidate) -> dict[str, Any]:
+    scores: dict[str | None, float | None] = {link.id: link.score for link in one.links}
+    scores |= {link.id: link.score for link in one.narrow_links}
     return {
         "id": one.id,
         "score": one.score,
@@ -43,9 +45,7 @@ def _row(one: RankedCandidate) -> dict[str, Any]:
         "jobs_placed": one.jobs_placed,
         "hold_ms": one.hold_ms,
         "worst_link": one.worst_link,
-        "worst_link_score": next(
-            (link.score for link in (*one.links, *one.narrow_links) if link.id == one.worst_link), None
-        ),
+        "worst_link_score": scores.get(one.worst_link),
     }
 
 
@@ -108,10 +108,10 @@ def _draw_row(axes: Axes, at: int, row: Mapping[str, Any], theme: Theme) -> None
         _write(axes, at, offset, text, theme.ink)
 
 
-_BOUND = {"marker": "|", "markersize": 10, "markeredgewidth": 1.6, "linestyle": ""}
+_BOUND: Look = {"marker": "|", "markersize": 10, "markeredgewidth": 1.6, "linestyle": ""}
 
 
-def _dot(is_proven: bool, theme: Theme) -> dict[str, Any]:
+def _dot(is_proven: bool, theme: Theme) -> Look:
     face = PALETTE[4] if is_proven else theme.background
     return {"marker": "o", "markersize": 8, "markeredgecolor": theme.ink, "markerfacecolor": face, "linestyle": ""}
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..model import Job
 from ..units import KBPS_PER_GBPS, TICKS_PER_MS
-from .figures import LIGHT, Theme, figure_title, new_figure
+from .figures import LIGHT, Look, Theme, figure_title, new_figure
 from .job_styles import JobStyle, job_styles
 from .link_demand import link_demand, link_head, score_row, shown_window
 from .link_legend import draw_legend, excess_style, kept_jobs, score_words
@@ -97,7 +97,7 @@ def circles_figure(
     for axes, side, words in zip(figure.subplots(1, 2), ("before", "after"), ("Before", "After rotation"), strict=True):
         _draw_circle(axes, data, side, styles, theme)
         axes.set_title(f"{words}: score {score_words(data[side])}", fontsize=10, pad=16, color=theme.ink)
-    marks = {"marker": "o", "color": theme.ink, "markersize": 4, "linestyle": ""}
+    marks: Look = {"marker": "o", "color": theme.ink, "markersize": 4, "linestyle": ""}
     demand = Patch(facecolor=theme.fill, label="all jobs; dashed: the capacity")
     draw_legend(figure, data, styles, theme, [demand, Line2D([], [], **marks, label="an iteration begins")])
     return figure
@@ -106,7 +106,9 @@ def circles_figure(
 def _draw_circle(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[str, JobStyle], theme: Theme) -> None:
     """A ring for each job, the first outermost, and around them their sum against the capacity."""
     part = data[side]
-    rings = [(part["jobs"][job], style, _degrees(data, job, side)) for job, style in styles.items()]
+    rings: list[tuple[Any, JobStyle, float | None]] = [
+        (part["jobs"][job], style, _degrees(data, job, side)) for job, style in styles.items()
+    ]
     rest = [arc for job, arcs in part["jobs"].items() if job not in styles for arc in arcs]
     if rest:
         rings.append((rest, JobStyle(theme.fill, ""), None))

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import InputError, shown
 from ..formats import printable
@@ -22,6 +22,7 @@ __all__ = [
     "GREY",
     "LIGHT",
     "PALETTE",
+    "Look",
     "Theme",
     "figure_bytes",
     "figure_title",
@@ -36,6 +37,9 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 """Colours that people with any common colour blindness tell apart (Okabe and Ito, "Color Universal Design", 2008)."""
 
 GREY = "#555555"
+
+Look: TypeAlias = dict[str, Any]
+"""Keyword arguments of matplotlib that say how something looks."""
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -111,7 +115,7 @@ def key_below(figure: Figure, handles: Sequence[Any], theme: Theme, note: str = 
     legend.get_title().set_color(theme.muted)
 
 
-def plain_axes(axes: Axes, theme: Theme = LIGHT, grid: str = "y") -> None:
+def plain_axes(axes: Axes, theme: Theme = LIGHT, grid: Literal["x", "y"] = "y") -> None:
     """Take away what carries no information; ``grid`` says across which axis lines are drawn."""
     axes.set_facecolor(theme.background)
     axes.spines[["top", "right"]].set_visible(False)

@@ -18,7 +18,7 @@ from ..formats import listed, ms_text_down, score_text, short
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE, PreparedLink
 from ..model import Job
 from ..units import TICKS_PER_MS, ms_from_ticks, ticks_from_ms
-from .figures import LIGHT, PALETTE, Theme, figure_title, key_below, new_figure, plain_axes, plot_label
+from .figures import LIGHT, PALETTE, Look, Theme, figure_title, key_below, new_figure, plain_axes, plot_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -228,5 +228,5 @@ def _draw_key(figure: Figure, data: Mapping[str, Any], line: Any, theme: Theme) 
     key_below(figure, handles, theme)
 
 
-def _mark(theme: Theme) -> dict[str, Any]:
+def _mark(theme: Theme) -> Look:
     return {"marker": "D", "linestyle": "", "color": PALETTE[5], "markeredgecolor": theme.ink, "markersize": 8}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..formats import score_text, short
-from .figures import Theme, key_below, plot_label
+from .figures import Look, Theme, key_below, plot_label
 from .job_styles import JobStyle
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def duration_words(duration_ms: float | None) -> str:
     return f"{duration_ms:.5g} ms"
 
 
-def excess_style(theme: Theme) -> dict[str, Any]:
+def excess_style(theme: Theme) -> Look:
     """How demand above the capacity looks: a hatch, whatever colours are below."""
     red, green, blue = (int(theme.background[at : at + 2], 16) / 255 for at in (1, 3, 5))
     return {"facecolor": (red, green, blue, 0.5), "hatch": "/////", "edgecolor": theme.ink, "linewidth": 0}

@@ -41,11 +41,11 @@ def circles(
     check_picture(file, output, json)
     chosen = chosen_link(file, candidate, link)
     data = circles_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
-    names = {"title": f"Unified circle of {chosen.title}", "known_jobs": chosen.known_jobs}
+    title = f"Unified circle of {chosen.title}"
     emit_picture(
         "circles",
         _head(chosen) | data,
-        lambda theme: circles_figure(data, theme=theme, **names),
+        lambda theme: circles_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
         output=output,
         json=json,
         dark=dark,
@@ -69,11 +69,11 @@ def demand(
     check_picture(file, output, json)
     chosen = chosen_link(file, candidate, link)
     data = demand_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
-    names = {"title": f"Demand on {chosen.title}", "known_jobs": chosen.known_jobs}
+    title = f"Demand on {chosen.title}"
     emit_picture(
         "demand",
         _head(chosen) | data,
-        lambda theme: demand_figure(data, theme=theme, **names),
+        lambda theme: demand_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
         output=output,
         json=json,
         dark=dark,
