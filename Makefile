@@ -43,6 +43,9 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
+pictures: $(VENV)/.installed ## draw the pictures of docs/pictures.md anew
+	@$(PY) docs/images/pictures.py
+
 demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
 	@echo "PyTorch traces, and jobs of the paper. Six placements to choose from (examples/README.md has the details)."

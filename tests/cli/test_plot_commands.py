@@ -153,14 +153,11 @@ def test_a_candidate_without_shared_links_is_no_picture_and_says_so(run: Run) ->
     assert numbers(run("candidates", "alone.json", "--json"))["best"] == "alone"
 
 
-def test_a_candidate_that_was_not_solved_says_how_to_solve_it(run: Run) -> None:
-    jobs = [cc.Job(name, 100, [cc.Phase(0, 50, 40)]) for name in "ab"]
-    crowded = [cc.Job("big", 100, [cc.Phase(0, 100, 49)])]
-    routes = {"a": ["x"], "b": ["x"], "big": []}
-    full = {"a": ["x"], "b": ["x"], "big": ["x"]}
-    candidates = [cc.Candidate("good", routes), cc.Candidate("full", full)]
-    Path("two.json").write_bytes(problem_to_json(cc.Problem(jobs + crowded, [cc.Link("x", 50)], candidates)))
-    answer = run("demand", "two.json", "--candidate", "full", "--json")
-    if answer.status:
-        assert answer.err.startswith("cassini-core: candidate 'full': expected one that was solved, got bound_only")
-    assert run("affinity", "two.json", "--candidate", "full", "--json").status == 0
+def test_a_candidate_that_was_not_solved_has_a_graph_but_no_shifts(run: Run) -> None:
+    problem = cc.load_problem(PROBLEM)
+    Path("paper.json").write_bytes(answer_to_json(cc.rank(problem, loops="discard"), problem))
+    answer = run("demand", "paper.json", "--candidate", "triangle", "--json")
+    assert answer.err == "cassini-core: candidate 'triangle': expected one that was solved, got discarded\n"
+    found = numbers(run("affinity", "paper.json", "--candidate", "triangle", "--json"))
+    assert {edge["shift_ms"] for edge in found["edges"]} == {None}
+    assert run("affinity", "paper.json", "--candidate", "triangle", "-o", "a.svg").status == 0

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Float64Array
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..model import Job
 from ..units import KBPS_PER_GBPS, TICKS_PER_MS
-from .figures import LIGHT, Theme, figure_title, new_figure, plain_axes
+from .figures import LIGHT, Look, Theme, figure_title, new_figure, plain_axes
 from .job_styles import JobStyle, job_styles
 from .link_demand import link_demand, link_head, score_row, shown_window
 from .link_legend import draw_legend, excess_style, kept_jobs, score_words
@@ -103,27 +104,13 @@ def _draw_side(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[s
     base = np.zeros(len(edges) - 1)
     for job, style in styles.items():
         top = base + np.array(part["gbps"][job])
-        axes.stairs(
-            top,
-            edges,
-            baseline=base,
-            fill=True,
-            facecolor=style.colour,
-            hatch=style.hatch,
-            edgecolor=theme.ink,
-            linewidth=0,
-        )
+        look = {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": theme.ink, "linewidth": 0}
+        _fill(axes, edges, base, top, look)
         base = top
     total = np.array(part["total_gbps"])
     if len(styles) < len(data["jobs"]):
-        axes.stairs(total, edges, baseline=base, fill=True, facecolor=theme.fill, linewidth=0)
-    axes.stairs(
-        np.maximum(total, capacity),
-        edges,
-        baseline=np.full(len(total), capacity),
-        fill=True,
-        **excess_style(theme),
-    )
+        _fill(axes, edges, base, total, {"facecolor": theme.fill, "linewidth": 0})
+    _fill(axes, edges, np.full(len(total), capacity), total, excess_style(theme))
     axes.stairs(total, edges, color=theme.ink, linewidth=0.7, baseline=None)
     axes.axhline(capacity, color=theme.ink, linewidth=1.4, linestyle=(0, (5, 3)))
     axes.annotate(
@@ -136,3 +123,9 @@ def _draw_side(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[s
         fontsize=9,
         color=theme.ink,
     )
+
+
+def _fill(axes: Axes, edges: Float64Array, low: Float64Array, high: Float64Array, look: Look) -> None:
+    """Areas between two step lines, where the second is above the first."""
+    is_there = high > low
+    axes.stairs(np.where(is_there, high, np.nan), edges, baseline=np.where(is_there, low, np.nan), fill=True, **look)

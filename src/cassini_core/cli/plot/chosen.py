@@ -95,7 +95,8 @@ def _placed_link(
 
     name = f"candidate {shown(candidate.id)}"
     if candidate.score is None:
-        raise InputError(f"{name}: expected one that was solved, got {candidate.status}; rank --exhaustive solves all")
+        hint = "; cassini-core rank --exhaustive --with-problem solves all" if candidate.status == "bound_only" else ""
+        raise InputError(f"{name}: expected one that was solved, got {candidate.status}{hint}")
     links = [one for one in placed_links(problem, ranking, candidate) if len(one.jobs) >= least_jobs]
     if not links:
         kinds = "a shared or narrow link" if least_jobs == 1 else "a link that jobs share"
