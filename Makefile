@@ -35,7 +35,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
   PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
+.PHONY: help pictures demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
         bench-ranking bench-prediction bench-control check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
