@@ -94,7 +94,8 @@ def circles_figure(
     styles = job_styles(kept_jobs(data), known_jobs)
     figure = new_figure(9.0, 5.3 + 0.1 * len(styles) + 0.2 * (not data["is_whole"]), theme)
     figure_title(figure, title or "Unified circle of a link", theme)
-    figure.get_layout_engine().set(wspace=0.08)
+    engine: Any = figure.get_layout_engine()
+    engine.set(wspace=0.08)
     for axes, side, words in zip(figure.subplots(1, 2), ("before", "after"), ("Before", "After rotation"), strict=True):
         _draw_circle(axes, data, side, styles, theme)
         axes.set_title(f"{words}: score {score_words(data[side])}", fontsize=10, pad=16, color=theme.ink)

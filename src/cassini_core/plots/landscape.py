@@ -1,12 +1,7 @@
-"""The score of a link over the shift of one job against another, the others held: exact, with its plateau.
-
-The excess is piecewise linear in a shift, with corners where edges meet (docs/method.md, F2). So the score is computed
-at all corners, and what lies between them is a straight line.
-"""
+"""The score of a link over the shift of one job against another, the others held, with its plateau."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +14,12 @@ from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANC
 from ..model import Job
 from ..units import TICKS_PER_MS, ms_from_ticks, ticks_from_ms
 from .figures import LIGHT, PALETTE, Look, Theme, figure_title, key_below, new_figure, plain_axes, plot_label
+from .shift_corners import shift_corners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["landscape_figure", "landscape_plot_data"]
-
-MOST_CORNERS = 2**13
-"""Of more corners, so many are taken, and the line between them is an approximation."""
-
-MOST_FOUND = 2**22
-"""Meetings of edges that are looked for at most; beyond, the shifts are taken at equal distances."""
 
 
 def landscape_plot_data(
@@ -73,42 +63,30 @@ def landscape_plot_data(
 
     Notes
     -----
-    A call of the kernel for each corner, at most 8192.
+    As :func:`~cassini_core.plots.shift_corners.shift_corners`.
     """
     jobs = sorted(jobs, key=lambda job: job.id)
     held, turned = _checked_pair(jobs, moved)
     link = PreparedLink.from_jobs(jobs, capacity_gbps)
     shifts = np.array([ticks_from_ms(shifts_ms.get(job.id, 0.0)) for job in jobs], dtype=np.int64) % link.period
-    free = link.evaluate(shifts, resolution_ms=resolution_ms, with_slack=False).free
-    # Free jobs are scored at a random phase: their edges meet nothing.
-    others = [at for at in range(len(jobs)) if at != turned and not (free[at] or free[turned])]
-    repeats = _repeats(link, turned, others) if others else int(link.period[turned])
-    chosen = int(shifts[turned] - shifts[held]) % repeats
-    corners, is_exact = _corners(link, shifts, turned, others, repeats)
-    corners = (corners - shifts[held]) % repeats
-    corners = np.unique(np.concatenate([corners, np.array([0, chosen, repeats])]))
-    score = np.empty(len(corners))
-    for at, corner in enumerate(corners.tolist()):
-        shifts[turned] = (shifts[held] + corner) % link.period[turned]
-        found = link.evaluate(shifts, resolution_ms=resolution_ms, with_slack=False)
-        score[at] = found.score_lower
-        is_exact = is_exact and found.score_lower == found.score_upper
-    here = int(np.searchsorted(corners, chosen))
-    early, late = _plateau(corners, score, here, float(score[here]) - slack_tolerance)
+    found = shift_corners(link, shifts, held, turned, resolution_ms)
+    repeats, chosen = int(found.shift[-1]), int(found.shift[found.chosen])
+    chosen_score = float(found.score[found.chosen])
+    early, late = _plateau(found.shift, found.score, found.chosen, chosen_score - slack_tolerance)
     return {
         "capacity_gbps": float(capacity_gbps),
         "held": jobs[held].id,
         "moved": jobs[turned].id,
         "n_others": len(jobs) - 2,
-        "moved_is_free": bool(free[turned]),
+        "moved_is_free": found.is_free,
         "repeats_ms": ms_from_ticks(repeats),
         "chosen_ms": ms_from_ticks(chosen),
-        "chosen_score": float(score[here]),
+        "chosen_score": chosen_score,
         "slack_tolerance": slack_tolerance,
         "plateau_ms": [early / TICKS_PER_MS, late / TICKS_PER_MS],
-        "is_exact": is_exact,
-        "shift_ms": (corners / TICKS_PER_MS).tolist(),
-        "score": score.tolist(),
+        "is_exact": found.is_exact,
+        "shift_ms": (found.shift / TICKS_PER_MS).tolist(),
+        "score": found.score.tolist(),
     }
 
 
@@ -124,40 +102,6 @@ def _checked_pair(jobs: Sequence[Job], moved: tuple[str, str] | None) -> tuple[i
     if moved[0] == moved[1]:
         raise InputError(f"jobs: expected two different jobs, got {shown(moved[0])} twice")
     return ids.index(moved[0]), ids.index(moved[1])
-
-
-def _repeats(link: PreparedLink, turned: int, others: Sequence[int]) -> int:
-    """After how many ticks of shift the score of a link repeats: R_j of docs/method.md, F1."""
-    periods = link.period.tolist()
-    return math.lcm(*(math.gcd(periods[turned], periods[at]) for at in others))
-
-
-def _corners(
-    link: PreparedLink, shifts: Int64Array, turned: int, others: Sequence[int], repeats: int
-) -> tuple[Int64Array, bool]:
-    """Shifts of job ``turned`` at which one of its edges meets one of another job, ticks, and whether these are all."""
-    own = _edges(link, turned)
-    periods = link.period.tolist()
-    places = [np.zeros(0, dtype=np.int64)]
-    n_meetings = 0
-    for other in others:
-        gcd = math.gcd(periods[turned], periods[other])
-        edges = (_edges(link, other) + shifts[other]) % gcd
-        n_meetings += len(own) * len(edges) * (repeats // gcd)
-        if n_meetings > MOST_FOUND:
-            return np.linspace(0, repeats, MOST_CORNERS, endpoint=False).astype(np.int64), False
-        first = np.unique((edges[:, None] - own[None, :]) % gcd)
-        places.append((first[:, None] + gcd * np.arange(repeats // gcd, dtype=np.int64)[None, :]).ravel())
-    corners = np.unique(np.concatenate(places))
-    step = -(-len(corners) // MOST_CORNERS)
-    return (corners, True) if step <= 1 else (corners[::step], False)
-
-
-def _edges(link: PreparedLink, job: int) -> Int64Array:
-    """Where a job's demand changes, ticks into its iteration."""
-    phases = slice(link.phase_offset[job], link.phase_offset[job + 1])
-    start = link.phase_start[phases]
-    return np.unique(np.concatenate([start, start + link.phase_length[phases]]) % link.period[job])
 
 
 def _plateau(corners: Int64Array, score: Float64Array, chosen: int, least: float) -> tuple[float, float]:
