@@ -1,4 +1,4 @@
-"""Any bytes, as a problem, answer, link and job file: read, or refused by one line; what was read is ranked and written."""
+"""Any bytes, as a problem, answer, link or job file: read, or refused by one line; what was read is ranked, written."""
 
 from __future__ import annotations
 
