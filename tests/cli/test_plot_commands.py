@@ -130,6 +130,7 @@ def test_numbers_and_picture_come_together(run: Run) -> None:
         (("demand", "ANSWER", "--link", "x", "--json"), "--link: expected a shared or narrow link of candidate"),
         (("affinity", "ANSWER", "--link", "x", "--json"), "link: expected one that several jobs share ('S2-down1'"),
         (("affinity", "ANSWER", "--job", "x", "--json"), "job: expected one that shares a link ('recommender-a'"),
+        (("affinity", "ANSWER", "--job", "a", "--link", "b", "--json"), "affinity: expected a job or a link to show"),
         (("job", "link.json", "--json"), "link.json: "),
         (("demand", "nowhere.json", "--json"), "nowhere.json: expected a readable file"),
     ],

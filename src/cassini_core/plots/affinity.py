@@ -48,12 +48,14 @@ def affinity_plot_data(
     Raises
     ------
     InputError
-        No link is shared, or the job or link named is not among them.
+        No link is shared, or the job or link named is not among them, or both are named.
 
     Notes
     -----
     O(nodes log nodes + edges + phases of the jobs on the links).
     """
+    if near_job is not None and near_link is not None:
+        raise InputError("affinity: expected a job or a link to show what is near, got both")
     shared = [link for link in links if len(link.jobs) > 1]
     if not shared:
         raise InputError("affinity: expected a candidate whose jobs share a link, got one without")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from .picture import CandidateId, DarkFlag, NumbersFlag, PicturePath, check_picture, emit_picture
+from .picture import NOWHERE, CandidateId, Target
 
 __all__ = ["affinity", "candidates"]
 
@@ -23,12 +23,10 @@ def affinity(
     file: AnswerFile,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
+    target: Target = NOWHERE,
     candidate: CandidateId = None,
     link: Annotated[str | None, Parameter(help="Draw only what hangs together with this link.")] = None,
     job: Annotated[str | None, Parameter(help="Draw only what hangs together with this job.")] = None,
-    dark: DarkFlag = False,
 ) -> None:
     """Draw the affinity graph of a candidate: jobs, links that they share, time-shifts on the links, loops.
 
@@ -42,18 +40,15 @@ def affinity(
     from ..answers import read_answer
     from .chosen import chosen_candidate
 
-    check_picture(file, output, json)
+    target.check(file)
     problem, ranking = read_answer(file)
     chosen = chosen_candidate(ranking, candidate)
     data = affinity_plot_data(placed_links(problem, ranking, chosen), near_job=job, near_link=link)
     title, known = f"Affinity graph of {plot_label(chosen.id)}", [one.id for one in problem.jobs]
-    emit_picture(
+    target.emit(
         "affinity",
         {"candidate": chosen.id, **data},
         lambda theme: affinity_figure(data, title=title, known_jobs=known, theme=theme),
-        output=output,
-        json=json,
-        dark=dark,
     )
 
 
@@ -61,17 +56,13 @@ def candidates(
     file: AnswerFile,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
-    dark: DarkFlag = False,
+    target: Target = NOWHERE,
 ) -> None:
     """Draw the candidates beside each other: score, bound, hold and worst link; the picture has the first 30."""
     from ...plots.candidates import candidates_figure, candidates_plot_data
     from ..answers import read_answer
 
-    check_picture(file, output, json)
+    target.check(file)
     _, ranking = read_answer(file)
     data = candidates_plot_data(ranking)
-    emit_picture(
-        "candidates", data, lambda theme: candidates_figure(data, theme=theme), output=output, json=json, dark=dark
-    )
+    target.emit("candidates", data, lambda theme: candidates_figure(data, theme=theme))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..inputs import read_input
-from .picture import DarkFlag, NumbersFlag, PicturePath, check_picture, emit_picture
+from .picture import NOWHERE, Target
 
 __all__ = ["job"]
 
@@ -12,9 +12,7 @@ def job(
     file: str,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
-    dark: DarkFlag = False,
+    target: Target = NOWHERE,
 ) -> None:
     """Draw a job: its demand over one iteration, along time and around its circle.
 
@@ -26,7 +24,7 @@ def job(
     from ...plots.job import job_figure, job_plot_data
     from ...problem_file import profile_from_json
 
-    check_picture(file, output, json)
+    target.check(file)
     shown, _ = profile_from_json(*read_input(file))
     data = {"id": shown.id, **job_plot_data(shown)}
-    emit_picture("job", data, lambda theme: job_figure(shown, theme), output=output, json=json, dark=dark)
+    target.emit("job", data, lambda theme: job_figure(shown, theme))

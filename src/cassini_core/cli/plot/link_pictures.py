@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from ...errors import InputError, shown
 from ...formats import listed
-from .picture import CandidateId, DarkFlag, LinkId, NumbersFlag, PicturePath, check_picture, emit_picture
+from .picture import NOWHERE, CandidateId, LinkId, Target
 
 if TYPE_CHECKING:
     from .chosen import ChosenLink
@@ -28,27 +28,22 @@ def circles(
     file: LinkFile,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
+    target: Target = NOWHERE,
     candidate: CandidateId = None,
     link: LinkId = None,
-    dark: DarkFlag = False,
 ) -> None:
     """Draw the unified circle of a link: a ring for each job, before the jobs are rotated and after."""
     from ...plots.circles import circles_figure, circles_plot_data
     from .chosen import chosen_link
 
-    check_picture(file, output, json)
+    target.check(file)
     chosen = chosen_link(file, candidate, link)
     data = circles_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
     title = f"Unified circle of {chosen.title}"
-    emit_picture(
+    target.emit(
         "circles",
         _head(chosen) | data,
         lambda theme: circles_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
-        output=output,
-        json=json,
-        dark=dark,
     )
 
 
@@ -56,27 +51,22 @@ def demand(
     file: LinkFile,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
+    target: Target = NOWHERE,
     candidate: CandidateId = None,
     link: LinkId = None,
-    dark: DarkFlag = False,
 ) -> None:
     """Draw what the jobs of a link demand over time, without shifts and with them, and what exceeds the capacity."""
     from ...plots.demand import demand_figure, demand_plot_data
     from .chosen import chosen_link
 
-    check_picture(file, output, json)
+    target.check(file)
     chosen = chosen_link(file, candidate, link)
     data = demand_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
     title = f"Demand on {chosen.title}"
-    emit_picture(
+    target.emit(
         "demand",
         _head(chosen) | data,
         lambda theme: demand_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
-        output=output,
-        json=json,
-        dark=dark,
     )
 
 
@@ -84,31 +74,26 @@ def landscape(
     file: LinkFile,
     /,
     *,
-    output: PicturePath = None,
-    json: NumbersFlag = False,
+    target: Target = NOWHERE,
     candidate: CandidateId = None,
     link: LinkId = None,
     jobs: Annotated[
         str | None,
         Parameter(help="HELD,MOVED: the job that is held and the one that moves; by default the first two."),
     ] = None,
-    dark: DarkFlag = False,
 ) -> None:
     """Draw what a link scores at every shift of one job against another, with the plateau around the shift chosen."""
     from ...plots.landscape import landscape_figure, landscape_plot_data
     from .chosen import chosen_link
 
-    check_picture(file, output, json)
+    target.check(file)
     chosen = chosen_link(file, candidate, link, least_jobs=2)
     pair = None if jobs is None else _pair(jobs, [job.id for job in chosen.link.jobs])
     data = landscape_plot_data(**_link_arguments(chosen), moved=pair)
-    emit_picture(
+    target.emit(
         "landscape",
         _head(chosen) | data,
         lambda theme: landscape_figure(data, title=f"Landscape of {chosen.title}", theme=theme),
-        output=output,
-        json=json,
-        dark=dark,
     )
 
 

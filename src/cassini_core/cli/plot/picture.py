@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -16,49 +17,49 @@ if TYPE_CHECKING:
 
     from ...plots.figures import Theme
 
-__all__ = ["CandidateId", "DarkFlag", "LinkId", "NumbersFlag", "PicturePath", "check_picture", "emit_picture"]
+__all__ = ["NOWHERE", "CandidateId", "LinkId", "Target"]
 
-PicturePath = Annotated[
-    str | None,
-    Parameter(name=("--output", "-o"), help="Picture to write; its name ends in .png, .svg or .pdf."),
-]
-NumbersFlag = Annotated[
-    bool, Parameter(negative=(), show_default=False, help="Print the numbers that the picture shows as JSON.")
-]
-DarkFlag = Annotated[bool, Parameter(negative=(), show_default=False, help="Draw for a dark page.")]
 CandidateId = Annotated[str | None, Parameter(help="Which candidate; by default the best.")]
 LinkId = Annotated[str | None, Parameter(help="Which link; by default the worst.")]
 
 
-def check_picture(file: str, output: str | None, json: bool) -> None:
-    """Refuse what cannot end in a picture or in numbers, before any time is spent."""
-    from ...plots.figures import plot_format
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The options of every picture."""
 
-    if output is None and not json:
-        raise InputError("plot: expected -o PICTURE (.png, .svg or .pdf) or --json, got neither")
-    if output is not None:
-        plot_format(output.replace(STREAM, "-"))
-        check_output_path(output, () if file == STREAM else (file,))
+    output: Annotated[
+        str | None,
+        Parameter(name=("--output", "-o"), help="Picture to write; its name ends in .png, .svg or .pdf."),
+    ] = None
+    json: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Print the numbers that the picture shows as JSON.")
+    ] = False
+    dark: Annotated[bool, Parameter(negative=(), show_default=False, help="Draw for a dark page.")] = False
 
+    def check(self, file: str) -> None:
+        """Refuse what cannot end in a picture or in numbers, before any time is spent."""
+        from ...plots.figures import plot_format
 
-def emit_picture(
-    kind: str,
-    data: Mapping[str, Any],
-    draw: Callable[[Theme], Figure],
-    *,
-    output: str | None,
-    json: bool,
-    dark: bool,
-) -> None:
-    """Write the picture, print the numbers (one line, ``cassini-plot/1``) or say what was written."""
-    from ...formats import json_line
-    from ...plots.figures import DARK, LIGHT, figure_bytes, plot_format
+        if self.output is None and not self.json:
+            raise InputError("plot: expected -o PICTURE (.png, .svg or .pdf) or --json, got neither")
+        if self.output is not None:
+            plot_format(self.output.replace(STREAM, "-"))
+            check_output_path(self.output, () if file == STREAM else (file,))
 
-    if output is not None:
-        write_file(output, figure_bytes(draw(DARK if dark else LIGHT), plot_format(output)))
-    if json:
-        emit_bytes(json_line({"format": "cassini-plot/1", "kind": kind, **data}))
-    else:
+    def emit(self, kind: str, data: Mapping[str, Any], draw: Callable[[Theme], Figure]) -> None:
+        """Write the picture, and print the numbers (one line, ``cassini-plot/1``) or say what was written."""
         from rich.text import Text
 
-        emit_renderables(Text(f"Wrote {one_line(output or '')}."))
+        from ...formats import json_line
+        from ...plots.figures import DARK, LIGHT, figure_bytes, plot_format
+
+        if self.output is not None:
+            write_file(self.output, figure_bytes(draw(DARK if self.dark else LIGHT), plot_format(self.output)))
+        if self.json:
+            emit_bytes(json_line({"format": "cassini-plot/1", "kind": kind, **data}))
+        else:
+            emit_renderables(Text(f"Wrote {one_line(self.output or '')}."))
+
+
+NOWHERE = Target()
