@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy.typing as npt
 
@@ -25,7 +26,9 @@ __all__ = ["circles_figure", "circles_plot_data"]
 OPEN_DEGREES = 330.0
 """What a window of a perimeter covers: a circle that does not close shows a gap."""
 
-NARROW_DEGREES = 3.0
+Arc: TypeAlias = Mapping[str, float]
+
+NARROW_DEGREES = 1.5
 """Arcs below this are drawn without outline and hatch, which would hide them."""
 
 INNER, RINGS, OUTER, EDGE = 0.42, 1.0, 1.06, 1.75
@@ -119,11 +122,11 @@ def _draw_circle(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping
     for at, (arcs, style, turned) in enumerate(rings):
         base = RINGS - (at + 1) * height
         _draw_ring(axes, data, base, edgecolor=theme.muted, linewidth=0.5)
-        for arc in arcs:
-            high = base + 0.82 * height * arc["gbps"] / peak
-            edge = theme.ink if _width(arc) >= NARROW_DEGREES else style.colour
-            look = {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": edge, "linewidth": 0.4}
-            axes.add_patch(_wedge(arc, base, high, **look))
+        per_gbps = 0.82 * height / peak
+        wide, narrow = _by_width(arcs)
+        look: Look = {"facecolor": style.colour, "hatch": style.hatch, "linewidth": 0.4}
+        _draw_arcs(axes, wide, base, per_gbps, look | {"edgecolor": theme.ink})
+        _draw_arcs(axes, narrow, base, per_gbps, look | {"edgecolor": style.colour})
         if turned is not None:
             axes.plot(*_at(base, turned), "o", color=theme.ink, markersize=4)
     _draw_sum(axes, data, part, theme)
@@ -134,14 +137,13 @@ def _draw_sum(axes: Axes, data: Mapping[str, Any], part: Mapping[str, Any], them
     capacity = data["capacity_gbps"]
     highest = max([capacity, *(arc["gbps"] for side in ("before", "after") for arc in data[side]["total"])])
     per_gbps = (EDGE - OUTER) / highest
-    for arc in part["total"]:
-        look = {"facecolor": theme.fill, "edgecolor": theme.fill, "linewidth": 0.3}
-        axes.add_patch(_wedge(arc, OUTER, OUTER + per_gbps * arc["gbps"], **look))
+    fill: Look = {"facecolor": theme.fill, "edgecolor": theme.fill, "linewidth": 0.3}
+    _draw_arcs(axes, part["total"], OUTER, per_gbps, fill)
     limit = OUTER + per_gbps * capacity
-    for arc in part["excess"]:
-        # No hatch can be seen on a narrow arc.
-        look = excess_style(theme) if _width(arc) >= NARROW_DEGREES else {"facecolor": theme.ink, "linewidth": 0}
-        axes.add_patch(_wedge(arc, limit, limit + per_gbps * arc["gbps"], **look))
+    wide, narrow = _by_width(part["excess"])
+    _draw_arcs(axes, wide, limit, per_gbps, excess_style(theme))
+    # No hatch can be seen on a narrow arc.
+    _draw_arcs(axes, narrow, limit, per_gbps, {"facecolor": theme.ink, "linewidth": 0})
     _draw_ring(axes, data, OUTER, edgecolor=theme.muted, linewidth=0.8)
     _draw_ring(axes, data, limit, edgecolor=theme.ink, linewidth=1.3, linestyle=(0, (5, 3)))
 
@@ -181,14 +183,22 @@ def _at(radius: float, degrees: float) -> tuple[float, float]:
     return radius * math.sin(math.radians(degrees)), radius * math.cos(math.radians(degrees))
 
 
-def _width(arc: Mapping[str, float]) -> float:
-    return arc["to_degrees"] - arc["from_degrees"]
+def _by_width(arcs: Sequence[Arc]) -> tuple[list[Arc], list[Arc]]:
+    """Wide ones, and those so narrow that an outline or a hatch would hide them."""
+    is_wide = [arc["to_degrees"] - arc["from_degrees"] >= NARROW_DEGREES for arc in arcs]
+    return list(itertools.compress(arcs, is_wide)), [arc for arc, wide in zip(arcs, is_wide, strict=True) if not wide]
 
 
-def _wedge(arc: Mapping[str, float], inner: float, outer: float, **style: Any) -> Any:
-    from matplotlib.patches import Wedge
+def _draw_arcs(axes: Axes, arcs: Sequence[Arc], base: float, per_gbps: float, look: Look) -> None:
+    """Arcs that stand on a circle, as one path: thousands of patches would take seconds."""
+    from matplotlib.patches import PathPatch, Wedge
+    from matplotlib.path import Path
 
-    begin, end = 90 - arc["to_degrees"], 90 - arc["from_degrees"]
-    if _width(arc) >= 360:
-        begin, end = 0, 360
-    return Wedge((0, 0), outer, begin, end, width=outer - inner, **style)
+    wedges = []
+    for arc in arcs:
+        begin, end, height = 90 - arc["to_degrees"], 90 - arc["from_degrees"], per_gbps * arc["gbps"]
+        if end - begin >= 360:
+            begin, end = 0.0, 360.0
+        wedges.append(Wedge((0, 0), base + height, begin, end, width=height).get_path())
+    if wedges:
+        axes.add_patch(PathPatch(Path.make_compound_path(*wedges), **look))

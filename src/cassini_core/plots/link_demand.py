@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,8 +65,7 @@ def shown_window(jobs: Sequence[Job], least_turns: int = 1) -> Window:
     perimeter, longest = math.lcm(*periods), max(periods)
     is_whole = perimeter <= MOST_TURNS * longest
     length = perimeter * -(-least_turns * longest // perimeter) if is_whole else WINDOW_TURNS * longest
-    n_edges = (2 * np.diff(link.phase_offset)).tolist()
-    per_tick = sum(edges / period for edges, period in zip(n_edges, periods, strict=True))
+    per_tick = sum(len(_changes(link, at)) / period for at, period in enumerate(periods))
     while is_whole and length > perimeter and length * per_tick > MOST_STEPS:
         length -= perimeter
     if length * per_tick > MOST_STEPS:
@@ -79,32 +78,44 @@ def link_demand(
 ) -> LinkDemand:
     """The demand of each job at given shifts, ms, 0 where absent. O(jobs x steps)."""
     link = PreparedLink.from_jobs(jobs, capacity_gbps)
-    found = []
-    for at, job in enumerate(jobs):
-        phases = slice(link.phase_offset[at], link.phase_offset[at + 1])
-        period = int(link.period[at])
-        start = (link.phase_start[phases] + ticks_from_ms(shifts_ms.get(job.id, 0.0)) % period) % period
-        found.append(_unrolled(period, start, link.phase_length[phases], link.phase_rate[phases], window.length))
+    shifts = [ticks_from_ms(shifts_ms.get(job.id, 0.0)) for job in jobs]
+    found = [_unrolled(link, at, shift, window.length) for at, shift in enumerate(shifts)]
     edges = np.unique(np.concatenate([times for times, _ in found] + [np.array([0, window.length])]))
     levels = [level[np.searchsorted(times, edges[:-1], "right") - 1] for times, level in found]
     return LinkDemand(edges, np.array(levels, dtype=np.int64), link.capacity)
 
 
-def _unrolled(
-    period: int, start: Int64Array, length: Int64Array, rate: Int64Array, until: int
-) -> tuple[Int64Array, Int64Array]:
+def _changes(link: PreparedLink, job: int) -> dict[int, int]:
+    """Ticks into the iteration at which the demand of a job changes, and by how much, kbit/s."""
+    period = int(link.period[job])
+    change: dict[int, int] = {}
+    for start, length, rate in _phases(link, job):
+        change[start] = change.get(start, 0) + rate
+        end = (start + length) % period
+        change[end] = change.get(end, 0) - rate
+    return {time: step for time, step in change.items() if step}
+
+
+def _phases(link: PreparedLink, job: int) -> Iterator[tuple[int, int, int]]:
+    phases = slice(link.phase_offset[job], link.phase_offset[job + 1])
+    columns = (link.phase_start, link.phase_length, link.phase_rate)
+    return zip(*(column[phases].tolist() for column in columns), strict=True)
+
+
+def _unrolled(link: PreparedLink, job: int, shift: int, until: int) -> tuple[Int64Array, Int64Array]:
     """Times from 0 to ``until`` at which a job's demand changes, the first is 0, and its demand from then on."""
-    change: dict[int, int] = {0: 0}
-    for begin, end, step in zip(start.tolist(), ((start + length) % period).tolist(), rate.tolist(), strict=True):
-        change[begin] = change.get(begin, 0) + step
-        change[end] = change.get(end, 0) - step
-    times = np.array(sorted(change), dtype=np.int64)
-    steps = np.array([change[time] for time in times.tolist()], dtype=np.int64)
+    period = int(link.period[job])
+    change = {(time + shift) % period: step for time, step in _changes(link, job).items()}
+    first = sum(rate for start, length, rate in _phases(link, job) if (-start - shift) % period < length)
+    if not change:  # it may turn very often
+        return np.array([0]), np.array([first])
     # What changes at time 0 is part of the level there.
-    level = int(rate[(-start) % period < length].sum()) + np.cumsum(steps) - steps[0]
+    steps = np.array([(time, step) for time, step in sorted(change.items()) if time], dtype=np.int64).reshape(-1, 2)
+    turn_times = np.append(0, steps[:, 0])
+    turn_levels = first + np.append(0, np.cumsum(steps[:, 1]))
     turns = -(-until // period)
-    unrolled = (times[None, :] + period * np.arange(turns, dtype=np.int64)[:, None]).ravel()
-    return unrolled[unrolled < until], np.tile(level, turns)[unrolled < until]
+    times = (turn_times[None, :] + period * np.arange(turns, dtype=np.int64)[:, None]).ravel()
+    return times[times < until], np.tile(turn_levels, turns)[times < until]
 
 
 def link_head(
