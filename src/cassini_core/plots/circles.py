@@ -153,7 +153,7 @@ def _draw_ring(axes: Axes, data: Mapping[str, Any], radius: float, **style: Any)
     from matplotlib.patches import Arc
 
     begin = 90.0 if data["is_whole"] else 90.0 - OPEN_DEGREES
-    axes.add_patch(
+    axes.add_artist(
         Arc((0, 0), 2 * radius, 2 * radius, theta1=begin, theta2=450.0 if data["is_whole"] else 90.0, **style)
     )
 
@@ -201,4 +201,4 @@ def _draw_arcs(axes: Axes, arcs: Sequence[Arc], base: float, per_gbps: float, lo
             begin, end = 0.0, 360.0
         wedges.append(Wedge((0, 0), base + height, begin, end, width=height).get_path())
     if wedges:
-        axes.add_patch(PathPatch(Path.make_compound_path(*wedges), **look))
+        axes.add_artist(PathPatch(Path.make_compound_path(*wedges), **look))

@@ -111,7 +111,7 @@ def _draw_side(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[s
     if len(styles) < len(data["jobs"]):
         _fill(axes, edges, base, total, {"facecolor": theme.fill, "linewidth": 0})
     _fill(axes, edges, np.full(len(total), capacity), total, excess_style(theme))
-    axes.stairs(total, edges, color=theme.ink, linewidth=0.7, baseline=None)
+    _add_steps(axes, total, edges, fill=False, edgecolor=theme.ink, linewidth=0.7, baseline=None)
     axes.axhline(capacity, color=theme.ink, linewidth=1.4, linestyle=(0, (5, 3)))
     axes.annotate(
         f"capacity\n{capacity:.6g}",
@@ -128,4 +128,11 @@ def _draw_side(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[s
 def _fill(axes: Axes, edges: Float64Array, low: Float64Array, high: Float64Array, look: Look) -> None:
     """Areas between two step lines, where the second is above the first."""
     is_there = high > low
-    axes.stairs(np.where(is_there, high, np.nan), edges, baseline=np.where(is_there, low, np.nan), fill=True, **look)
+    _add_steps(axes, np.where(is_there, high, np.nan), edges, baseline=np.where(is_there, low, np.nan), **look)
+
+
+def _add_steps(axes: Axes, values: Float64Array, edges: Float64Array, **look: Any) -> None:
+    """As ``axes.stairs``, which would take seconds to find limits that are set anyway."""
+    from matplotlib.patches import StepPatch
+
+    axes.add_artist(StepPatch(values, edges, **look))

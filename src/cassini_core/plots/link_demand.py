@@ -25,7 +25,7 @@ WINDOW_TURNS = 4
 
 LONGEST_FLOAT_TICKS = 2**1000
 
-MOST_STEPS = 4096
+MOST_STEPS = 2048
 """More edges are not drawn; the window is then shorter."""
 
 
