@@ -29,7 +29,7 @@ def ring(n_jobs: int) -> tuple[Problem, cc.Ranking]:
     return problem, cc.rank(problem)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.one_of(tree_problems(), loop_problems()))
 def test_edges_are_the_shifts_of_the_candidate_modulo_what_matters(problem: Problem) -> None:
     ranking = cc.rank(problem)
@@ -92,7 +92,7 @@ def test_only_the_component_of_a_named_node_is_shown() -> None:
         affinity_plot_data(links, near_link="w")
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(loop_problems(max_candidates=4))
 def test_candidates_are_the_rows_of_the_ranking(problem: Problem) -> None:
     ranking = cc.rank(problem)

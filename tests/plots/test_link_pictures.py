@@ -31,6 +31,7 @@ def area(side: dict[str, Any], levels: list[float]) -> float:
     return float(np.diff(side["time_ms"]) @ np.array(levels))
 
 
+@settings(max_examples=25)
 @given(shifted_cases())
 def test_demand_carries_the_bytes_and_its_excess_is_the_score(drawn: tuple[LinkCase, dict[str, float]]) -> None:
     case, shifts = drawn
@@ -51,6 +52,7 @@ def test_demand_carries_the_bytes_and_its_excess_is_the_score(drawn: tuple[LinkC
         assert side["score"] == cc.score_link(case.jobs, case.capacity_gbps, at, resolution_ms=0)
 
 
+@settings(max_examples=25)
 @given(shifted_cases())
 def test_demand_at_any_time_is_that_of_the_phases(drawn: tuple[LinkCase, dict[str, float]]) -> None:
     case, shifts = drawn
@@ -63,6 +65,7 @@ def test_demand_at_any_time_is_that_of_the_phases(drawn: tuple[LinkCase, dict[st
             assert level == pytest.approx(there)
 
 
+@settings(max_examples=25)
 @given(shifted_cases())
 def test_circles_turn_the_same_volume_within_a_turn(drawn: tuple[LinkCase, dict[str, float]]) -> None:
     case, shifts = drawn
@@ -185,6 +188,7 @@ def test_one_job_has_no_landscape() -> None:
         landscape_plot_data(TWINS[:1], 50, {})
 
 
+@settings(max_examples=10)
 @given(jobs(20))
 def test_a_job_alone_can_be_shown(job: Job) -> None:
     assert demand_plot_data([job], 50, {})["before"] == demand_plot_data([job], 50, {})["after"]
