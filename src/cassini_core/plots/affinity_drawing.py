@@ -182,7 +182,7 @@ def _left_out(data: Mapping[str, Any]) -> str:
     jobs, links = data["left_out"]["jobs"], data["left_out"]["links"]
     if not jobs and not links:
         return ""
-    return f"and {counted(jobs, 'more job')} on {counted(links, 'more shared link')}"
+    return f"not shown: {counted(jobs, 'more job')}, {counted(links, 'more shared link')}"
 
 
 def _key(data: Mapping[str, Any], theme: Theme) -> list[Any]:

@@ -31,6 +31,9 @@ Arc: TypeAlias = Mapping[str, float]
 NARROW_DEGREES = 1.5
 """Arcs below this are drawn without outline and hatch, which would hide them."""
 
+MOST_BEGINS = 24
+"""Of more iterations around a circle only the first is marked."""
+
 INNER, RINGS, OUTER, EDGE = 0.42, 1.0, 1.06, 1.75
 """Radii: where the rings of the jobs begin and end, where their sum begins and its highest value ends."""
 
@@ -111,15 +114,15 @@ def circles_figure(
 def _draw_circle(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping[str, JobStyle], theme: Theme) -> None:
     """A ring for each job, the first outermost, and around them their sum against the capacity."""
     part = data[side]
-    rings: list[tuple[Any, JobStyle, float | None]] = [
-        (part["jobs"][job], style, _degrees(data, job, side)) for job, style in styles.items()
+    rings: list[tuple[list[Arc], JobStyle, list[float]]] = [
+        (part["jobs"][job], style, _begins(data, job, side)) for job, style in styles.items()
     ]
     rest = [arc for job, arcs in part["jobs"].items() if job not in styles for arc in arcs]
     if rest:
-        rings.append((rest, JobStyle(theme.fill, ""), None))
+        rings.append((rest, JobStyle(theme.fill, ""), []))
     height = (RINGS - INNER) / len(rings)
     peak = max((arc["gbps"] for arcs in part["jobs"].values() for arc in arcs), default=1.0)
-    for at, (arcs, style, turned) in enumerate(rings):
+    for at, (arcs, style, begins) in enumerate(rings):
         base = RINGS - (at + 1) * height
         _draw_ring(axes, data, base, edgecolor=theme.muted, linewidth=0.5)
         per_gbps = 0.82 * height / peak
@@ -127,8 +130,8 @@ def _draw_circle(axes: Axes, data: Mapping[str, Any], side: str, styles: Mapping
         look: Look = {"facecolor": style.colour, "hatch": style.hatch, "linewidth": 0.4}
         _draw_arcs(axes, wide, base, per_gbps, look | {"edgecolor": theme.ink})
         _draw_arcs(axes, narrow, base, per_gbps, look | {"edgecolor": style.colour})
-        if turned is not None:
-            axes.plot(*_at(base, turned), "o", color=theme.ink, markersize=4)
+        for degrees in begins:
+            axes.plot(*_at(base, degrees), "o", color=theme.ink, markersize=4)
     _draw_sum(axes, data, part, theme)
     _draw_times(axes, data, theme)
 
@@ -172,10 +175,13 @@ def _draw_times(axes: Axes, data: Mapping[str, Any], theme: Theme) -> None:
     axes.set_axis_off()
 
 
-def _degrees(data: Mapping[str, Any], job: str, side: str) -> float:
-    """Where the iteration of a job begins: at the top, or as far on as the job is rotated."""
-    shift = next(row["shift_ms"] for row in data["jobs"] if row["id"] == job)
-    return 0.0 if side == "before" else float(shift * data["degrees_per_ms"])
+def _begins(data: Mapping[str, Any], job: str, side: str) -> list[float]:
+    """Where iterations of a job begin; of very many the first: at the top, or as far on as the job is rotated."""
+    row = next(row for row in data["jobs"] if row["id"] == job)
+    first = 0.0 if side == "before" else row["shift_ms"] % row["iteration_ms"]
+    n_turns = math.ceil((data["window_ms"] - first) / row["iteration_ms"] - 1e-9)
+    times = [first + turn * row["iteration_ms"] for turn in range(n_turns if n_turns <= MOST_BEGINS else 1)]
+    return [time * data["degrees_per_ms"] for time in times]
 
 
 def _at(radius: float, degrees: float) -> tuple[float, float]:
@@ -189,13 +195,22 @@ def _by_width(arcs: Sequence[Arc]) -> tuple[list[Arc], list[Arc]]:
     return list(itertools.compress(arcs, is_wide)), [arc for arc, wide in zip(arcs, is_wide, strict=True) if not wide]
 
 
+def _closed(arcs: Sequence[Arc]) -> Sequence[Arc]:
+    """The same arcs, but one that goes on beyond the top is one: no edge is drawn where time 0 is."""
+    if len(arcs) > 1:
+        first, last = arcs[0], arcs[-1]
+        if first["from_degrees"] == 0 and last["to_degrees"] > 360 - 1e-9 and first["gbps"] == last["gbps"]:
+            return [*arcs[1:-1], {**first, "from_degrees": last["from_degrees"] - 360}]
+    return arcs
+
+
 def _draw_arcs(axes: Axes, arcs: Sequence[Arc], base: float, per_gbps: float, look: Look) -> None:
     """Arcs that stand on a circle, as one path: thousands of patches would take seconds."""
     from matplotlib.patches import PathPatch, Wedge
     from matplotlib.path import Path
 
     wedges = []
-    for arc in arcs:
+    for arc in _closed(arcs):
         begin, end, height = 90 - arc["to_degrees"], 90 - arc["from_degrees"], per_gbps * arc["gbps"]
         if end - begin >= 360:
             begin, end = 0.0, 360.0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ...errors import InputError, shown
 from ...formats import listed
+from .chosen import ChosenLink, chosen_link
 from .picture import NOWHERE, CandidateId, LinkId, Target
 
 if TYPE_CHECKING:
-    from .chosen import ChosenLink
+    from matplotlib.figure import Figure
 
 __all__ = ["circles", "demand", "landscape"]
 
@@ -34,17 +36,10 @@ def circles(
 ) -> None:
     """Draw the unified circle of a link: a ring for each job, before the jobs are rotated and after."""
     from ...plots.circles import circles_figure, circles_plot_data
-    from .chosen import chosen_link
 
     target.check(file)
     chosen = chosen_link(file, candidate, link)
-    data = circles_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
-    title = f"Unified circle of {chosen.title}"
-    target.emit(
-        "circles",
-        _head(chosen) | data,
-        lambda theme: circles_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
-    )
+    _emit("circles", "Unified circle of", chosen, target, circles_plot_data, circles_figure)
 
 
 def demand(
@@ -57,17 +52,10 @@ def demand(
 ) -> None:
     """Draw what the jobs of a link demand over time, without shifts and with them, and what exceeds the capacity."""
     from ...plots.demand import demand_figure, demand_plot_data
-    from .chosen import chosen_link
 
     target.check(file)
     chosen = chosen_link(file, candidate, link)
-    data = demand_plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
-    title = f"Demand on {chosen.title}"
-    target.emit(
-        "demand",
-        _head(chosen) | data,
-        lambda theme: demand_figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
-    )
+    _emit("demand", "Demand on", chosen, target, demand_plot_data, demand_figure)
 
 
 def landscape(
@@ -84,7 +72,6 @@ def landscape(
 ) -> None:
     """Draw what a link scores at every shift of one job against another, with the plateau around the shift chosen."""
     from ...plots.landscape import landscape_figure, landscape_plot_data
-    from .chosen import chosen_link
 
     target.check(file)
     chosen = chosen_link(file, candidate, link, least_jobs=2)
@@ -94,6 +81,24 @@ def landscape(
         "landscape",
         _head(chosen) | data,
         lambda theme: landscape_figure(data, title=f"Landscape of {chosen.title}", theme=theme),
+    )
+
+
+def _emit(
+    kind: str,
+    words: str,
+    chosen: ChosenLink,
+    target: Target,
+    plot_data: Callable[..., dict[str, Any]],
+    figure: Callable[..., Figure],
+) -> None:
+    """A picture of all jobs of a link."""
+    data = plot_data(**_link_arguments(chosen), free_jobs=chosen.link.free_jobs)
+    title = f"{words} {chosen.title}"
+    target.emit(
+        kind,
+        _head(chosen) | data,
+        lambda theme: figure(data, title=title, known_jobs=chosen.known_jobs, theme=theme),
     )
 
 
