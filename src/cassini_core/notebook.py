@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
@@ -71,7 +71,7 @@ def job_html(name: str, iteration_ms: float, phases: Sequence[tuple[float, float
 
 def _steps(iteration_ms: float, phases: Sequence[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
     """Begin, end and rate of each stretch of constant demand; overlapping phases add up."""
-    changes: Counter[float] = Counter({0.0: 0.0, iteration_ms: 0.0})
+    changes: defaultdict[float, float] = defaultdict(float, {0.0: 0.0, iteration_ms: 0.0})
     for start, duration, gbps in phases:
         end = start + duration
         changes[start] += gbps

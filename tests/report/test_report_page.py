@@ -1,4 +1,4 @@
-"""The page in a browser: sliders move the numbers to what the kernel says, on any screen, in the light and in the dark."""
+"""The page in a browser: sliders move the numbers to what the kernel says, on any screen, light or dark."""
 
 from __future__ import annotations
 
@@ -181,8 +181,9 @@ LOWEST_CONTRAST = """(() => {
     const colour = getComputedStyle(element).backgroundColor;
     return colour === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : colour;
   };
-  const ratios = [...document.querySelectorAll("p, a, dt, dd, td, th, caption, label, button, small, .mark, h1, h2, bdi, li")]
-    .filter((element) => element.innerText.trim())
+  const written = "p, a, dt, dd, td, th, caption, figcaption, label, button, select, input, small, .mark, h1, h2, li";
+  const ratios = [...document.querySelectorAll(written)]
+    .filter((element) => element.checkVisibility())
     .map((element) => [luminance(getComputedStyle(element).color), luminance(ground(element))])
     .map(([one, other]) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
   return Math.min(...ratios);

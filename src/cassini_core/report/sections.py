@@ -8,7 +8,7 @@ from ..formats import counted, magnitude_text, ms_text, ms_text_down, score_text
 from ..model import Problem
 from ..plots.placed_links import PlacedLink
 from ..ranking.conclusion import proof_text
-from ..results import RankedCandidate, Ranking
+from ..results import LinkScore, NarrowLink, RankedCandidate, Ranking
 from .elements import bar, figures, mark, name, table, text
 
 __all__ = ["candidates_section", "key_figures", "links_section", "shifts_section", "why_section"]
@@ -96,28 +96,28 @@ def why_section(chosen: RankedCandidate, ranking: Ranking) -> str:
         return ""
     wins = ranking.best is not None and chosen.id == ranking.best.id
     rival, role = rivals[0], "the runner-up" if wins else "the best"
-    rows = [
-        (what, *(of(one) for one in (chosen, rival)))
-        for what, of in (
-            ("score", lambda one: score_text(one.score)),
-            ("jobs placed", lambda one: str(one.jobs_placed)),
-            ("shared links", lambda one: str(len(one.links))),
-            ("mean demand above capacity, Gbit/s", lambda one: magnitude_text(one.total_excess_gbps or 0.0)),
-            ("hold, ms", lambda one: "-" if one.hold_ms is None else ms_text_down(one.hold_ms)),
-            *(
-                (("worst link", "second worst", "third worst")[n], lambda one, n=n: _nth_worst(one, n))
-                for n in range(3)
-            ),
-        )
-    ]
+    rows = list(zip(COMPARED, _compared(chosen), _compared(rival), strict=True))
     heading = "Why it wins" if wins and ranking.best_proven else "Why it leads" if wins else "What it lacks"
     headers = ("", name(chosen.id), f"{name(rival.id)} ({role})")
     return _section("why", heading, table("This placement and its rival", headers, ("", "", ""), rows))
 
 
-def _nth_worst(candidate: RankedCandidate, n: int) -> str:
-    scored = sorted((one.score, one.id) for one in (*candidate.links, *candidate.narrow_links) if one.score is not None)
-    return f"{score_text(scored[n][0])} {name(scored[n][1])}" if n < len(scored) else "-"
+COMPARED = (
+    *("score", "jobs placed", "shared links", "mean demand above capacity, Gbit/s", "hold, ms"),
+    *("worst link", "second worst", "third worst"),
+)
+
+
+def _compared(candidate: RankedCandidate) -> list[str]:
+    links: list[LinkScore | NarrowLink] = [*candidate.links, *candidate.narrow_links]
+    worst = sorted((one.score, one.id) for one in links if one.score is not None)[:3]
+    return [
+        *("-" if candidate.score is None else score_text(candidate.score), str(candidate.jobs_placed)),
+        *(str(len(candidate.links)), magnitude_text(candidate.total_excess_gbps or 0.0)),
+        "-" if candidate.hold_ms is None else ms_text_down(candidate.hold_ms),
+        *(f"{score_text(score)} {name(link)}" for score, link in worst),
+        *["-"] * (3 - len(worst)),
+    ]
 
 
 def candidates_section(chosen: RankedCandidate, ranking: Ranking) -> str:
