@@ -107,7 +107,7 @@ def test_another_candidate_is_compared_with_the_best() -> None:
     problem = cc.load_problem(EXAMPLE)
     page = Page(report_page(problem, cc.rank(problem), "packed"))
     assert "What it lacks" in page.held["h2"]
-    assert any("number 3 of 6" in text for text in page.held["p"])
+    assert any("Number 3 of 6 candidates" in text for text in page.held["p"])
     assert not any("moved" in text for text in page.held["span"])  # it is the first in the input
 
 

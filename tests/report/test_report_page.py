@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,6 +143,22 @@ def test_another_link_is_chosen_by_its_name_or_in_the_list(page: Browser, exampl
     page.press("End")
     assert chosen(page, example) is example.links[-1]
     assert text(page, "#score") == score_text(example.links[-1].score or 0.0)
+
+
+def test_where_the_ranking_knows_less_the_page_says_so(chromium: Browser, example: Shown, tmp_path: Path) -> None:
+    """Beyond limits of size a ranking has the lower end of a score; the page computes one at a time, and has more."""
+    best = example.ranking.best
+    assert best is not None
+    less = tuple(replace(link, score=(link.score or 0.0) - 0.1) for link in best.links[:1])
+    knows_less = replace(best, links=(*less, *best.links[1:]))
+    ranking = replace(example.ranking, best=knows_less, candidates=(knows_less, *example.ranking.candidates[1:]))
+    file = tmp_path / "page.html"
+    file.write_bytes(report_page(cc.load_problem(ROOT / "examples/three-racks.json"), ranking))
+    chromium.open(file)
+    assert text(chromium, "#less").startswith("Of 1 link the ranking knows only the lower end")
+    assert text(chromium, "#mean") == score_text(best.score or 0.0)
+    chromium.open(example.file)
+    assert text(chromium, "#less") == ""
 
 
 def test_each_job_has_a_colour_and_a_texture_of_its_own(page: Browser) -> None:

@@ -34,6 +34,24 @@ function computeLinks(numbers) {
   for (const number of numbers) score[number] = 1 - excessOf(data.links[number]) / data.links[number].capacity;
 }
 
+// At the shifts as ranked. Where the page cannot compute the score over all time, what the ranking says stays.
+function computeAsRanked() {
+  data.links.forEach((link, number) => {
+    if (link.turn === null) score[number] = link.score;
+    else computeLinks([number]);
+  });
+}
+
+// How many links the ranking counts with less than they score: it stops at limits that a single page need not keep.
+function sayWhereTheRankingKnowsLess() {
+  const less = data.links.filter((link, number) => score[number] > link.score + 1e-6).length;
+  if (less === 0) return;
+  const one = less === 1;
+  place("less").textContent =
+    `Of ${less} link${one ? "" : "s"} the ranking knows only the lower end of the score, which the tables show. ` +
+    `Here ${one ? "it is" : "they are"} computed exactly, so the numbers are higher.`;
+}
+
 // Mean over the jobs placed of the score of each job's worst link, 1 for a job that is on none.
 function meanOfWorst() {
   const worst = linksOf.map((links) => Math.min(...links.map((number) => score[number])));
@@ -79,7 +97,7 @@ function note(link) {
   const free = link.jobs.filter((_, at) => link.repeats[at] === 0).map((job) => data.jobs[job].id);
   const parts = [
     `Demand of ${link.jobs.length === 1 ? "the only job" : `${link.jobs.length} jobs, one on top of the other,`}`,
-    ` during ${plain(link.window / NS)} ms; hatched is what is above the capacity.`,
+    ` during the first ${plain(link.window / NS)} ms; hatched is what is above the capacity.`,
   ];
   if (link.turn === null) {
     parts.push(" All this repeats only after a very long time: the numbers are means over the time shown.");
@@ -152,23 +170,25 @@ function choose(number) {
   showChart();
 }
 
-function shiftAll(shift) {
+function shiftAll(shift, compute) {
   data.jobs.forEach((job, number) => (shifts[number] = shift(job)));
-  computeLinks(data.links.keys());
+  compute();
   choose(chosen);
 }
 
 function begin() {
   if (data.links.length === 0) return;
   place("workbench").hidden = false;
-  place("link").append(...data.links.map((link, number) => new Option(`${link.id} (as ranked ${scoreText(link.score)})`, number)));
+  place("link").append(...data.links.map((link, number) => new Option(`${link.id} (${scoreText(link.score)} as ranked)`, number)));
   place("link").addEventListener("change", (event) => choose(Number(event.target.value)));
-  place("as-ranked").addEventListener("click", () => shiftAll((job) => job.shift));
-  place("all-zero").addEventListener("click", () => shiftAll(() => 0));
+  place("as-ranked").addEventListener("click", () => shiftAll((job) => job.shift, computeAsRanked));
+  place("all-zero").addEventListener("click", () => shiftAll(() => 0, () => computeLinks(data.links.keys())));
   for (const anchor of document.querySelectorAll("a[data-link]")) {
     anchor.addEventListener("click", () => choose(Number(anchor.dataset.link)));
   }
   addEventListener("resize", showSoon);
+  computeAsRanked();
+  sayWhereTheRankingKnowsLess();
   // The worst link on which a shift matters, if there is one.
   choose(Math.max(0, data.links.findIndex((link) => link.repeats.filter((repeat) => repeat > 0).length > 1)));
 }

@@ -24,6 +24,9 @@ __all__ = ["embedded_json", "report_page"]
 
 SCRIPTS = ("demand.js", "chart.js", "page.js")
 
+FIRST_WARNINGS = 3
+"""What is to be seen at once; the others are folded."""
+
 
 def report_page(problem: Problem, ranking: Ranking, candidate_id: str | None = None) -> bytes:
     """One HTML file that explains one candidate of a ranking and asks for nothing else.
@@ -117,14 +120,17 @@ def _scope(problem: Problem, ranking: Ranking, candidate: RankedCandidate | None
     scope = ", ".join(counted(len(items), word) for items, word in sizes)
     if candidate is None or len(ranking) < 2:
         return scope
-    return f"{scope}; this is number {ranking.candidates.index(candidate) + 1} of {len(ranking)}"
+    return f"Number {ranking.candidates.index(candidate) + 1} of {scope}"
 
 
 def _warnings(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
-    items = "".join(f"<li>{text(one)}</li>" for one in dict.fromkeys(warnings))
-    return f'<div class="warnings"><strong>Beware</strong><ul>{items}</ul></div>'
+    items = [f"<li>{text(one)}</li>" for one in dict.fromkeys(warnings)]
+    first, more = "".join(items[:FIRST_WARNINGS]), "".join(items[FIRST_WARNINGS:])
+    if more:
+        more = f"<details><summary>{len(items) - FIRST_WARNINGS} more</summary><ul>{more}</ul></details>"
+    return f'<div class="warnings"><strong>Beware</strong><ul>{first}</ul>{more}</div>'
 
 
 def _contents(sections: str) -> str:

@@ -16,7 +16,8 @@ __all__ = ["candidates_section", "key_figures", "links_section", "shifts_section
 MOST_CANDIDATES = 50
 MOST_LINKS = 200
 MOST_HOSTS = 6
-"""Rows of tables, hosts of a job; what is left out is counted."""
+MOST_JOBS = 8
+"""Rows of tables, hosts of a job, jobs of a link; what is left out is counted."""
 
 
 def key_figures(candidate: RankedCandidate) -> str:
@@ -155,7 +156,7 @@ def links_section(links: Sequence[PlacedLink]) -> str:
             bar(link.score or 0.0),
             magnitude_text((1 - link.score) * link.capacity_gbps) if link.score is not None else "-",
             f"{link.capacity_gbps:g}",
-            ", ".join(name(job.id) for job in link.jobs),
+            _jobs_text(link),
         )
         for number, link in enumerate(links[:MOST_LINKS])
     ]
@@ -172,6 +173,11 @@ def links_section(links: Sequence[PlacedLink]) -> str:
     return _section(
         "links", "Links of this placement", intro, table("Scores, worst first", headers, classes, rows), more
     )
+
+
+def _jobs_text(link: PlacedLink) -> str:
+    more = [f"{len(link.jobs) - MOST_JOBS} more"] * (len(link.jobs) > MOST_JOBS)
+    return ", ".join([*(name(job.id) for job in link.jobs[:MOST_JOBS]), *more])
 
 
 def _section(identifier: str, heading: str, *parts: str) -> str:

@@ -23,11 +23,11 @@ MOST_EVENTS = 20_000
 MOST_SAMPLES = 200_000
 """Levels that are looked up to fold the jobs of a link."""
 
-MOST_SUMS = 500_000
+MOST_SUMS = 200_000
 """Sums of levels, one of each job, over all of that time."""
 
-MOST_SHOWN_EVENTS = 4_000
-"""Changes of demand that are drawn at once."""
+MOST_SHOWN_EVENTS = 400
+"""Changes of demand that are drawn at once: more cannot be told apart. One iteration of the slowest job always is."""
 
 LONGEST_ITERATIONS = 4
 """How many iterations of the slowest job are drawn at most."""
