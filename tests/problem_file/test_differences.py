@@ -130,7 +130,6 @@ def test_any_value_anywhere_is_read_or_refused_in_one_line(place, value):
 @pytest.mark.parametrize("name", FILES)
 def test_a_key_that_is_missing_unknown_or_there_twice_is_refused(name):
     objects = [path for path in places(FILES[name]) if isinstance(at(FILES[name], path), dict)]
-    refused = 0
     for path in objects:
         keys = list(at(FILES[name], path))
         content = copy.deepcopy(FILES[name])
@@ -138,9 +137,9 @@ def test_a_key_that_is_missing_unknown_or_there_twice_is_refused(name):
         if keys:
             twice = json.dumps(content).replace("@here@", keys[0]).encode()
             assert "once" in str(read(twice)), path
-        unknown = read(json.dumps(content).encode())
-        refused += isinstance(unknown, InputError)
-    assert refused == len(objects), "a key that nobody knows"
+        # Where workers run is told by names that nothing else has.
+        any_key = path[-2:-1] == ("hosts",)
+        assert isinstance(read(json.dumps(content).encode()), InputError) != any_key, path
 
 
 REFUSED = {
@@ -171,7 +170,7 @@ def test_the_place_of_a_fault_is_one_of_the_file(case):
 
 WRONG_ANSWERS = {
     "best": (("best",), "c9", "$.best: expected the id of a candidate, got 'c9'"),
-    "candidate": (("candidates", 0, "id"), "c9", "$.candidates: expected the candidates of the problem, got 'c9'"),
+    "candidate": (("candidates", 1, "id"), "c9", "$.candidates: expected the candidates of the problem, got 'c9'"),
     "pace": (("paces_ms", "a"), 39.9, "$.paces_ms['a']: expected at least the iteration time, 40.0 ms, got 39.9"),
     "no-pace": (
         ("paces_ms",),

@@ -10,6 +10,7 @@ from ..errors import refusal, shown
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..links.folding import held_repeats
 from ..model import Job, Phase, Problem
+from ..periods.harmonize_jobs import lengthen
 from ..results import RankedCandidate, Ranking
 from ..units import kbps_from_gbps, ticks_from_ms
 
@@ -91,8 +92,9 @@ def _on_link(job: Job, multiplier: float, ranking: Ranking) -> Job:
     """A job as it is on a link: at its pace, its demand multiplied."""
     if job.id not in ranking.paces_ms:
         raise refusal("", "ranking.paces_ms", f"a pace of job {shown(job.id)}", "none")
-    phases = (Phase(phase.start_ms, phase.duration_ms, phase.gbps * multiplier) for phase in job.phases)
-    return Job(job.id, ranking.paces_ms[job.id], phases)
+    paced = lengthen(job, ticks_from_ms(ranking.paces_ms[job.id]))
+    phases = (Phase(phase.start_ms, phase.duration_ms, phase.gbps * multiplier) for phase in paced.phases)
+    return Job(job.id, paced.iteration_ms, phases)
 
 
 def _is_demand(phase: Phase) -> bool:

@@ -93,8 +93,9 @@ def problem_from_json(data: bytes, source: str = "problem") -> Problem:
 
 def _of_differences(wire: DifferencesFile, jobs: list[Job], links: list[Link], source: str) -> Problem:
     """The problem of a file of differences; candidates share what they have in common."""
-    with within(source, "$", {r"^candidates\[0\]": "base"}):
+    with within(source, "$.base"):
         base = Candidate("base", wire.base.routes, _hosts(wire.base.hosts))
+    with within(source, "$", {r"^candidates\[0\]": "base"}):
         Problem(jobs, links, (base,))  # what is wrong with the base is told of the base
     candidates: list[Candidate] = []
     for candidate in wire.candidates:
