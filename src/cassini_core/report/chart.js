@@ -26,8 +26,8 @@ function jobPattern(id, place) {
 }
 
 function excessPattern() {
-  const pattern = svg("pattern", { id: "excess-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" });
-  pattern.append(svg("path", { d: "M-1,7L7,-1M-4,4L4,-4M2,10L10,2", class: "hatch" }));
+  const pattern = svg("pattern", { id: "excess-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse" });
+  pattern.append(svg("path", { d: "M-2,10L10,-2M-2,2L2,-2M6,10L10,6", class: "hatch" }));
   return pattern;
 }
 

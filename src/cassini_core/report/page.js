@@ -1,7 +1,7 @@
 // Sliders, numbers and the picture of the chosen link. Reads the element "data":
 //   jobs   [{id, period, shift}]                                  ns; the shift as ranked
 //   demands [[start, length, rate, start, ...]]                   ns and kbit/s
-//   links  [{id, capacity, jobs, demands, repeats, turn, window, score}]  worst first; numbers of jobs and of demands
+//   links  [{id, capacity, jobs, demands, repeats, turn, window, whole, score}]  worst first; numbers of jobs and of demands
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -97,7 +97,8 @@ function note(link) {
   const free = link.jobs.filter((_, at) => link.repeats[at] === 0).map((job) => data.jobs[job].id);
   const parts = [
     `Demand of ${link.jobs.length === 1 ? "the only job" : `${link.jobs.length} jobs, one on top of the other,`}`,
-    ` during the first ${plain(link.window / NS)} ms; hatched is what is above the capacity.`,
+    ` during ${link.whole ? "" : "the first "}${plain(link.window / NS)} ms${link.whole ? ", then all repeats" : ""};`,
+    " hatched is what is above the capacity.",
   ];
   if (link.turn === null) {
     parts.push(" All this repeats only after a very long time: the numbers are means over the time shown.");

@@ -87,16 +87,19 @@ def timeline_data(links: Sequence[PlacedLink], jobs_placed: int) -> dict[str, An
 def _repetition(asked: Sequence[_Asked], free: Sequence[bool]) -> dict[str, Any]:
     """Per job after what part of a turn its shift makes no difference, 0 if none does; how long all takes to repeat.
 
-    ``turn`` is None where the page cannot compute the mean over it. ``window`` is how long a time is drawn.
+    ``turn`` is None where the page cannot compute the mean over it. ``window`` is how long a time is drawn, ``whole``
+    whether that is a perimeter.
     """
     periods = [one.demand.period for one in asked]
     repeat_of = repeats(Counter(period for period, is_free in zip(periods, free, strict=True) if not is_free))
     repeat = [0 if is_free else repeat_of[period] for period, is_free in zip(periods, free, strict=True)]
     turn = math.lcm(*(one for one in repeat if one))
+    window = _window(periods, [one.edges for one in asked])
     return {
         "repeats": repeat,
         "turn": turn if _is_computable(asked, repeat, turn) else None,
-        "window": _window(periods, [one.edges for one in asked]),
+        "window": window,
+        "whole": window == math.lcm(*periods),
     }
 
 
