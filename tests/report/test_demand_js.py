@@ -94,7 +94,7 @@ def test_any_shift_counts_modulo_the_iteration_time(script: Browser, placed: Pla
     assert 1 - excess / link["capacity"] == pytest.approx(exact, abs=1e-9)
 
 
-ROUND = st.integers(-(2**12), 2**10).map(lambda k: k / 2**10)
+ROUND = st.integers(-64, 31).map(lambda k: k / 32) | st.integers(-(2**10), 2**10).map(lambda k: k / 2**10)
 """Numbers of which many lie in the middle between two texts."""
 
 

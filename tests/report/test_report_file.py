@@ -101,6 +101,7 @@ def test_nothing_to_rank_and_nothing_solved_are_said() -> None:
     assert b"not solved" in page
     assert b"not known" in page
     assert b'id="workbench"' not in page
+    assert b'href="#timeline"' not in page
 
 
 def test_another_candidate_is_compared_with_the_best() -> None:

@@ -161,7 +161,8 @@ def browser() -> Iterator[Browser]:
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"HOME": profile},
+            # Libraries that are loaded into this process, as sanitizers are, are not for the browser.
+            env={key: value for key, value in os.environ.items() if key != "LD_PRELOAD"} | {"HOME": profile},
         )
         os.close(to_browser)
         os.close(from_browser)

@@ -100,7 +100,8 @@ function note(link) {
     ` during ${link.whole ? "" : "the first "}${plain(link.window / NS)} ms${link.whole ? ", then all repeats" : ""};`,
     " hatched is what is above the capacity.",
   ];
-  if (link.turn === null) {
+  if (link.jobs.length === 1) parts.push(" No shift changes how much that is.");
+  else if (link.turn === null) {
     parts.push(" All this repeats only after a very long time: the numbers are means over the time shown.");
   } else if (free.length > 0) {
     const who = free.length === link.jobs.length ? "No shift" : `The shift of ${free.join(", ")} does not`;

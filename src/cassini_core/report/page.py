@@ -50,6 +50,7 @@ def report_page(problem: Problem, ranking: Ranking, candidate_id: str | None = N
     """
     candidate = _candidate(ranking, candidate_id)
     links: Sequence[PlacedLink] = () if candidate is None else placed_links(problem, ranking, candidate)
+    is_live = bool(links) and candidate is not None and candidate.score is not None
     sections = ""
     if candidate is not None:
         sections = "\n".join(
@@ -57,10 +58,9 @@ def report_page(problem: Problem, ranking: Ranking, candidate_id: str | None = N
                 shifts_section(candidate, problem, ranking),
                 why_section(candidate, ranking),
                 candidates_section(candidate, ranking),
-                links_section(links),
+                links_section(links, is_live),
             ]
         )
-    is_live = bool(links) and candidate is not None and candidate.score is not None
     timeline = _read("timeline.html") if is_live else ""
     style, script = _read("page.css"), _as_script("\n".join(_read(file) for file in SCRIPTS)) if is_live else ""
     data = timeline_data(links, candidate.jobs_placed) if is_live and candidate is not None else {}
@@ -130,7 +130,7 @@ def _warnings(warnings: Sequence[str]) -> str:
     first, more = "".join(items[:FIRST_WARNINGS]), "".join(items[FIRST_WARNINGS:])
     if more:
         more = f"<details><summary>{len(items) - FIRST_WARNINGS} more</summary><ul>{more}</ul></details>"
-    return f'<div class="warnings"><strong>Beware</strong><ul>{first}</ul>{more}</div>'
+    return f'<div class="warnings"><strong>Warnings</strong><ul>{first}</ul>{more}</div>'
 
 
 def _contents(sections: str) -> str:

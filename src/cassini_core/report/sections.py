@@ -58,7 +58,10 @@ def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Rankin
         rows.append([*cells, _hosts_text(hosts.get(job.id, {}))] if hosts else cells)
     if hosts:
         headers, classes = [*headers, "workers on"], [*classes, "name"]
-    notes = ["The pace is the iteration time to hold, the slack how far a job alone may drift."]
+    notes = [
+        "The pace is the iteration time to hold, the slack how far a job alone may drift before a link's score drops by "
+        f"more than {ranking.slack_tolerance:g}."
+    ]
     if len(problem.candidates) > 1 and base.id != placed.id:
         notes.append(
             f"Moved are the jobs that run elsewhere than in {name(base.id)}, the first candidate of the input."
@@ -144,14 +147,13 @@ def candidates_section(chosen: RankedCandidate, ranking: Ranking) -> str:
     return _section("candidates", "All candidates", table("Candidates, best first", headers, classes, rows, at), more)
 
 
-def links_section(links: Sequence[PlacedLink]) -> str:
-    """The shared and narrow links, worst first, each with its score."""
+def links_section(links: Sequence[PlacedLink], timeline: bool) -> str:
+    """The shared and narrow links, worst first, each with its score; with a timeline a link leads to its demand."""
     if not links:
         return _section("links", "Links", "<p>No link is shared and none is too narrow: no shift is needed.</p>")
     rows = [
         (
-            f'<a href="#timeline" data-link="{number}">{name(link.id)}</a>'
-            + (mark("narrow") if len(link.jobs) == 1 else ""),
+            _link_name(link, number if timeline else None),
             "-" if link.score is None else score_text(link.score),
             bar(link.score or 0.0),
             magnitude_text((1 - link.score) * link.capacity_gbps) if link.score is not None else "-",
@@ -173,6 +175,11 @@ def links_section(links: Sequence[PlacedLink]) -> str:
     return _section(
         "links", "Links of this placement", intro, table("Scores, worst first", headers, classes, rows), more
     )
+
+
+def _link_name(link: PlacedLink, number: int | None) -> str:
+    anchor = name(link.id) if number is None else f'<a href="#timeline" data-link="{number}">{name(link.id)}</a>'
+    return anchor + (mark("narrow") if len(link.jobs) == 1 else "")
 
 
 def _jobs_text(link: PlacedLink) -> str:
