@@ -51,16 +51,7 @@ def report_page(problem: Problem, ranking: Ranking, candidate_id: str | None = N
     candidate = _candidate(ranking, candidate_id)
     links: Sequence[PlacedLink] = () if candidate is None else placed_links(problem, ranking, candidate)
     is_live = bool(links) and candidate is not None and candidate.score is not None
-    sections = ""
-    if candidate is not None:
-        sections = "\n".join(
-            [
-                shifts_section(candidate, problem, ranking),
-                why_section(candidate, ranking),
-                candidates_section(candidate, ranking),
-                links_section(links, is_live),
-            ]
-        )
+    sections = "" if candidate is None else _sections(candidate, problem, ranking, links, is_live)
     timeline = _read("timeline.html") if is_live else ""
     style, script = _read("page.css"), _as_script("\n".join(_read(file) for file in SCRIPTS)) if is_live else ""
     data = timeline_data(links, candidate.jobs_placed) if is_live and candidate is not None else {}
@@ -94,6 +85,18 @@ def _candidate(ranking: Ranking, candidate_id: str | None) -> RankedCandidate | 
     if candidate_id not in ranking:
         raise refusal("", "candidate", "the id of a candidate", shown(candidate_id))
     return ranking[candidate_id]
+
+
+def _sections(
+    candidate: RankedCandidate, problem: Problem, ranking: Ranking, links: Sequence[PlacedLink], is_live: bool
+) -> str:
+    parts = (
+        shifts_section(candidate, problem, ranking),
+        why_section(candidate, ranking),
+        candidates_section(candidate, ranking),
+        links_section(links, is_live),
+    )
+    return "\n".join(parts)
 
 
 def _read(file: str) -> str:

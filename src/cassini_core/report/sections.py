@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..formats import counted, magnitude_text, ms_text, ms_text_down, score_text
-from ..model import Problem
+from ..model import Candidate, Problem
 from ..plots.placed_links import PlacedLink
 from ..ranking.conclusion import proof_text
 from ..results import LinkScore, NarrowLink, RankedCandidate, Ranking
@@ -40,45 +40,37 @@ def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Rankin
     """What to apply: shift, slack and pace of each job, and where it runs; jobs that are moved are marked."""
     placed = next(one for one in problem.candidates if one.id == candidate.id)
     base = problem.candidates[0]
-    hosts: Mapping[str, Mapping[str, int]] = placed.hosts
-    free = set(candidate.free_jobs)
     headers, classes = ["job", "shift, ms", "slack, ms", "pace, ms", "longer by"], ["", *["number"] * 4]
+    if placed.hosts:
+        headers, classes = [*headers, "workers on"], [*classes, "name"]
     rows = []
     for job in problem.jobs:
         if job.id not in placed.routes:
             continue
-        moved = base.id != placed.id and (base.routes.get(job.id), base.hosts.get(job.id)) != (
-            placed.routes[job.id],
-            hosts.get(job.id),
-        )
         pace = ranking.paces_ms.get(job.id, job.iteration_ms)
         longer = pace / job.iteration_ms - 1
-        cells = [name(job.id) + (mark("moved") if moved else ""), *_shift_cells(candidate, job.id, free)]
-        cells += [ms_text(pace), f"{magnitude_text(100 * longer)} %" if longer > 0 else "-"]
-        rows.append([*cells, _hosts_text(hosts.get(job.id, {}))] if hosts else cells)
-    if hosts:
-        headers, classes = [*headers, "workers on"], [*classes, "name"]
-    notes = [
-        "The pace is the iteration time to hold, the slack how far a job alone may drift before a link's score drops by "
-        f"more than {ranking.slack_tolerance:g}."
-    ]
-    if len(problem.candidates) > 1 and base.id != placed.id:
-        notes.append(
-            f"Moved are the jobs that run elsewhere than in {name(base.id)}, the first candidate of the input."
-        )
-    missing = len(problem.jobs) - len(rows)
-    if missing:
-        notes.append(f"{counted(missing, 'job')} of the problem not placed.")
-    return _section(
-        "shifts",
-        "Shifts to apply",
-        f"<p>{' '.join(notes)}</p>",
-        table("Jobs of this placement", headers, classes, rows),
+        cells = [name(job.id) + (mark("moved") if _is_moved(job.id, base, placed) else "")]
+        cells += [*_shift_cells(candidate, job.id), ms_text(pace)]
+        cells.append(f"{magnitude_text(100 * longer)} %" if longer > 0 else "-")
+        rows.append([*cells, *[_hosts_text(placed.hosts.get(job.id, {}))] * bool(placed.hosts)])
+    notes = (
+        "The pace is the iteration time to hold, the slack how far a job alone may drift before a link's score drops "
+        f"by more than {ranking.slack_tolerance:g}."
     )
+    if base.id != placed.id:
+        notes += f" Moved are the jobs that run elsewhere than in {name(base.id)}, the first candidate of the input."
+    if len(rows) < len(problem.jobs):
+        notes += f" {counted(len(problem.jobs) - len(rows), 'job')} of the problem not placed."
+    content = table("Jobs of this placement", headers, classes, rows)
+    return _section("shifts", "Shifts to apply", f"<p>{notes}</p>", content)
 
 
-def _shift_cells(candidate: RankedCandidate, job: str, free: set[str]) -> tuple[str, str]:
-    if job in free:
+def _is_moved(job: str, base: Candidate, placed: Candidate) -> bool:
+    return base.routes.get(job) != placed.routes[job] or base.hosts.get(job) != placed.hosts.get(job)
+
+
+def _shift_cells(candidate: RankedCandidate, job: str) -> tuple[str, str]:
+    if job in candidate.free_jobs:
         return "does not matter", "any"
     if job not in candidate.shifts_ms:
         return "not needed" if candidate.score is not None else "not known", "-"
