@@ -1,4 +1,4 @@
-"""What problems and answers are written with: JSON values, numbers and names in sentences, HTML tables."""
+"""What problems and answers are written with: JSON values, numbers and names in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .errors import refusal, shown, worded
+from .errors import refusal, shown
 from .units import SCORE_TOLERANCE
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "counted",
     "finite",
     "finite_or_none",
-    "html_table",
     "json_line",
     "listed",
     "magnitude_text",
@@ -106,14 +105,3 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """An HTML table; no text can break out of its cell or its line."""
-    from html import escape
-
-    def row(tag: str, cells: Iterable[object]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(worded(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
