@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cassini_core.errors import InputError
 from cassini_core.profiles.kineto import KinetoProfile, profile_kineto
+from cassini_core.profiles.phases import volume_mbit
 from kineto_traces import Training, Transfer
 
 BROADCAST = {"collective": "broadcast", "kernel": "ncclDevKernel_Broadcast_RING_LL"}
@@ -158,3 +159,19 @@ def test_a_given_iteration_time_is_used_or_refused(place: Path, training: Traini
         return
     assert made.job.iteration_ms == round(training.iteration_ms, 4)
     assert made.provenance.iteration_from == "given"
+
+
+@given(st.integers(6, 60), st.integers(4, 8), st.floats(0.0, 0.9), st.floats(0.0, 0.002), st.booleans())
+def test_equal_collectives_one_after_the_other_lose_none(
+    place: Path, count: int, steps: int, heavy: float, jitter: float, told: bool
+) -> None:
+    """Bytes stay, whether the iteration time is given or shown by another stream, which may begin at any time."""
+    step_ms = 10.0 * count
+    equal = [Transfer(10.0 * index + 1, 4.0, 10**6) for index in range(count)]
+    other = [] if told else [Transfer(heavy * step_ms + 3 * index, 2.0, 10**9, group="[0, 4]") for index in range(2)]
+    training = Training(step_ms, (*equal, *other), steps=steps, streams=True, jitter_ms=jitter * step_ms)
+    given_ms = step_ms if told else None
+    path = training.but(numbers=(None,) if told else None).write(place / "trace.json")
+    made = profile_kineto(path, job_id="job", iteration_ms=given_ms, max_phases=1000, negligible=0.0)
+    mbit = sum(one.wire_bytes for one in training.transfers) * 8 / 1e6
+    assert volume_mbit(made.job.phases) == pytest.approx(mbit, rel=0.01)
