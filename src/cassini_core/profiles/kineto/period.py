@@ -103,6 +103,8 @@ def repeating_run(sequence: Sequence, repeats: int = 2) -> Run | None:
             probes = np.linspace(0, last - 1, _PROBES).astype(np.int64)
             if np.count_nonzero(sequence.differs(probes, probes + lag)) > _PROBES // 2:
                 continue
+        if lag > 8 * _PROBES and repeats > 1 and not _may_repeat(sequence, lag):
+            continue
         breaks = np.flatnonzero(sequence.differs(indices[:last], indices[lag:]))
         begins = np.concatenate(([0], breaks + 1))
         ends = np.concatenate((breaks, [last])) + lag
@@ -118,6 +120,13 @@ def repeating_run(sequence: Sequence, repeats: int = 2) -> Run | None:
         if run.end - run.begin == count:
             return run
     return best
+
+
+def _may_repeat(sequence: Sequence, lag: int) -> bool:
+    """Whether more than ``lag`` kernels in a row may repeat: the first of each half of that many are alike then."""
+    some = np.arange(0, len(sequence) - lag - 4 * _PROBES, lag // 2)[:, None] + np.arange(4 * _PROBES)
+    alike = ~sequence.differs(some.ravel(), some.ravel() + lag)
+    return bool(np.any(np.all(alike.reshape(some.shape), axis=1)))
 
 
 @dataclass(frozen=True, slots=True)
