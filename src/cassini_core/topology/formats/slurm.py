@@ -136,11 +136,10 @@ def _define(
 
 
 def _network(switches: dict[str, tuple[str, list[str], list[str]]], oddities: list[str]) -> Topology:
-    for place, children, nodes in switches.values():
+    for place, children, _ in switches.values():
         for child in children:
             if child not in switches:
                 raise refusal("", place, "child switches that the file defines", shown(child))
-        for node in nodes:
-            if node in switches:
-                raise refusal("", place, "nodes that are no switches", shown(node))
-    return topology_of({name: [*children, *nodes] for name, (_, children, nodes) in switches.items()}, None, oddities)
+    below = {name: [*children, *nodes] for name, (_, children, nodes) in switches.items()}
+    hosts = dict.fromkeys(node for _, _, nodes in switches.values() for node in nodes)
+    return topology_of(below, hosts, oddities)
