@@ -233,7 +233,8 @@ def ibnetdiscover(topology: Topology, rng: random.Random) -> str:
                     if one.startswith("H-")
                     else f'"{text[two]}" lid 4 {speed}'
                 )
-                lines[one].append(f'{before}\t"{two}"[{ports[two]}]{port}\t\t# {after}'.rstrip())
+                full = rng.choice(["", " s=4 w=2 v=4"])  # option -f
+                lines[one].append(f'{before}\t"{two}"[{ports[two]}]{port}\t\t# {after}'.rstrip() + full)
     out = ["#", "# Topology file: generated on Sun Nov 29 08:00:00 2026", "#", "# Initiated from node 1 port 1", ""]
     blocks = list(lines.items())
     rng.shuffle(blocks)
