@@ -99,7 +99,7 @@ WRONG: list[tuple[str, str]] = [
     ("SwitchName=a Nodes=n[-9999999999-5]", "expected a hostlist"),
     ("SwitchName=a Nodes=n[1-9/0]", "expected a hostlist"),
     ("SwitchName=a Nodes=" + ",".join(f"n[{i}-{i + 999}]" for i in range(0, 300_000, 1000)), "at most 100000 names"),
-    ("\n".join(f"SwitchName=s{i} Nodes=n[1-99999]" for i in range(9)), "line 6: expected at most 500000 names in all"),
+    ("\n".join(f"SwitchName=s{i} Nodes=n[1-99999]" for i in range(9)), "line 4: expected at most 300000 names in all"),
     ("SwitchName=a Nodes=" + "x".join(["[1-9]"] * 9), "expected at most 100000 names"),
     ("- topology: a\n- topology: a", "$[1].topology: expected a name of its own"),
     ("- topology: a\n  flat: true", "$[0]: expected a tree or block topology, got ['flat']"),
