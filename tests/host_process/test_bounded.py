@@ -100,6 +100,13 @@ def test_calls_for_one_link_are_bounded(name: str, call: str, tmp_path: Path) ->
     assert_bounded(call, link_file(shape, MOST_BYTES // 2), tmp_path)
 
 
+@pytest.mark.idle
+def test_the_largest_network_is_shown_in_bounded_time(tmp_path: Path) -> None:
+    """A line stands for a hundred thousand cables."""
+    data = "".join(f"SwitchName=s{index} Nodes=n[1-99990]\n" for index in range(3)).encode()
+    assert assert_bounded("cassini-core topology", data, tmp_path).startswith("exit status 0")
+
+
 # What is counted depends on the input alone.
 
 
