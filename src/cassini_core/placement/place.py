@@ -1,0 +1,268 @@
+"""Candidate placements of the jobs that wait, beside those that run, as a problem to rank."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ..arrays import Int64Array
+from ..checks import whole_number
+from ..errors import InputError, refusal, shown
+from ..model import Candidate, Problem, checked_jobs
+from ..topology.model import Topology
+from ..topology.routing import Ecmp, Router
+from .cluster import Cluster, HostWorkers, Placement
+from .job_request import JobRequest
+from .packed import packed
+from .random_hosts import random_hosts
+from .routes import Routes
+from .spread import spread
+from .swaps import swapped
+
+__all__ = ["DEFAULT_CANDIDATES", "MAX_CANDIDATES", "Placed", "Placements", "place"]
+
+DEFAULT_CANDIDATES = 64
+MAX_CANDIDATES = 10_000
+
+RANDOM_SHARE = 8
+"""One in so many candidates is placed at random: they differ more, and win less often, than swaps."""
+
+_MOST_SWAPS = 3
+"""Swaps that one candidate differs by, from the packed one or from another that does."""
+
+_FRUITLESS = 200
+"""Placements in a row that pose the problem of an earlier one, until no more are looked for."""
+
+Strategy = Callable[[Cluster, Int64Array, int], HostWorkers | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What a candidate does beside its routes.
+
+    Attributes
+    ----------
+    id : str
+        Of the candidate.
+    strategy : str
+        How it was made.
+    left_out : tuple of str
+        Jobs for which there was no room.
+    moved : tuple of str
+        Running jobs that would move.
+    """
+
+    id: str
+    strategy: str
+    left_out: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Candidates as a problem, and what they are.
+
+    Attributes
+    ----------
+    problem : Problem
+        With the links that some candidate's routes use.
+    placed : tuple of Placed
+        One for each candidate.
+    gpus, running_gpus, waiting_gpus : int
+        Of all hosts, held by jobs that run, and asked for by those that wait.
+    """
+
+    problem: Problem
+    placed: tuple[Placed, ...]
+    gpus: int
+    running_gpus: int
+    waiting_gpus: int
+
+
+def place(
+    topology: Topology,
+    requests: Sequence[JobRequest],
+    *,
+    gpus_per_host: int | None = None,
+    candidates: int = DEFAULT_CANDIDATES,
+    seed: int = 0,
+    move_running: bool = False,
+    ecmp: Ecmp = "spread",
+) -> Placements:
+    """Make candidate placements.
+
+    First the jobs that wait are packed beside those that run, in the order given; then they are spread; then some
+    candidates place them at random; all others differ from the packed one by a few swaps. A job without room is left
+    out. Of placements that pose the same problem only the first is kept.
+
+    Parameters
+    ----------
+    topology : Topology
+        With capacities (``overlay``).
+    requests : sequence of JobRequest
+        At least one; ids all different.
+    gpus_per_host : int, optional
+        For hosts of which the topology does not know it.
+    candidates : int
+        At most so many, 1 to :data:`MAX_CANDIDATES`; small clusters have fewer that differ.
+    seed : int
+        Of what is drawn and of ``hash``, 0 to 2**63 - 1.
+    move_running : bool
+        Whether swaps may move jobs that run.
+    ecmp : {"spread", "hash"}
+        As for :class:`cassini_core.topology.routing.Router`.
+
+    Raises
+    ------
+    InputError
+        An option is wrong, the GPUs of a host are not known, or a job runs where it cannot.
+
+    Notes
+    -----
+    Every route is computed once. 200 jobs on 800 hosts: some seconds for 64 candidates.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> from cassini_core.placement.job_request import JobRequest
+    >>> from cassini_core.placement.place import place
+    >>> from cassini_core.topology.generated import paper_testbed
+    >>> job = cc.Job("a", iteration_ms=255, phases=[cc.Phase(start_ms=141, duration_ms=114, gbps=45)])
+    >>> made = place(paper_testbed(), [JobRequest(job, workers=6)], candidates=4)
+    >>> [candidate.id for candidate in made.problem.candidates]
+    ['packed', 'spread', 'random-1', 'swap-1']
+    """
+    if not checked_jobs([one.job for one in requests]):
+        raise refusal("", "jobs", "at least one", "none")
+    most = whole_number(candidates, "candidates", most=MAX_CANDIDATES)
+    router = Router(topology, ecmp=ecmp, seed=seed)
+    cluster = Cluster(topology, gpus_per_host)
+    running = _running(cluster, requests)
+    routes = Routes(cluster, requests, router, topology.links())
+    made: list[tuple[Placed, Placement]] = []
+    known: set[Hashable] = set()
+    fruitless = 0
+    for strategy, placement in _placements(cluster, requests, running, most, seed, move_running):
+        problem = routes.problem_of(placement.where)
+        fruitless = fruitless + 1 if problem in known else 0
+        if problem not in known:
+            known.add(problem)
+            made.append((_placed(strategy, made, requests, running, placement), placement))
+        if len(made) == most or fruitless == _FRUITLESS:
+            break
+    return Placements(
+        _problem(topology, cluster, requests, routes, made),
+        tuple(placed for placed, _ in made),
+        int(cluster.gpus.sum()),
+        int((cluster.gpus - running.free).sum()),
+        sum(one.workers * one.gpus_per_worker for one in requests if one.hosts is None),
+    )
+
+
+def _running(cluster: Cluster, requests: Sequence[JobRequest]) -> Placement:
+    """The jobs that run, where they do."""
+    placement = Placement(tuple(one.gpus_per_worker for one in requests), cluster.gpus, {})
+    for job, one in enumerate(requests):
+        if one.hosts is not None:
+            subject = f"job {shown(one.job.id)}"
+            for host in one.hosts:
+                if host not in cluster.number:
+                    raise refusal(subject, "hosts", "hosts of the network", shown(host))
+            placement.put(job, tuple(sorted((cluster.number[host], count) for host, count in one.hosts.items())))
+    for host, free in zip(cluster.hosts, placement.free.tolist(), strict=True):
+        if free < 0:
+            gpus = int(cluster.gpus[cluster.number[host]])
+            raise refusal("", f"host {shown(host)}", f"jobs that run on its {gpus} GPUs", f"jobs on {gpus - free}")
+    return placement
+
+
+def _placements(
+    cluster: Cluster, requests: Sequence[JobRequest], running: Placement, most: int, seed: int, move_running: bool
+) -> Iterator[tuple[str, Placement]]:
+    """Placements without end, each with the name of the strategy; some pose the same problem."""
+    waiting = [job for job, one in enumerate(requests) if one.hosts is None]
+    rng = random.Random(f"place {seed}")
+    base = _with_waiting(cluster, requests, running, waiting, packed)
+    yield "packed" if waiting else "running", base
+    if waiting:
+        yield "spread", _with_waiting(cluster, requests, running, waiting, spread)
+        for _ in range(most // RANDOM_SHARE):
+            drawn = partial(random_hosts, rng=rng)
+            yield "random", _with_waiting(cluster, requests, running, waiting, drawn)
+    movable = [job for job in base.where if move_running or requests[job].hosts is None]
+    gpus_per_worker = [one.gpus_per_worker for one in requests]
+    for _ in range(most * _FRUITLESS):
+        placement: Placement | None = base
+        for _ in range(1 + int(rng.random() * _MOST_SWAPS)):
+            if placement is not None:
+                placement = swapped(cluster, placement, movable, gpus_per_worker, rng)
+        if placement is None:
+            return
+        yield "swap", placement
+
+
+def _with_waiting(
+    cluster: Cluster, requests: Sequence[JobRequest], running: Placement, waiting: Sequence[int], strategy: Strategy
+) -> Placement:
+    """The jobs that run, and those that wait placed one after the other where there is room."""
+    placement = running.copy()
+    for job in waiting:
+        where = strategy(cluster, placement.room(job), requests[job].workers)
+        if where is not None:
+            placement.put(job, where)
+    return placement
+
+
+def _placed(
+    strategy: str,
+    made: Sequence[tuple[Placed, Placement]],
+    requests: Sequence[JobRequest],
+    running: Placement,
+    placement: Placement,
+) -> Placed:
+    """Describe a candidate; its id says how many running jobs it moves."""
+    moved = tuple(requests[job].job.id for job, where in running.where.items() if placement.where[job] != where)
+    left_out = tuple(one.job.id for job, one in enumerate(requests) if job not in placement.where)
+    name = strategy
+    if strategy in ("random", "swap"):
+        name += f"-{1 + sum(one.strategy == strategy for one, _ in made)}"
+    if moved:
+        name += f"-moves-{len(moved)}"
+    return Placed(name, strategy, left_out, moved)
+
+
+def _problem(
+    topology: Topology,
+    cluster: Cluster,
+    requests: Sequence[JobRequest],
+    routes: Routes,
+    made: Sequence[tuple[Placed, Placement]],
+) -> Problem:
+    """The candidates as differences from the first."""
+
+    def hosts(where: HostWorkers) -> dict[str, int]:
+        return {cluster.hosts[host]: count for host, count in where}
+
+    ids = [one.job.id for one in requests]
+    (first, base), *others = made
+    where = {job: base.where[job] for job in sorted(base.where)}
+    routed = {ids[job]: routes.of(job, one) for job, one in where.items()}
+    candidates = [Candidate(first.id, routed, {ids[job]: hosts(one) for job, one in where.items()})]
+    for placed, placement in others:
+        moves: dict[str, Mapping[str, float] | None] = {}
+        moved_to: dict[str, Mapping[str, int]] = {}
+        for job, name in enumerate(ids):
+            old, new = base.where.get(job), placement.where.get(job)
+            if old != new:
+                moves[name] = None if new is None else routes.of(job, new)
+                if new is not None:
+                    moved_to[name] = hosts(new)
+        candidates.append(Candidate.moved(placed.id, candidates[0], moves, moved_to))
+    used = {link for one in candidates for route in one.routes.values() for link in route}
+    links = [link for link in topology.links() if link.id in used]
+    try:
+        return Problem([one.job for one in requests], links, candidates)
+    except InputError as error:
+        raise InputError(f"jobs: {error}", place=error.place, reason=error.reason) from None
