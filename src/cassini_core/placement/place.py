@@ -35,6 +35,8 @@ _MOST_SWAPS = 3
 _FRUITLESS = 200
 """Placements in a row that pose the problem of an earlier one, until no more are looked for."""
 
+_ORDER = ("running", "packed", "spread", "random", "swap")
+
 Strategy = Callable[[Cluster, Int64Array, int], HostWorkers | None]
 
 
@@ -141,20 +143,23 @@ def place(
     cluster = Cluster(topology, gpus_per_host)
     running = _running(cluster, requests)
     routes = Routes(cluster, requests, router, topology.links())
-    made: list[tuple[Placed, Placement]] = []
-    known: set[Hashable] = set()
+    made: dict[Hashable, tuple[str, Placement]] = {}
     fruitless = 0
     for strategy, placement in _placements(cluster, requests, running, most, seed, move_running):
         problem = routes.problem_of(placement.where)
-        fruitless = fruitless + 1 if problem in known else 0
-        if problem not in known:
-            known.add(problem)
-            made.append((_placed(strategy, made, requests, running, placement), placement))
+        fruitless = fruitless + 1 if problem in made else 0
+        # Of those that pose the same problem the first, or a later one that moves fewer running jobs.
+        if problem not in made or len(_moved(running, placement)) < len(_moved(running, made[problem][1])):
+            made[problem] = strategy, placement
         if len(made) == most or fruitless == _FRUITLESS:
             break
+    kept = sorted(made.values(), key=lambda one: (_ORDER.index(one[0]), len(_moved(running, one[1]))))
+    placed = _described(requests, running, kept)
     return Placements(
-        _problem(topology, cluster, requests, routes, made),
-        tuple(placed for placed, _ in made),
+        _problem(
+            topology, cluster, requests, routes, [(one.id, at) for one, (_, at) in zip(placed, kept, strict=True)]
+        ),
+        placed,
         int(cluster.gpus.sum()),
         int((cluster.gpus - running.free).sum()),
         sum(one.workers * one.gpus_per_worker for one in requests if one.hosts is None),
@@ -166,15 +171,14 @@ def _running(cluster: Cluster, requests: Sequence[JobRequest]) -> Placement:
     placement = Placement(tuple(one.gpus_per_worker for one in requests), cluster.gpus, {})
     for job, one in enumerate(requests):
         if one.hosts is not None:
-            subject = f"job {shown(one.job.id)}"
             for host in one.hosts:
                 if host not in cluster.number:
-                    raise refusal(subject, "hosts", "hosts of the network", shown(host))
+                    raise refusal("", f"jobs[{shown(one.job.id)}].hosts", "hosts of the network", shown(host))
             placement.put(job, tuple(sorted((cluster.number[host], count) for host, count in one.hosts.items())))
     for host, free in zip(cluster.hosts, placement.free.tolist(), strict=True):
         if free < 0:
             gpus = int(cluster.gpus[cluster.number[host]])
-            raise refusal("", f"host {shown(host)}", f"jobs that run on its {gpus} GPUs", f"jobs on {gpus - free}")
+            raise refusal("", f"jobs on host {shown(host)}", f"no more than its {gpus} GPUs", f"{gpus - free}")
     return placement
 
 
@@ -215,22 +219,23 @@ def _with_waiting(
     return placement
 
 
-def _placed(
-    strategy: str,
-    made: Sequence[tuple[Placed, Placement]],
-    requests: Sequence[JobRequest],
-    running: Placement,
-    placement: Placement,
-) -> Placed:
-    """Describe a candidate; its id says how many running jobs it moves."""
-    moved = tuple(requests[job].job.id for job, where in running.where.items() if placement.where[job] != where)
-    left_out = tuple(one.job.id for job, one in enumerate(requests) if job not in placement.where)
-    name = strategy
-    if strategy in ("random", "swap"):
-        name += f"-{1 + sum(one.strategy == strategy for one, _ in made)}"
-    if moved:
-        name += f"-moves-{len(moved)}"
-    return Placed(name, strategy, left_out, moved)
+def _moved(running: Placement, placement: Placement) -> list[int]:
+    """Numbers of the running jobs that a placement moves."""
+    return [job for job, where in running.where.items() if placement.where[job] != where]
+
+
+def _described(
+    requests: Sequence[JobRequest], running: Placement, made: Sequence[tuple[str, Placement]]
+) -> tuple[Placed, ...]:
+    """What each candidate is; its id says how many running jobs it moves."""
+    found: list[Placed] = []
+    for strategy, placement in made:
+        moved = tuple(requests[job].job.id for job in _moved(running, placement))
+        left_out = tuple(one.job.id for job, one in enumerate(requests) if job not in placement.where)
+        number = 1 + sum(one.strategy == strategy for one in found)
+        name = f"{strategy}-{number}" if strategy in ("random", "swap") else strategy
+        found.append(Placed(f"{name}-moves-{len(moved)}" if moved else name, strategy, left_out, moved))
+    return tuple(found)
 
 
 def _problem(
@@ -238,7 +243,7 @@ def _problem(
     cluster: Cluster,
     requests: Sequence[JobRequest],
     routes: Routes,
-    made: Sequence[tuple[Placed, Placement]],
+    made: Sequence[tuple[str, Placement]],
 ) -> Problem:
     """The candidates as differences from the first."""
 
@@ -249,8 +254,8 @@ def _problem(
     (first, base), *others = made
     where = {job: base.where[job] for job in sorted(base.where)}
     routed = {ids[job]: routes.of(job, one) for job, one in where.items()}
-    candidates = [Candidate(first.id, routed, {ids[job]: hosts(one) for job, one in where.items()})]
-    for placed, placement in others:
+    candidates = [Candidate(first, routed, {ids[job]: hosts(one) for job, one in where.items()})]
+    for candidate, placement in others:
         moves: dict[str, Mapping[str, float] | None] = {}
         moved_to: dict[str, Mapping[str, int]] = {}
         for job, name in enumerate(ids):
@@ -259,7 +264,7 @@ def _problem(
                 moves[name] = None if new is None else routes.of(job, new)
                 if new is not None:
                     moved_to[name] = hosts(new)
-        candidates.append(Candidate.moved(placed.id, candidates[0], moves, moved_to))
+        candidates.append(Candidate.moved(candidate, candidates[0], moves, moved_to))
     used = {link for one in candidates for route in one.routes.values() for link in route}
     links = [link for link in topology.links() if link.id in used]
     try:

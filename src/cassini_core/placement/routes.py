@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -14,6 +15,9 @@ from .job_request import JobRequest, Pattern, flows_of
 __all__ = ["Routes"]
 
 Route = Mapping[str, float]
+
+_FULL = 1 - 1e-9
+"""Of a capacity: peaks are sums of floats."""
 
 
 class Routes:
@@ -35,7 +39,7 @@ class Routes:
         kinds: dict[Hashable, int] = {}
         # Equal jobs may change places without making another problem.
         self._kind = [kinds.setdefault((one.job.iteration_ms, one.job.phases), len(kinds)) for one in requests]
-        self._peak_gbps = [peak_gbps(one.job) for one in requests]
+        self._peak_gbps = [_peak_gbps(one.job) for one in requests]
 
     def of(self, job: int, where: HostWorkers) -> Route:
         """The route of a job. Its workers are numbered host by host, so that a ring enters each leaf switch once."""
@@ -47,35 +51,37 @@ class Routes:
                 flows = flows_of(request.pattern, request.workers)
                 self._known[key] = self._router.route(workers, flows) if len(where) > 1 else {}
             except InputError as error:
-                raise InputError(
-                    f"job {shown(request.job.id)}: {error}", place=error.place, reason=error.reason
-                ) from None
+                place = f"jobs[{shown(request.job.id)}]"
+                raise InputError(f"{place}: {error}", place=place, reason=error.reason) from None
         return self._known[key]
 
     def problem_of(self, where: Mapping[int, HostWorkers]) -> Hashable:
-        """What a ranking sees of a placement: equal for placements with equal scores by necessity.
+        """What a ranking sees of a placement: placements of which it is equal have the same score.
 
-        Which jobs, or others with equal demand, cross which of the links that jobs share or that are too narrow for
-        the only job there.
+        Which jobs, or others of equal demand, share which links, and the links that are too narrow for the only job
+        there.
         """
         routes = {job: self.of(job, hosts) for job, hosts in where.items()}
         jobs_on: Counter[str] = Counter()
         for route in routes.values():
             jobs_on.update(route.keys())
-        seen = Counter(
-            (
-                self._kind[job],
-                frozenset(
-                    (link, multiplier)
-                    for link, multiplier in route.items()
-                    if jobs_on[link] > 1 or multiplier * self._peak_gbps[job] > self._capacity_gbps[link]
-                ),
-            )
-            for job, route in routes.items()
-        )
+        seen = Counter((self._kind[job], self._seen(job, route, jobs_on)) for job, route in routes.items())
         return frozenset(seen.items())
 
+    def _seen(self, job: int, route: Route, jobs_on: Counter[str]) -> Hashable:
+        """Of a job the links that it shares, and how narrow those are that it has for itself, wherever they are."""
+        shared = frozenset((link, multiplier) for link, multiplier in route.items() if jobs_on[link] > 1)
+        own = ((multiplier, self._capacity_gbps[link]) for link, multiplier in route.items() if jobs_on[link] == 1)
+        narrow = Counter(one for one in own if one[0] * self._peak_gbps[job] > _FULL * one[1])
+        return shared, frozenset(narrow.items())
 
-def peak_gbps(job: Job) -> float:
-    """The largest demand of a job, or more: the sum of all phases that may overlap."""
-    return sum(phase.gbps for phase in job.phases)
+
+def _peak_gbps(job: Job) -> float:
+    """The largest demand of a job at one time."""
+    changes = []
+    for phase in job.phases:
+        end_ms = phase.start_ms + phase.duration_ms
+        changes += [(phase.start_ms, phase.gbps), (min(end_ms, job.iteration_ms), -phase.gbps)]
+        if end_ms > job.iteration_ms:  # it wraps
+            changes += [(0.0, phase.gbps), (end_ms - job.iteration_ms, -phase.gbps)]
+    return max(itertools.accumulate(gbps for _, gbps in sorted(changes)), default=0.0)
