@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ..errors import InputError, shown
+from ..errors import InputError
 from ..model import Job, checked_jobs
 from ..problem_file.decoding import FileWire, decode, file_error, read_file
 from ..problem_file.reader import load_job, phases_of

@@ -1,17 +1,15 @@
 """Packed: under the lowest switch that has room, on the fewest leaf switches there, then the fewest hosts.
 
-That is the rule of Slurm's tree and block plugins and of Kueue's topology-aware scheduling. Where several do, the one
-with the least room left is taken (best fit), so that large holes stay for large jobs; then the first in the order of
-the cluster's hosts.
+That is the rule of Slurm's tree plugin and of Kueue's topology-aware scheduling. Where several do, the one with the
+least room is taken (best fit), so that large holes stay for large jobs; then the first in the order of the cluster's
+hosts.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..arrays import BoolArray, Int64Array
+from ..arrays import Int64Array
 from .cluster import Cluster, HostWorkers
 
 __all__ = ["packed"]
@@ -34,52 +32,64 @@ def packed(cluster: Cluster, room: Int64Array, workers: int) -> HostWorkers | No
 
     Notes
     -----
-    O(hosts * log hosts) for each switch of the lowest tier that has room.
+    O(hosts * log hosts).
     """
     before = np.concatenate(([0], np.cumsum(room)))
     for starts, ends in cluster.tiers:
         total = before[ends] - before[starts]
-        fitting = np.flatnonzero(total >= workers)
-        if len(fitting):
-            if ends[-1] == len(starts):  # single hosts
-                best = fitting[np.argmin(total[fitting])]
-                return ((int(best), workers),)
-            fits = (_fit(cluster, room, workers, int(starts[one]), int(ends[one])) for one in fitting)
-            return min(fits, key=lambda fit: fit[:3]).where
+        fitting = total >= workers
+        if fitting.any():
+            leaves, hosts = _needed(cluster, room, workers, starts, ends)
+            order = np.lexsort((total, hosts, leaves))
+            best = order[fitting[order]][0]
+            return _within(cluster, room, workers, int(starts[best]), int(ends[best]))
     return None
 
 
-class _Fit(NamedTuple):
-    leaves: int
-    hosts: int
-    left: int
-    where: HostWorkers
+def _needed(
+    cluster: Cluster, room: Int64Array, workers: int, starts: Int64Array, ends: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """For the hosts under each of some switches: how many leaf switches, and how many hosts, have room for all."""
+    size = ends - starts
+    number = np.repeat(np.arange(len(starts)), size)
+    leaf_room = np.bincount(cluster.leaf, room).astype(np.int64)
+    first = cluster.leaf[starts]
+    leaf_number = np.repeat(np.arange(len(starts)), cluster.leaf[ends - 1] - first + 1)
+    if len(leaf_number) != len(leaf_room):  # single hosts: of one leaf switch each
+        return np.ones(len(starts), dtype=np.int64), np.ones(len(starts), dtype=np.int64)
+    return _fewest_of(leaf_room, leaf_number, workers), _fewest_of(room, number, workers)
 
 
-def _fit(cluster: Cluster, room: Int64Array, workers: int, start: int, end: int) -> _Fit:
+def _fewest_of(room: Int64Array, group: Int64Array, workers: int) -> Int64Array:
+    """For each group of places, how many of its largest ones have room for all; one more than it has if none do."""
+    order = np.lexsort((-room, group))
+    filled = np.cumsum(room[order])
+    start = np.flatnonzero(np.diff(group, prepend=-1))
+    filled -= np.repeat(filled[start] - room[order][start], np.diff(start, append=len(group)))
+    return 1 + np.bincount(group, filled < workers).astype(np.int64)
+
+
+def _within(cluster: Cluster, room: Int64Array, workers: int, start: int, end: int) -> HostWorkers:
     """The workers on the fewest leaf switches under one switch, whose hosts have room for all."""
     leaf = cluster.leaf[start:end] - cluster.leaf[start]
-    rooms = room[start:end]
-    leaves = _fewest(np.bincount(leaf, rooms).astype(np.int64), workers)
+    leaves = _fewest(np.bincount(leaf, room[start:end]).astype(np.int64), workers)
     chosen = np.zeros(int(leaf[-1]) + 1, dtype=bool)
     chosen[leaves] = True
-    inside: BoolArray = chosen[leaf]
-    hosts = np.flatnonzero(inside & (rooms > 0))
-    picked = hosts[_fewest(rooms[hosts], workers)]
-    counts = rooms[picked].copy()
+    hosts = start + np.flatnonzero(chosen[leaf])
+    picked = hosts[_fewest(room[hosts], workers)]
+    counts = room[picked]
     counts[-1] -= counts.sum() - workers
-    where = sorted(zip((picked + start).tolist(), counts.tolist(), strict=True))
-    return _Fit(len(leaves), len(picked), int(rooms[inside].sum()) - workers, tuple(where))
+    return tuple(sorted(zip(picked.tolist(), counts.tolist(), strict=True)))
 
 
 def _fewest(room: Int64Array, workers: int) -> Int64Array:
     """The fewest places that together have room: the largest, and last the smallest that has room for the rest."""
     order = np.argsort(-room, kind="stable")
     filled = np.cumsum(room[order])
-    count = int(np.searchsorted(filled, workers)) + 1
-    full, rest = order[: count - 1], order[count - 1 :]
-    missing = workers - (int(filled[count - 2]) if count > 1 else 0)
+    full = int(np.searchsorted(filled, workers))
+    missing = workers - (int(filled[full - 1]) if full else 0)
+    rest = order[full:]
     enough = rest[room[rest] >= missing]
     # Of equal ones the first: the order is by size, then by number.
     last = enough[room[enough] == room[enough].min()][:1]
-    return np.concatenate((full, last))
+    return np.concatenate((order[:full], last))

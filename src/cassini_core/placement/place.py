@@ -10,7 +10,7 @@ from functools import partial
 from ..arrays import Int64Array
 from ..checks import whole_number
 from ..errors import InputError, refusal, shown
-from ..model import Candidate, Problem, checked_jobs
+from ..model import Candidate, Link, Problem, checked_jobs
 from ..topology.model import Topology
 from ..topology.routing import Ecmp, Router
 from .cluster import Cluster, HostWorkers, Placement
@@ -34,6 +34,12 @@ _MOST_SWAPS = 3
 
 _FRUITLESS = 200
 """Placements in a row that pose the problem of an earlier one, until no more are looked for."""
+
+MAX_SEARCHES = 2**25
+"""Pairs of a job that waits and a host; some seconds."""
+
+MAX_WORK = 500_000_000
+"""Of making placements and routes, in steps of about 10 ns; what was made until then are the candidates."""
 
 _ORDER = ("running", "packed", "spread", "random", "swap")
 
@@ -74,6 +80,8 @@ class Placements:
         One for each candidate.
     gpus, running_gpus, waiting_gpus : int
         Of all hosts, held by jobs that run, and asked for by those that wait.
+    cut_short : bool
+        Whether there are fewer candidates than asked for because of :data:`MAX_WORK`.
     """
 
     problem: Problem
@@ -81,6 +89,7 @@ class Placements:
     gpus: int
     running_gpus: int
     waiting_gpus: int
+    cut_short: bool
 
 
 def place(
@@ -141,17 +150,23 @@ def place(
     most = whole_number(candidates, "candidates", most=MAX_CANDIDATES)
     router = Router(topology, ecmp=ecmp, seed=seed)
     cluster = Cluster(topology, gpus_per_host)
+    waiting = [job for job, one in enumerate(requests) if one.hosts is None]
+    if len(waiting) * len(cluster.hosts) > MAX_SEARCHES:
+        expected = f"at most {MAX_SEARCHES} pairs of a job that waits and a host"
+        raise refusal("", "jobs", expected, f"{len(waiting)} jobs and {len(cluster.hosts)} hosts")
     running = _running(cluster, requests)
-    routes = Routes(cluster, requests, router, topology.links())
+    links = topology.links()
+    routes = Routes(cluster, requests, router, links)
     made: dict[Hashable, tuple[str, Placement]] = {}
-    fruitless = 0
-    for strategy, placement in _placements(cluster, requests, running, most, seed, move_running):
+    fruitless = work = 0
+    for strategy, placement in _placements(cluster, requests, running, waiting, most, seed, move_running):
         problem = routes.problem_of(placement.where)
         fruitless = fruitless + 1 if problem in made else 0
         # Of those that pose the same problem the first, or a later one that moves fewer running jobs.
         if problem not in made or len(_moved(running, placement)) < len(_moved(running, made[problem][1])):
             made[problem] = strategy, placement
-        if len(made) == most or fruitless == _FRUITLESS:
+        work += len(cluster.hosts) * (10 * len(waiting) if strategy != "swap" else 10)
+        if len(made) == most or fruitless == _FRUITLESS or work + routes.work > MAX_WORK:
             break
     kept = sorted(made.values(), key=lambda one: (_ORDER.index(one[0]), len(_moved(running, one[1]))))
     placed = _described(requests, running, kept)
@@ -163,6 +178,7 @@ def place(
         int(cluster.gpus.sum()),
         int((cluster.gpus - running.free).sum()),
         sum(one.workers * one.gpus_per_worker for one in requests if one.hosts is None),
+        len(made) < most and work + routes.work > MAX_WORK,
     )
 
 
@@ -183,28 +199,34 @@ def _running(cluster: Cluster, requests: Sequence[JobRequest]) -> Placement:
 
 
 def _placements(
-    cluster: Cluster, requests: Sequence[JobRequest], running: Placement, most: int, seed: int, move_running: bool
+    cluster: Cluster,
+    requests: Sequence[JobRequest],
+    running: Placement,
+    waiting: Sequence[int],
+    most: int,
+    seed: int,
+    move_running: bool,
 ) -> Iterator[tuple[str, Placement]]:
-    """Placements without end, each with the name of the strategy; some pose the same problem."""
-    waiting = [job for job, one in enumerate(requests) if one.hosts is None]
+    """Many placements, each with the name of the strategy; some pose the same problem."""
     rng = random.Random(f"place {seed}")
     base = _with_waiting(cluster, requests, running, waiting, packed)
     yield "packed" if waiting else "running", base
     if waiting:
         yield "spread", _with_waiting(cluster, requests, running, waiting, spread)
-        for _ in range(most // RANDOM_SHARE):
-            drawn = partial(random_hosts, rng=rng)
-            yield "random", _with_waiting(cluster, requests, running, waiting, drawn)
     movable = [job for job in base.where if move_running or requests[job].hosts is None]
     gpus_per_worker = [one.gpus_per_worker for one in requests]
-    for _ in range(most * _FRUITLESS):
+    for number in range(most * _FRUITLESS):
+        if waiting and number % RANDOM_SHARE == 0:
+            yield "random", _with_waiting(cluster, requests, running, waiting, partial(random_hosts, rng=rng))
+            continue
         placement: Placement | None = base
         for _ in range(1 + int(rng.random() * _MOST_SWAPS)):
             if placement is not None:
                 placement = swapped(cluster, placement, movable, gpus_per_worker, rng)
-        if placement is None:
+        if placement is not None:
+            yield "swap", placement
+        elif not waiting:
             return
-        yield "swap", placement
 
 
 def _with_waiting(
@@ -239,7 +261,7 @@ def _described(
 
 
 def _problem(
-    topology: Topology,
+    links: Sequence[Link],
     cluster: Cluster,
     requests: Sequence[JobRequest],
     routes: Routes,
@@ -266,8 +288,7 @@ def _problem(
                     moved_to[name] = hosts(new)
         candidates.append(Candidate.moved(candidate, candidates[0], moves, moved_to))
     used = {link for one in candidates for route in one.routes.values() for link in route}
-    links = [link for link in topology.links() if link.id in used]
     try:
-        return Problem([one.job for one in requests], links, candidates)
+        return Problem([one.job for one in requests], [link for link in links if link.id in used], candidates)
     except InputError as error:
         raise InputError(f"jobs: {error}", place=error.place, reason=error.reason) from None

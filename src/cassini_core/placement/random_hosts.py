@@ -23,15 +23,15 @@ def random_hosts(cluster: Cluster, room: Int64Array, workers: int, rng: random.R
     if not len(fitting):
         return None
     part = fitting[below(rng, len(fitting))]
-    hosts = [host for host in range(int(starts[part]), int(ends[part])) if room[host]]
+    hosts = starts[part] + np.flatnonzero(room[starts[part] : ends[part]])
     where: list[tuple[int, int]] = []
     while workers:
-        chosen = below(rng, len(hosts))
-        hosts[chosen], hosts[-1] = hosts[-1], hosts[chosen]
-        host = hosts.pop()
-        count = min(workers, int(room[host]))
-        where.append((host, count))
-        workers -= count
+        last = len(hosts) - len(where) - 1
+        chosen = below(rng, last + 1)
+        hosts[chosen], hosts[last] = hosts[last], hosts[chosen]
+        host = int(hosts[last])
+        where.append((host, min(workers, int(room[host]))))
+        workers -= where[-1][1]
     return tuple(sorted(where))
 
 

@@ -28,13 +28,19 @@ class Routes:
     cluster : Cluster
     requests : sequence of JobRequest
     router : Router
-    links : iterable of Link
+    links : sequence of Link
         Of the network.
+
+    Attributes
+    ----------
+    work : int
+        What was done so far, in steps of about 10 ns.
     """
 
     def __init__(self, cluster: Cluster, requests: Sequence[JobRequest], router: Router, links: Sequence[Link]) -> None:
         self._cluster, self._requests, self._router = cluster, requests, router
         self._capacity_gbps = {link.id: link.capacity_gbps for link in links}
+        self.work = 0
         self._known: dict[tuple[Pattern, HostWorkers], Route] = {}
         kinds: dict[Hashable, int] = {}
         # Equal jobs may change places without making another problem.
@@ -49,6 +55,8 @@ class Routes:
             workers = [self._cluster.hosts[host] for host, count in where for _ in range(count)]
             try:
                 flows = flows_of(request.pattern, request.workers)
+                leaves = len({int(self._cluster.leaf[host]) for host, _ in where})
+                self.work += 2 * len(flows.share) + leaves * (len(self._cluster.hosts) + len(self._capacity_gbps))
                 self._known[key] = self._router.route(workers, flows) if len(where) > 1 else {}
             except InputError as error:
                 place = f"jobs[{shown(request.job.id)}]"
@@ -65,6 +73,7 @@ class Routes:
         jobs_on: Counter[str] = Counter()
         for route in routes.values():
             jobs_on.update(route.keys())
+            self.work += 20 * len(route)
         seen = Counter((self._kind[job], self._seen(job, route, jobs_on)) for job, route in routes.items())
         return frozenset(seen.items())
 
