@@ -13,7 +13,7 @@ from .results import Harmonized, LinkScore, LinkSolution, NarrowLink, RankedCand
 
 if TYPE_CHECKING:
     from .periods.harmonize_jobs import harmonize
-    from .problem_file import load_problem, load_profile
+    from .problem_file import load_problem, load_profile, load_ranking
     from .ranking.rank_problem import rank
     from .ranking.ranker import Ranker
 
@@ -47,6 +47,7 @@ __all__ = [
     "harmonize",
     "load_problem",
     "load_profile",
+    "load_ranking",
     "rank",
     "score_bounds",
     "score_link",
@@ -59,6 +60,7 @@ _LAZY = {
     "harmonize": ".periods",
     "load_problem": ".problem_file",
     "load_profile": ".problem_file",
+    "load_ranking": ".problem_file",
     "rank": ".ranking",
 }
 

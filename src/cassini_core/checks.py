@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import refusal, shown
 
-__all__ = ["identifier", "is_plain_id", "items_of", "number", "number_between", "whole_number"]
+__all__ = ["first_repeated", "identifier", "is_plain_id", "items_of", "number", "number_between", "whole_number"]
 
 _INT64_MAX = 2**63 - 1
 
@@ -70,6 +70,16 @@ def identifier(value: Any, subject: str, place: str) -> str:
             raise refusal(subject, place, "a string of whole Unicode characters", shown(value)) from None
     # A subclass such as numpy.str_ becomes what it looks like; a plain str is returned as it is.
     return value if type(value) is str else str.__str__(value)
+
+
+def first_repeated(ids: list[str]) -> int:
+    """Index of the first id that occurred before; one must."""
+    seen: set[str] = set()
+    for index, one in enumerate(ids):
+        if one in seen:
+            return index
+        seen.add(one)
+    raise ValueError("all ids differ")
 
 
 def items_of(value: Any, kind: type, subject: str, place: str) -> tuple[Any, ...]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from .checks import identifier, is_plain_id, items_of, number, number_between
-from .errors import InputError, refusal, shown
+from .candidate import Candidate
+from .checks import first_repeated, identifier, items_of, number_between
+from .errors import refusal, shown
 from .formats import counted
 from .units import KBPS_PER_GBPS, MAX_RATE_KBPS, MAX_TICKS, TICKS_PER_MS
 
@@ -31,16 +31,6 @@ _MIN_ITERATION_MS = 1 / TICKS_PER_MS
 _MAX_ITERATION_MS = MAX_TICKS / TICKS_PER_MS
 _MIN_CAPACITY_GBPS = 1 / KBPS_PER_GBPS
 _MAX_GBPS = MAX_RATE_KBPS / KBPS_PER_GBPS
-
-
-def _first_repeated(ids: list[str]) -> int:
-    """Index of the first id that occurred before; one must."""
-    seen: set[str] = set()
-    for index, one in enumerate(ids):
-        if one in seen:
-            return index
-        seen.add(one)
-    raise ValueError("all ids differ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,137 +145,6 @@ def capacity_of(link: Link | float) -> float:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Candidate:
-    """One placement of all jobs: for each placed job the links it crosses.
-
-    Parameters
-    ----------
-    id : str
-        Non-empty.
-    routes : mapping of str to (iterable of str, or mapping of str to float)
-        Job id to the ids of its links, or to ``{link id: multiplier}`` where the job crosses a link
-        with several flows: a multiplier is finite, above 0, and scales the job's demand. An empty
-        route means placed without network; a job that is absent is not placed. Kept as a read-only
-        mapping of read-only mappings from link id to multiplier, in the order given (a set: sorted).
-
-    Raises
-    ------
-    InputError
-        A link occurs twice in one route, or a multiplier is not a finite number above 0.
-
-    Notes
-    -----
-    Equal where all fields are; hashed by ``id`` alone, because mappings have no hash.
-    """
-
-    id: str
-    routes: Mapping[str, Mapping[str, float]] = field(hash=False)
-
-    if TYPE_CHECKING:
-
-        def __init__(self, id: str, routes: Mapping[str, Iterable[str] | Mapping[str, float]]) -> None: ...
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "id", identifier(self.id, "candidate", "id"))
-        subject = f"candidate {shown(self.id)}"
-        if not isinstance(self.routes, Mapping):
-            raise refusal(subject, "routes", "a mapping of job ids", shown(self.routes))
-        routes: dict[str, Mapping[str, float]] = {}
-        for given, route in self.routes.items():
-            job = given if is_plain_id(given) else identifier(given, subject, "routes")
-            try:
-                checked = _checked_route(route)
-            except InputError as error:
-                place = f"routes[{shown(job)}]{error.place}"
-                raise InputError(f"{subject} {place}: {error.reason}", place=place, reason=error.reason) from None
-            # Most jobs of a large cluster stay inside one server; they share one empty route.
-            routes[job] = MappingProxyType(checked) if checked else _NO_LINKS
-        object.__setattr__(self, "routes", MappingProxyType(routes))
-
-    @classmethod
-    def moved(
-        cls, id: str, base: Candidate, routes: Mapping[str, Iterable[str] | Mapping[str, float] | None]
-    ) -> Candidate:
-        """The candidate ``base`` with some jobs placed elsewhere.
-
-        Parameters
-        ----------
-        id : str
-            Of the new candidate.
-        base : Candidate
-            All other jobs keep its routes; the two share them, so that a candidate of many jobs takes little memory.
-        routes : mapping of str to (iterable of str, mapping of str to float, or None)
-            Job id to its new route, as in :class:`Candidate`; a job that ``base`` does not place is placed, and None
-            takes a job away.
-
-        Raises
-        ------
-        InputError
-            As :class:`Candidate`; or a job is to be taken away that ``base`` does not place.
-
-        Notes
-        -----
-        O(jobs of ``base``), and only the new routes are checked.
-
-        Examples
-        --------
-        >>> import cassini_core as cc
-        >>> base = cc.Candidate("c0", {"a": ["up1"], "b": ["up1"]})
-        >>> dict(cc.Candidate.moved("c1", base, {"b": ["up2"]}).routes["b"])
-        {'up2': 1.0}
-        """
-        given: Any = routes
-        if isinstance(routes, Mapping):
-            given = {job: () if route is None else route for job, route in routes.items()}
-        new = cls(id, given)
-        if not isinstance(base, Candidate):
-            raise refusal(f"candidate {shown(new.id)}", "base", "a Candidate", shown(base))
-        merged = {**base.routes, **new.routes}
-        for job, route in routes.items():
-            if route is None and job not in base.routes:
-                raise refusal(f"candidate {shown(new.id)}", "routes", "jobs that base places", shown(job))
-            if route is None:
-                del merged[job]
-        object.__setattr__(new, "routes", MappingProxyType(merged))
-        return new
-
-    def __repr__(self) -> str:
-        return f"<Candidate {shown(self.id)}: {counted(len(self.routes), 'job')} placed>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # mappingproxy cannot be pickled; plain dictionaries can, and __post_init__ wraps them again.
-        return (Candidate, (self.id, {job: dict(route) for job, route in self.routes.items()}))
-
-
-_NO_LINKS: Mapping[str, float] = MappingProxyType({})
-
-
-def _checked_route(route: Any) -> dict[str, float]:
-    """One route as link id to multiplier. Runs for every route of every candidate, so places are named on failure."""
-    if type(route) is not list and isinstance(route, Mapping):
-        checked: dict[str, float] = {}
-        for given, multiplier in route.items():
-            link = given if is_plain_id(given) else identifier(given, "", "")
-            if type(multiplier) is not float or not 0 < multiplier < math.inf:
-                multiplier = number(multiplier, "", f"[{shown(link)}]")
-                if multiplier <= 0:
-                    raise refusal("", f"[{shown(link)}]", "a multiplier above 0", shown(multiplier))
-            checked[link] = multiplier
-        return checked
-    if type(route) is not list and (isinstance(route, (str, bytes)) or not isinstance(route, Iterable)):
-        raise refusal("", "", "a list of link ids or a mapping of link ids to multipliers", shown(route))
-    links: list[str] = []
-    for link in route:
-        links.append(link if is_plain_id(link) else identifier(link, "", f"[{len(links)}]"))
-    checked = dict.fromkeys(links, 1.0)
-    if len(checked) < len(links):
-        again = _first_repeated(links)
-        raise refusal("", f"[{again}]", "each link once", f"{shown(links[again])} again")
-    # The order of a set of strings changes from run to run.
-    return dict.fromkeys(sorted(links), 1.0) if isinstance(route, Set) else checked
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Problem:
     """A scheduling round: jobs, links, and the candidate placements to rank.
 
@@ -341,7 +200,7 @@ def _different(value: Any, kind: type, subject: str, place: str) -> tuple[Any, .
     items = items_of(value, kind, subject, place)
     ids = [item.id for item in items]
     if len(set(ids)) < len(ids):
-        again = _first_repeated(ids)
+        again = first_repeated(ids)
         raise refusal(subject, f"{place}[{again}].id", "an id of its own", f"{shown(ids[again])} again")
     return items
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from .choices import Order, Status, StoppedBy
+from .choices import AggregateName, Order, Status, StoppedBy
 from .errors import shown
 from .formats import by_id, counted, finite, finite_or_none, html_table, json_line, short
 
@@ -313,6 +313,10 @@ class Ranking:
         ``jobs_placed``: candidates that place more jobs come first. ``score``: how many they place plays no part.
     resolution_ms : float or None
         How precisely shifts are taken to be held, ms, where the score or bound of some candidate depends on it.
+    aggregate : AggregateName
+        How link scores became a candidate's score.
+    slack_tolerance : float
+        By how much a link's score may drop within slack and hold.
     """
 
     best: RankedCandidate | None
@@ -322,6 +326,8 @@ class Ranking:
     warnings: tuple[str, ...] = ()
     order: Order = "jobs_placed"
     resolution_ms: float | None = None
+    aggregate: AggregateName = "per_job"
+    slack_tolerance: float = 0.01
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -408,6 +414,8 @@ class Ranking:
                 "best": None if self.best is None else self.best.id,
                 "best_proven": bool(self.best_proven),
                 "order": self.order,
+                "aggregate": str(self.aggregate),
+                "slack_tolerance": finite(self.slack_tolerance, "slack_tolerance"),
                 "resolution_ms": finite_or_none(self.resolution_ms, "resolution_ms"),
                 "paces_ms": by_id(self.paces_ms, "paces_ms"),
                 "candidates": [one._content(f"candidates[{at}]") for at, one in enumerate(self.candidates)],

@@ -210,7 +210,7 @@ def test_errors_in_standard_input_say_so() -> None:
 def test_standard_input_without_end_is_refused_and_nothing_is_written(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("cassini_core.problem_file.reader.MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr("cassini_core.problem_file.decoding.MAX_FILE_BYTES", 1000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     for size, expected in ((1000, "standard input: line 1"), (10**6, "standard input: expected at most 1000 bytes")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * size)))

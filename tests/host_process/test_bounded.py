@@ -19,7 +19,7 @@ from cassini_core.links import route_deltas as route_table
 from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
-from cassini_core.problem_file import ranking_to_json, reader
+from cassini_core.problem_file import decoding, load_problem, ranking_to_json
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
 from cassini_core.topology.formats import documents
@@ -106,7 +106,7 @@ def test_calls_for_one_link_are_bounded(name: str, call: str, tmp_path: Path) ->
 def problem_of(shape: Shape, folder: Path, most_bytes: int) -> Problem:
     file = folder / "problem.json"
     file.write_bytes(problem_file(shape, most_bytes))
-    return reader.load_problem(file)
+    return load_problem(file)
 
 
 def test_what_is_cut_short_by_the_sum_does_not_depend_on_threads_or_memory(
@@ -209,7 +209,7 @@ def test_a_table_of_mostly_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -
 # The table of docs/safety.md.
 
 LIMITS = {
-    "bytes of a file": reader.MAX_FILE_BYTES,
+    "bytes of a file": decoding.MAX_FILE_BYTES,
     "bytes of a topology file": formats.MAX_FILE_BYTES,
     "bytes of YAML": documents.MAX_YAML_BYTES,
     "lists and mappings inside each other, in YAML": documents.MAX_DEPTH,

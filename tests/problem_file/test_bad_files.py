@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bad_input import VALID, outcome, refusal, refusal_of, with_key, with_text
 from cassini_core.errors import InputError
-from cassini_core.problem_file import load_problem, problem_from_json, reader
+from cassini_core.problem_file import decoding, load_problem, problem_from_json
 from work import works_less_than
 
 DATA = Path(__file__).parents[1] / "data"
@@ -164,7 +164,7 @@ def test_dev_null():
 
 
 def test_a_stream_without_end_is_cut_off(monkeypatch):
-    monkeypatch.setattr(reader, "MAX_FILE_BYTES", 10 * MIB)
+    monkeypatch.setattr(decoding, "MAX_FILE_BYTES", 10 * MIB)
     assert refusal_of("/dev/zero") == f"expected at most {10 * MIB} bytes, got more"
 
 
@@ -172,9 +172,9 @@ def test_the_largest_file_is_still_read(tmp_path, monkeypatch):
     content = json.dumps(VALID).encode()
     path = tmp_path / "in.json"
     path.write_bytes(content)
-    monkeypatch.setattr(reader, "MAX_FILE_BYTES", len(content))
+    monkeypatch.setattr(decoding, "MAX_FILE_BYTES", len(content))
     assert load_problem(path) == problem_from_json(content)
-    monkeypatch.setattr(reader, "MAX_FILE_BYTES", len(content) - 1)
+    monkeypatch.setattr(decoding, "MAX_FILE_BYTES", len(content) - 1)
     assert refusal_of(path) == f"expected at most {len(content) - 1} bytes, got more"
 
 

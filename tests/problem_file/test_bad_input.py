@@ -236,8 +236,8 @@ TOGETHER = {
         "$.candidates[1].routes['a']: expected a non-empty string, got ''",
     ),
     "another-version": (
-        with_text(("format",), '"cassini-problem/2"'),
-        "$.format: expected 'cassini-problem/1', got 'cassini-problem/2'",
+        with_text(("format",), '"cassini-problem/3"'),
+        "$.format: expected 'cassini-problem/1', got 'cassini-problem/3'",
     ),
     "a-job-file": (json.dumps(VALID_JOB).encode(), "$.format: expected 'cassini-problem/1', got 'cassini-job/1'"),
     "a-link-file": (

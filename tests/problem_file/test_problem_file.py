@@ -23,6 +23,7 @@ import wild_strategies as wild
 from cassini_core.errors import InputError
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.problem_file import (
+    decoding,
     job_to_json,
     link_solution_to_json,
     load_job,
@@ -32,7 +33,6 @@ from cassini_core.problem_file import (
     problem_from_json,
     problem_to_json,
     ranking_to_json,
-    reader,
 )
 from cassini_core.results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from work import works_less_than
@@ -142,7 +142,7 @@ def test_colons_in_ids_are_no_repeated_keys():
 @pytest.mark.parametrize("space", [":", ": ", " : ", "\n:\t"])
 @pytest.mark.parametrize("name", ["two-jobs.json", "tree.json", "loop.json"])
 def test_a_usual_file_is_parsed_once(monkeypatch, name, space):
-    monkeypatch.setattr(reader, "explain", None)
+    monkeypatch.setattr(decoding, "explain", None)
     content = (DATA / name).read_bytes().replace(b":", space.encode())
     assert problem_from_json(content) == load_problem(DATA / name)
 
@@ -283,7 +283,8 @@ def ranking(**changes: Any) -> Ranking:
 
 def test_a_ranking_is_written_like_this():
     assert ranking_to_json(ranking()) == (
-        b'{"format":"cassini-ranking/1","best":"c1","best_proven":true,"order":"jobs_placed","resolution_ms":null,'
+        b'{"format":"cassini-ranking/1","best":"c1","best_proven":true,"order":"jobs_placed",'
+        b'"aggregate":"per_job","slack_tolerance":0.01,"resolution_ms":null,'
         b'"paces_ms":{"a":255.0,"b":255.0},"candidates":['
         b'{"id":"c1","score":1.0,"upper_bound":1.0,"optimal":true,"resolution_ms":0.5,"status":"tree","jobs_placed":4,'
         b'"shifts_ms":{"a":0.0,"b":120.25},"slack_ms":{"a":3.0,"b":3.0},"hold_ms":1.5,"free_jobs":["c"],'

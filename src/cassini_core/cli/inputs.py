@@ -22,7 +22,7 @@ def read_input(file: str) -> tuple[bytes, str]:
     InputError
         The file cannot be read; the message begins with its name.
     """
-    from ..problem_file.reader import read_file
+    from ..problem_file.decoding import read_file
 
     if file != STREAM:
         return read_file(file)

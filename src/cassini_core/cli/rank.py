@@ -41,6 +41,7 @@ def rank(
     /,
     *,
     json: JsonFlag = False,
+    with_problem: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rows: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 1,
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
@@ -63,7 +64,9 @@ def rank(
     Parameters
     ----------
     file
-        Problem file (format cassini-problem/1), or - for standard input.
+        Problem file (format cassini-problem/1 or /2), or - for standard input.
+    with_problem
+        Print JSON that holds the problem too: all that cassini-core report and plot need.
     rows
         How many candidates the table shows. JSON always has all.
     top
@@ -86,7 +89,7 @@ def rank(
     threads
         Number of threads; the answer does not depend on it. Default: one per core.
     """
-    from ..problem_file import problem_from_json
+    from ..problem_file import answer_to_json, problem_from_json
     from ..ranking.rank_problem import rank as rank_problem
 
     problem = problem_from_json(*read_input(file))
@@ -107,7 +110,9 @@ def rank(
             slack_tolerance=slack_tolerance,
             progress=waiting.update,
         )
-    if json:
+    if with_problem:
+        emit_bytes(answer_to_json(ranking, problem))
+    elif json:
         emit_bytes(ranking.to_json())
     else:
         emit_renderables(*_report(ranking, problem, aggregate, rows, slack_tolerance))

@@ -11,6 +11,7 @@ mapping is keyed by id, floats in the shortest form that reads back as the same 
 
 from __future__ import annotations
 
+from .answer_reader import answer_from_json, load_ranking
 from .reader import (
     link_from_json,
     load_job,
@@ -20,9 +21,11 @@ from .reader import (
     problem_from_json,
     profile_from_json,
 )
-from .writer import job_to_json, link_solution_to_json, problem_to_json, ranking_to_json
+from .writer import answer_to_json, job_to_json, link_solution_to_json, problem_to_json, ranking_to_json
 
 __all__ = [
+    "answer_from_json",
+    "answer_to_json",
     "job_to_json",
     "link_from_json",
     "link_solution_to_json",
@@ -30,6 +33,7 @@ __all__ = [
     "load_link",
     "load_problem",
     "load_profile",
+    "load_ranking",
     "problem_from_json",
     "problem_to_json",
     "profile_from_json",

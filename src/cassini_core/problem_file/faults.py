@@ -13,10 +13,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, UnsetType
+from msgspec import Raw, Struct, UnsetType
 
 from ..errors import SHOWN_LENGTH, shown
 
@@ -25,7 +25,15 @@ __all__ = ["Fault", "explain"]
 Fault = tuple[str, str]
 """Place (``$.jobs[0].id``, ``line 3 column 7``, or empty for the whole file) and reason (``expected ..., got ...``)."""
 
-_NAMES = {float: "a number", str: "a string", list: "an array", dict: "an object"}
+_NAMES = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+    NoneType: "null",
+}
 
 
 class _Repeated(dict[str, Any]):
@@ -100,21 +108,28 @@ def _faults(value: Any, kind: Any, place: str) -> Iterator[Fault]:
         yield from _string_faults(value, place)
     elif kind in (float, Any) and isinstance(value, _NotFinite):
         yield place, f"expected a finite number, got {_came(value)}"
-    elif kind is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            yield place, f"expected a number, got {_came(value)}"
-    elif kind is not Any:
+    elif kind in _NAMES:
+        if not _fits(value, kind):
+            yield place, f"expected {_NAMES[kind]}, got {_came(value)}"
+    elif kind not in (Any, Raw):
         yield from _struct_faults(value, kind, place)
 
 
 def _union_faults(value: Any, kind: Any, place: str) -> Iterator[Fault]:
     kinds = [member for member in get_args(kind) if member is not UnsetType]
-    fitting = [member for member in kinds if len(kinds) == 1 or isinstance(value, get_origin(member))]
+    fitting = [member for member in kinds if len(kinds) == 1 or _fits(value, get_origin(member) or member)]
     if fitting:
         yield from _faults(value, fitting[0], place)
     else:
-        names = " or ".join(_NAMES[get_origin(member)] for member in kinds)
-        yield place, f"expected {names}, got {_came(value)}"
+        yield place, f"expected {' or '.join(map(_name, kinds))}, got {_came(value)}"
+
+
+def _fits(value: Any, kind: type) -> bool:
+    """Whether decoded JSON is of a kind, whatever is inside."""
+    if kind in (float, int):
+        numbers = (int, float, _NotFinite) if kind is float else int
+        return isinstance(value, numbers) and not isinstance(value, bool)
+    return isinstance(value, kind)
 
 
 def _string_faults(value: Any, place: str) -> Iterator[Fault]:
@@ -173,7 +188,7 @@ def _struct_faults(value: Any, kind: type[Struct], place: str) -> Iterator[Fault
 def _name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return shown(get_args(kind)[0])
-    return _NAMES[get_origin(kind) or kind]
+    return _NAMES.get(get_origin(kind) or kind, "an object")
 
 
 def _came(value: Any) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, BinaryIO, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from ..errors import InputError, refusal, shown
+from ..errors import InputError
 from ..model import Candidate, Job, Link, Phase, Problem, checked_capacity_gbps
-from .faults import explain
-from .wire import JobFile, JobWire, LinkFile, PhaseWire, ProblemFile
+from .decoding import decode, file_error, format_of, read_file, within
+from .wire import DifferencesFile, HostsWire, JobFile, JobWire, LinkFile, PhaseWire, ProblemFile
 
 __all__ = [
-    "MAX_FILE_BYTES",
     "link_from_json",
     "load_job",
     "load_link",
@@ -23,19 +21,11 @@ __all__ = [
     "load_profile",
     "problem_from_json",
     "profile_from_json",
-    "read_file",
 ]
-
-MAX_FILE_BYTES = 2**30
-"""Files beyond 1 GiB are refused, so that a device or a stream without end is an error and not a full memory."""
-
-_CHUNK_BYTES = 2**22
-
-AnyFile = TypeVar("AnyFile", ProblemFile, LinkFile, JobFile)
 
 
 def load_problem(path: str | os.PathLike[str]) -> Problem:
-    """Read a ``cassini-problem/1`` file.
+    """Read a ``cassini-problem/1`` or ``cassini-problem/2`` file.
 
     Parameters
     ----------
@@ -77,21 +67,46 @@ def load_problem(path: str | os.PathLike[str]) -> Problem:
 
 def problem_from_json(data: bytes, source: str = "problem") -> Problem:
     """As :func:`load_problem`, from bytes; ``source`` stands for the file in messages."""
-    wire = _decode(data, ProblemFile, source)
-    with _within(source, "$"):
+    wire: ProblemFile | DifferencesFile
+    # The word may stand elsewhere in the file.
+    if b"cassini-problem/2" in data and format_of(data) == "cassini-problem/2":
+        wire = decode(data, DifferencesFile, source)
+    else:
+        wire = decode(data, ProblemFile, source)
+    with within(source, "$"):
         _refuse_empty(wire.jobs, "jobs", "job")
         _refuse_empty(wire.candidates, "candidates", "candidate")
     jobs = _jobs(wire.jobs, source)
     links: list[Link] = []
     for link in wire.links:
-        with _within(source, f"$.links[{len(links)}]"):
+        with within(source, f"$.links[{len(links)}]"):
             links.append(Link(link.id, link.capacity_gbps))
+    if isinstance(wire, DifferencesFile):
+        return _of_differences(wire, jobs, links, source)
     candidates: list[Candidate] = []
     for candidate in wire.candidates:
-        with _within(source, f"$.candidates[{len(candidates)}]"):
+        with within(source, f"$.candidates[{len(candidates)}]"):
             candidates.append(Candidate(candidate.id, candidate.routes))
-    with _within(source, "$"):
+    with within(source, "$"):
         return Problem(tuple(jobs), tuple(links), tuple(candidates))
+
+
+def _of_differences(wire: DifferencesFile, jobs: list[Job], links: list[Link], source: str) -> Problem:
+    """The problem of a file of differences; candidates share what they have in common."""
+    with within(source, "$.base"):
+        base = Candidate("base", wire.base.routes, _hosts(wire.base.hosts))
+    with within(source, "$", {r"^candidates\[0\]": "base"}):
+        Problem(jobs, links, (base,))  # what is wrong with the base is told of the base
+    candidates: list[Candidate] = []
+    for candidate in wire.candidates:
+        with within(source, f"$.candidates[{len(candidates)}]", {"^routes": "moves"}):
+            candidates.append(Candidate.moved(candidate.id, base, candidate.moves, _hosts(candidate.hosts)))
+    with within(source, "$", {r"^(candidates\[\d+\])\.routes": r"\1.moves"}):
+        return Problem(jobs, links, candidates)
+
+
+def _hosts(wire: HostsWire | msgspec.UnsetType) -> HostsWire:
+    return wire if isinstance(wire, dict) else {}
 
 
 def load_link(path: str | os.PathLike[str]) -> tuple[list[Job], float]:
@@ -119,12 +134,12 @@ def load_link(path: str | os.PathLike[str]) -> tuple[list[Job], float]:
 
 def link_from_json(data: bytes, source: str = "link") -> tuple[list[Job], float]:
     """As :func:`load_link`, from bytes; ``source`` stands for the file in messages."""
-    wire = _decode(data, LinkFile, source)
-    with _within(source, "$"):
+    wire = decode(data, LinkFile, source)
+    with within(source, "$"):
         capacity_gbps = checked_capacity_gbps(wire.capacity_gbps, "link", "capacity_gbps")
         _refuse_empty(wire.jobs, "jobs", "job")
     jobs = _jobs(wire.jobs, source)
-    with _within(source, "$"):
+    with within(source, "$"):
         Problem(tuple(jobs), (), ())  # for its check of ids
     return jobs, capacity_gbps
 
@@ -184,8 +199,8 @@ def load_profile(path: str | os.PathLike[str]) -> tuple[Job, dict[str, Any]]:
 
 def profile_from_json(data: bytes, source: str = "job") -> tuple[Job, dict[str, Any]]:
     """As :func:`load_profile`, from bytes; ``source`` stands for the file in messages."""
-    wire = _decode(data, JobFile, source)
-    with _within(source, "$"):
+    wire = decode(data, JobFile, source)
+    with within(source, "$"):
         job = Job(wire.id, wire.iteration_ms, _phases(wire.phases))
     about = dict(wire.about) if isinstance(wire.about, dict) else {}
     # How older files put it.
@@ -194,75 +209,15 @@ def profile_from_json(data: bytes, source: str = "job") -> tuple[Job, dict[str, 
     return job, about
 
 
-def read_file(path: str | os.PathLike[str], stream: BinaryIO | None = None) -> tuple[bytes, str]:
-    """All bytes of a file, or of an open stream that ``path`` only names; and the name fit for a message."""
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        raise refusal("", "path", "a str or path-like", shown(path)) from None
-    source = name if name.isprintable() else shown(name)
-    chunks: list[bytes] = []
-    left = MAX_FILE_BYTES + 1
-    try:
-        with open(name, "rb") if stream is None else nullcontext(stream) as opened:
-            while left > 0 and (chunk := opened.read(min(left, _CHUNK_BYTES))):
-                chunks.append(chunk)
-                left -= len(chunk)
-    except (OSError, ValueError) as error:
-        came = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _error(source, "", f"expected a readable file, got the error {came!r}") from None
-    if left <= 0:
-        raise _error(source, "", f"expected at most {MAX_FILE_BYTES} bytes, got more")
-    return b"".join(chunks), source
-
-
-def _decode(data: bytes, kind: type[AnyFile], source: str) -> AnyFile:
-    try:
-        wire = msgspec.json.decode(data, type=kind)
-    except (ValueError, RecursionError) as error:
-        place, reason = explain(data, kind) or ("", f"expected a valid file, got the error {shown(str(error))}")
-    else:
-        if _count_keys_at_most(data) == wire.count_keys():
-            return wire
-        # More colons than keys: a repeated key, or just ids that contain colons.
-        fault = explain(data, kind)
-        if fault is None:
-            return wire
-        place, reason = fault
-    raise _error(source, place, reason) from None
-
-
-def _count_keys_at_most(data: bytes) -> int:
-    """At least the number of keys of all objects, repeated ones too.
-
-    The decoder drops all but the last of equal keys, so a repeated key shows as fewer keys decoded than written. The
-    colon after a key follows its closing quote or white space; such pairs of bytes inside of strings add to the count.
-    """
-    return sum(data.count(before + b":") for before in (b'"', b" ", b"\t", b"\n", b"\r"))
-
-
-def _error(source: str, place: str, reason: str) -> InputError:
-    return InputError(": ".join(part for part in (source, place, reason) if part), place=place, reason=reason)
-
-
-@contextmanager
-def _within(source: str, place: str) -> Iterator[None]:
-    """Tell an error of ``model`` by its place in the file."""
-    try:
-        yield
-    except InputError as error:
-        raise _error(source, f"{place}.{error.place}", error.reason) from None
-
-
 def _refuse_empty(items: Sequence[object], name: str, what: str) -> None:
     if not items:
-        raise _error("", name, f"expected at least one {what}, got an empty array")
+        raise file_error("", name, f"expected at least one {what}, got an empty array")
 
 
 def _jobs(wires: list[JobWire], source: str) -> list[Job]:
     jobs: list[Job] = []
     for wire in wires:
-        with _within(source, f"$.jobs[{len(jobs)}]"):
+        with within(source, f"$.jobs[{len(jobs)}]"):
             jobs.append(Job(wire.id, wire.iteration_ms, _phases(wire.phases)))
     return jobs
 
@@ -273,5 +228,5 @@ def _phases(wires: list[PhaseWire]) -> tuple[Phase, ...]:
         for wire in wires:
             phases.append(Phase(wire.start_ms, wire.duration_ms, wire.gbps))
     except InputError as error:
-        raise _error("", f"phases[{len(phases)}].{error.place}", error.reason) from None
+        raise file_error("", f"phases[{len(phases)}].{error.place}", error.reason) from None
     return tuple(phases)

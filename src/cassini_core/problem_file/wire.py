@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-__all__ = ["JobFile", "JobWire", "LinkFile", "PhaseWire", "ProblemFile"]
+from .decoding import FileWire
+
+__all__ = ["DifferencesFile", "HostsWire", "JobFile", "JobWire", "LinkFile", "PhaseWire", "ProblemFile"]
 
 Route = list[str] | dict[str, float]
+HostsWire = dict[str, dict[str, int]]
 
 
 # gc=False: these hold nothing that could point back at them, and there can be millions.
@@ -42,7 +46,7 @@ class CandidateWire(Struct, forbid_unknown_fields=True, gc=False):
     routes: dict[str, Route]
 
 
-class ProblemFile(Struct, forbid_unknown_fields=True):
+class ProblemFile(FileWire):
     """``cassini-problem/1``."""
 
     format: Literal["cassini-problem/1"]
@@ -51,7 +55,7 @@ class ProblemFile(Struct, forbid_unknown_fields=True):
     candidates: list[CandidateWire]
 
     def count_keys(self) -> int:
-        """Keys of all objects together, which must all differ within their object."""
+        """As in :class:`FileWire`."""
         phases = sum(len(job.phases) for job in self.jobs)
         routes = sum(len(candidate.routes) for candidate in self.candidates)
         weighted = sum(
@@ -61,7 +65,45 @@ class ProblemFile(Struct, forbid_unknown_fields=True):
         return fixed + routes + weighted
 
 
-class LinkFile(Struct, forbid_unknown_fields=True):
+class BaseWire(Struct, forbid_unknown_fields=True, gc=False):
+    """The placement that the candidates of a file of differences are told by."""
+
+    routes: dict[str, Route]
+    hosts: HostsWire | UnsetType = UNSET
+
+
+class MovesWire(Struct, forbid_unknown_fields=True, gc=False):
+    """A candidate as its difference from the base: the routes of jobs that have others there, null for not placed."""
+
+    id: str
+    moves: dict[str, Route | None]
+    hosts: HostsWire | UnsetType = UNSET
+
+
+class DifferencesFile(FileWire):
+    """``cassini-problem/2``."""
+
+    format: Literal["cassini-problem/2"]
+    jobs: list[JobWire]
+    links: list[LinkWire]
+    base: BaseWire
+    candidates: list[MovesWire]
+
+    def count_keys(self) -> int:
+        """As in :class:`FileWire`."""
+        phases = sum(len(job.phases) for job in self.jobs)
+        routes: list[Mapping[str, Route | None]] = [
+            self.base.routes,
+            *(candidate.moves for candidate in self.candidates),
+        ]
+        every = (self.base.hosts, *(candidate.hosts for candidate in self.candidates))
+        hosts: list[HostsWire] = [one for one in every if isinstance(one, dict)]
+        fixed = 6 + 3 * (len(self.jobs) + phases) + 2 * (len(self.links) + len(self.candidates)) + len(hosts)
+        nested = sum(len(route) for of in routes for route in of.values() if type(route) is dict)
+        return fixed + nested + sum(map(len, routes)) + sum(len(of) + sum(map(len, of.values())) for of in hosts)
+
+
+class LinkFile(FileWire):
     """``cassini-link/1``: one link and the jobs on it. The format may be left out."""
 
     capacity_gbps: float
@@ -69,12 +111,12 @@ class LinkFile(Struct, forbid_unknown_fields=True):
     format: Literal["cassini-link/1"] | UnsetType = UNSET
 
     def count_keys(self) -> int:
-        """As in :meth:`ProblemFile.count_keys`."""
+        """As in :class:`FileWire`."""
         phases = sum(len(job.phases) for job in self.jobs)
         return 2 + (self.format is not UNSET) + 3 * (len(self.jobs) + phases)
 
 
-class JobFile(Struct, forbid_unknown_fields=True):
+class JobFile(FileWire):
     """``cassini-job/1``: one profiled job; ``about`` says where it comes from and is not read by programs."""
 
     format: Literal["cassini-job/1"]
@@ -84,6 +126,6 @@ class JobFile(Struct, forbid_unknown_fields=True):
     about: dict[str, Any] | UnsetType = UNSET
 
     def count_keys(self) -> int:
-        """As in :meth:`ProblemFile.count_keys`, without what is nested in ``about``."""
+        """As in :class:`FileWire`, without what is nested in ``about``."""
         about = 1 + len(self.about) if isinstance(self.about, dict) else 0
         return 4 + 3 * len(self.phases) + about

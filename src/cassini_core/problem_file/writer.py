@@ -14,25 +14,61 @@ import msgspec
 
 from ..errors import InputError, shown
 from ..formats import finite, json_line
-from ..model import Job, Problem
+from ..model import Candidate, Job, Problem
 from ..results import LinkSolution, Ranking
 
-__all__ = ["job_to_json", "link_solution_to_json", "problem_to_json", "ranking_to_json"]
+__all__ = ["answer_to_json", "job_to_json", "link_solution_to_json", "problem_to_json", "ranking_to_json"]
 
 
-def problem_to_json(problem: Problem) -> bytes:
-    """A ``cassini-problem/1`` file: one line. Loading it gives an equal problem if it has a job and a candidate."""
-    return json_line(
-        {
-            "format": "cassini-problem/1",
-            "jobs": [_job(job) for job in problem.jobs],
-            "links": [{"id": link.id, "capacity_gbps": link.capacity_gbps} for link in problem.links],
-            "candidates": [
-                {"id": candidate.id, "routes": {job: _route(route) for job, route in candidate.routes.items()}}
-                for candidate in problem.candidates
-            ],
-        }
-    )
+def problem_to_json(problem: Problem, *, differences: bool = False) -> bytes:
+    """A problem file: one line. Loading it gives an equal problem if it has a job and a candidate.
+
+    Parameters
+    ----------
+    problem : Problem
+    differences : bool
+        Tell each candidate by how it differs from the first (``cassini-problem/2``), which is shorter where candidates
+        have most routes in common. So is a problem written in which a candidate has hosts, which version 1 cannot tell.
+    """
+    return json_line(_problem(problem, differences))
+
+
+def answer_to_json(ranking: Ranking, problem: Problem) -> bytes:
+    """A ``cassini-ranking/1`` object that holds the problem which it answers: one line."""
+    problem_json = msgspec.json.encode(_problem(problem, differences=True))
+    return ranking.to_json().rstrip().removesuffix(b"}") + b',"problem":' + problem_json + b"}\n"
+
+
+def _problem(problem: Problem, differences: bool) -> dict[str, Any]:
+    jobs = [_job(job) for job in problem.jobs]
+    links = [{"id": link.id, "capacity_gbps": link.capacity_gbps} for link in problem.links]
+    content: dict[str, Any] = {"format": "cassini-problem/1", "jobs": jobs, "links": links}
+    if not differences and not any(candidate.hosts for candidate in problem.candidates):
+        candidates = [{"id": one.id, "routes": _routes(one.routes)} for one in problem.candidates]
+        return content | {"candidates": candidates}
+    base = problem.candidates[0] if problem.candidates else Candidate("base", {})
+    return content | {
+        "format": "cassini-problem/2",
+        "base": {"routes": _routes(base.routes), **_hosts(base.hosts)},
+        "candidates": [_moves(candidate, base) for candidate in problem.candidates],
+    }
+
+
+def _moves(candidate: Candidate, base: Candidate) -> dict[str, Any]:
+    """A candidate as its difference from another."""
+    moves: dict[str, Any] = {}
+    hosts: dict[str, Mapping[str, int]] = {}
+    for job, route in candidate.routes.items():
+        where = candidate.hosts.get(job)
+        # Candidates that were made by Candidate.moved share what they have in common: a look at the object is enough.
+        others = base.routes.get(job)
+        same = route is others or route == others
+        if not same or where != base.hosts.get(job):
+            moves[job] = _route(route)
+            if where is not None:
+                hosts[job] = where
+    moves |= {job: None for job in base.routes if job not in candidate.routes}
+    return {"id": candidate.id, "moves": moves, **_hosts(hosts)}
 
 
 def job_to_json(job: Job, about: Mapping[str, Any] | None = None) -> bytes:
@@ -69,6 +105,14 @@ def ranking_to_json(ranking: Ranking) -> bytes:
 def _job(job: Job) -> dict[str, Any]:
     phases = [{"start_ms": p.start_ms, "duration_ms": p.duration_ms, "gbps": p.gbps} for p in job.phases]
     return {"id": job.id, "iteration_ms": job.iteration_ms, "phases": phases}
+
+
+def _routes(routes: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    return {job: _route(route) for job, route in routes.items()}
+
+
+def _hosts(hosts: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    return {"hosts": {job: dict(where) for job, where in hosts.items()}} if hosts else {}
 
 
 def _route(route: Mapping[str, float]) -> list[str] | dict[str, float]:

@@ -32,6 +32,7 @@ class RankOptions:
 
     loops: Loops
     aggregate: Aggregate
+    aggregate_name: str
     order: Order
     top: int | None
     period_tolerance: float
@@ -94,6 +95,7 @@ def checked_options(
     return RankOptions(
         loops=_loops(loops),
         aggregate=aggregate_named(aggregate),
+        aggregate_name=str(aggregate),
         order=_order(order),
         top=None if exhaustive else first,
         period_tolerance=number_between(period_tolerance, 0, math.inf, "", "period_tolerance"),

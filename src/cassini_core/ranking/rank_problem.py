@@ -194,7 +194,7 @@ def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, sto
             in_time = deadline.before(FINISH_S + FINISH_S_PER_CANDIDATE * len(problem.candidates))
             return _rank_in_time(problem, options, in_time, store)
         except DeadlinePassed:
-            return _unread(problem, options.order)
+            return _unread(problem, options)
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
@@ -208,7 +208,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
         *_warnings(context.solved, entries, out_of_step=paced is None),
         *_different_jobs(routes.placed, options.order),
     )
-    return _ranking(sorted(entries, key=Entry.key), read.paces_ms, warnings, options.order)
+    return _ranking(sorted(entries, key=Entry.key), read.paces_ms, warnings, options)
 
 
 def _pace(
@@ -339,7 +339,7 @@ def _different_jobs(placed: Sequence[tuple[str, ...]], order: Order) -> Iterator
 
 
 def _ranking(
-    entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...], order: Order
+    entries: Sequence[Entry], paces_ms: Mapping[str, float], warnings: tuple[str, ...], options: RankOptions
 ) -> Ranking:
     """The public answer; ``entries`` are sorted."""
     candidates = tuple(entry.candidate for entry in entries)
@@ -350,8 +350,10 @@ def _ranking(
         paces_ms=paces_ms,
         candidates=candidates,
         warnings=warnings,
-        order=order,
+        order=options.order,
         resolution_ms=next((one.resolution_ms for one in candidates if one.resolution_ms is not None), None),
+        aggregate=options.aggregate_name,
+        slack_tolerance=options.slack_tolerance,
     )
 
 
@@ -362,10 +364,10 @@ def _cannot_come_before(best: Entry, other: Entry) -> bool:
     return best.candidate.score >= other.candidate.upper_bound - SCORE_TOLERANCE
 
 
-def _unread(problem: Problem, order: Order) -> Ranking:
+def _unread(problem: Problem, options: RankOptions) -> Ranking:
     """The answer where there was no time to read all candidates."""
     found = [unread(candidate.id, len(candidate.routes)) for candidate in problem.candidates]
-    if order == "jobs_placed":
+    if options.order == "jobs_placed":
         found.sort(key=lambda one: -one.jobs_placed)
     return Ranking(
         best=None,
@@ -373,5 +375,7 @@ def _unread(problem: Problem, order: Order) -> Ranking:
         paces_ms={job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)},
         candidates=tuple(found),
         warnings=(f"the deadline came before all {len(found)} candidates were read",),
-        order=order,
+        order=options.order,
+        aggregate=options.aggregate_name,
+        slack_tolerance=options.slack_tolerance,
     )
