@@ -171,9 +171,7 @@ def place(
     kept = sorted(made.values(), key=lambda one: (_ORDER.index(one[0]), len(_moved(running, one[1]))))
     placed = _described(requests, running, kept)
     return Placements(
-        _problem(
-            topology, cluster, requests, routes, [(one.id, at) for one, (_, at) in zip(placed, kept, strict=True)]
-        ),
+        _problem(links, cluster, requests, routes, [(one.id, at) for one, (_, at) in zip(placed, kept, strict=True)]),
         placed,
         int(cluster.gpus.sum()),
         int((cluster.gpus - running.free).sum()),

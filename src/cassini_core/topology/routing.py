@@ -173,9 +173,10 @@ class Router:
             reach = np.ones(fabric.n) if len(leaves) == 1 else fabric.arriving(paths, int(leaf))
             reached = np.bincount(up.port, reach[up.leaf], len(ports.label)) / np.maximum(up.size, 1)
             came = np.bincount(part.target, part.share * reached[part.source], len(ports.label))
-            here = np.flatnonzero((down.leaf == leaf) & (came[down.port] > 0))
-            count = np.bincount(down.port[here], minlength=len(ports.label))
-            load[down.link[here]] += came[down.port[here]] / count[down.port[here]]
+            begin, end = np.searchsorted(down.leaf, [leaf, leaf + 1])
+            here = begin + np.flatnonzero(came[down.port[begin:end]] > 0)
+            port, back, count = np.unique(down.port[here], return_inverse=True, return_counts=True)
+            load[down.link[here]] += (came[port] / count)[back]
 
     def _hash(self, load: Float64Array, part: _Part, key: U64Array, paths: Paths, up: Up) -> None:
         """Add flows each of which takes one path."""
