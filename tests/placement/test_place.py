@@ -27,7 +27,7 @@ def request(name: str, workers: int, hosts: dict[str, int] | None = None, gpus: 
     return JobRequest(Job(name, 255, BURST), workers, gpus, hosts=hosts)
 
 
-def made(case: Round, seed: int = 0, move_running: bool = False, candidates: int = 12) -> Placements:
+def made(case: Round, seed: int = 0, move_running: bool = False, candidates: int = 8) -> Placements:
     return place(case[0], case[1], candidates=candidates, seed=seed, move_running=move_running)
 
 
@@ -87,18 +87,17 @@ def test_candidates_differ_and_the_first_leaves_all_that_run_where_they_are(case
     assert len({frozenset((j, frozenset(r.items())) for j, r in c.routes.items()) for c in (first, *others)}) == len(
         answer.problem.candidates
     )
-    assert 1 <= len(answer.problem.candidates) <= 12
+    assert 1 <= len(answer.problem.candidates) <= 8
 
 
-@given(rounds())
-def test_placements_that_were_dropped_score_no_other(case: Round) -> None:
-    """Jobs of equal demand may change places, hosts that nobody shares too: such a placement is not made twice."""
-    network, requests = case
-    twins = [JobRequest(Job(f"k{k}", 255, BURST), 3, 1) for k in range(3)]
-    answer = place(network, twins, candidates=8)
+def test_equal_jobs_that_change_places_make_no_other_candidate() -> None:
+    """Nor do hosts that nobody shares: two jobs of equal demand on two racks of four are placed in few ways."""
+    network = with_capacities(leaf_spine(2, 1, 4))
+    answer = place(network, [request("a", 4), request("b", 4)], gpus_per_host=1)
+    # Each on a rack of its own; or three, two or one of its workers on the rack of the other, as rings cross racks.
+    assert len(answer.problem.candidates) <= 4
     ranking = rank(answer.problem, exhaustive=True)
-    assert len(ranking.candidates) == len(answer.problem.candidates)
-    del requests
+    assert len({one.id for one in ranking.candidates}) == len(answer.problem.candidates)
 
 
 def test_jobs_without_room_are_left_out_and_later_ones_take_it() -> None:

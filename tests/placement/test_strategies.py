@@ -117,8 +117,8 @@ def test_spread_is_even_over_leaf_switches_and_hosts(case: tuple[Cluster, list[i
 
 def test_packed_takes_the_smallest_hole_that_is_large_enough() -> None:
     cluster = Cluster(leaf_spine(3, 2, 4), 8)
-    room = np.array([8, 8, 8, 8] + [8, 8, 0, 0] + [8, 8, 8, 0])
+    room = np.array([8, 8, 8, 8, 8, 8, 0, 0, 8, 8, 8, 0])
     assert packed(cluster, room, 16) == ((4, 8), (5, 8))
     assert packed(cluster, room, 20) == ((8, 8), (9, 8), (10, 4))
-    assert packed(cluster, np.array([8, 3, 5, 8] + [4, 4, 4, 4] + [2, 2, 2, 2]), 4) == ((4, 4),)
-    assert packed(cluster, np.array([4, 4, 4, 4] + [8, 8, 2, 2] + [2, 2, 2, 2]), 18) == ((4, 8), (5, 8), (6, 2))
+    assert packed(cluster, np.array([8, 3, 5, 8, 4, 4, 4, 4, 2, 2, 2, 2]), 4) == ((4, 4),)
+    assert packed(cluster, np.array([4, 4, 4, 4, 8, 8, 2, 2, 2, 2, 2, 2]), 18) == ((4, 8), (5, 8), (6, 2))

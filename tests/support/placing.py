@@ -46,7 +46,7 @@ def _job(draw: st.DrawFn, name: str) -> Job:
 
 
 @st.composite
-def rooms(draw: st.DrawFn, most_hosts: int = 9) -> tuple[Cluster, list[int]]:
+def rooms(draw: st.DrawFn, most_hosts: int = 7) -> tuple[Cluster, list[int]]:
     """A small cluster, and for how many workers each host has room."""
     cluster = Cluster(draw(trees().filter(lambda network: len(network.hosts) <= most_hosts)), 1)
     return cluster, [draw(st.integers(0, 4)) for _ in cluster.hosts]

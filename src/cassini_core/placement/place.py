@@ -32,7 +32,7 @@ RANDOM_SHARE = 8
 _MOST_SWAPS = 3
 """Swaps that one candidate differs by, from the packed one or from another that does."""
 
-_FRUITLESS = 200
+_FRUITLESS = 50
 """Placements in a row that pose the problem of an earlier one, until no more are looked for."""
 
 MAX_SEARCHES = 2**25
@@ -221,10 +221,7 @@ def _placements(
         for _ in range(1 + int(rng.random() * _MOST_SWAPS)):
             if placement is not None:
                 placement = swapped(cluster, placement, movable, gpus_per_worker, rng)
-        if placement is not None:
-            yield "swap", placement
-        elif not waiting:
-            return
+        yield "swap", placement or base
 
 
 def _with_waiting(

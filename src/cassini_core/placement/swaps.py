@@ -13,7 +13,7 @@ from .random_hosts import below
 
 __all__ = ["swapped"]
 
-_TRIES = 50
+_TRIES = 20
 """Draws before it is given up: in a full cluster with jobs of many sizes most exchanges do not fit."""
 
 
@@ -46,26 +46,27 @@ def swapped(
         return None
     for _ in range(_TRIES):
         job = movable[below(rng, len(movable))]
-        new = placement.copy()
         if rng.random() < 0.5:
-            done = _moved(cluster, new, job, rng)
+            new = _moved(cluster, placement, job, rng)
         else:
-            done = _exchanged(cluster, new, job, movable, gpus_per_worker, rng)
-        if done:
+            new = _exchanged(cluster, placement, job, movable, gpus_per_worker, rng)
+        if new is not None:
             return new
     return None
 
 
-def _moved(cluster: Cluster, placement: Placement, job: int, rng: random.Random) -> bool:
+def _moved(cluster: Cluster, placement: Placement, job: int, rng: random.Random) -> Placement | None:
     """Move a job away from one of its leaf switches, to some of the others: to all, it would always go the same way."""
-    where = placement.take(job)
+    new = placement.copy()
+    where = new.take(job)
     left_out = np.array([rng.random() < 0.5 for _ in range(int(cluster.leaf[-1]) + 1)])
     left_out[cluster.leaf[where[below(rng, len(where))][0]]] = True
-    room = np.where(left_out[cluster.leaf], 0, placement.room(job))
+    room = np.where(left_out[cluster.leaf], 0, new.room(job))
     found = packed(cluster, room, sum(workers for _, workers in where))
-    if found is not None:
-        placement.put(job, found)
-    return found is not None
+    if found is None:
+        return None
+    new.put(job, found)
+    return new
 
 
 def _exchanged(
@@ -75,30 +76,31 @@ def _exchanged(
     movable: Sequence[int],
     gpus_per_worker: Sequence[int],
     rng: random.Random,
-) -> bool:
+) -> Placement | None:
     """Exchange a job's workers on one host with those of another job, or with free GPUs, on another host."""
     where = placement.where[job]
     here, workers = where[below(rng, len(where))]
     chosen = below(rng, len(movable) + 1)
     other = movable[chosen] if chosen < len(movable) else None
     if other == job:
-        return False
+        return None
     if other is None:
         there, theirs = below(rng, len(cluster.hosts)), 0
     else:
         there, theirs = placement.where[other][below(rng, len(placement.where[other]))]
     one_leaf = cluster.leaf[0] == cluster.leaf[-1]
     if here == there or (cluster.leaf[here] == cluster.leaf[there] and not one_leaf):
-        return False
+        return None
     if _part(cluster, here) != _part(cluster, there):
-        return False
+        return None
     mine, needed = workers * gpus_per_worker[job], theirs * gpus_per_worker[other] if other is not None else 0
     if placement.free[here] + mine < needed or placement.free[there] + needed < mine:
-        return False
-    placement.put(job, _without_and_with(placement.take(job), here, there, workers))
+        return None
+    new = placement.copy()
+    new.put(job, _without_and_with(new.take(job), here, there, workers))
     if other is not None:
-        placement.put(other, _without_and_with(placement.take(other), there, here, theirs))
-    return True
+        new.put(other, _without_and_with(new.take(other), there, here, theirs))
+    return new
 
 
 def _part(cluster: Cluster, host: int) -> int:
