@@ -5,6 +5,7 @@ What a call takes is measured in a process of its own. The files are those of ``
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from cassini_core.links import route_deltas as route_table
 from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
+from cassini_core.placement import job_request, jobs_file, place
 from cassini_core.problem_file import decoding, load_problem, ranking_to_json
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
@@ -98,6 +100,28 @@ def test_commands_are_bounded(name: str, call: str, tmp_path: Path) -> None:
 def test_calls_for_one_link_are_bounded(name: str, call: str, tmp_path: Path) -> None:
     shape = HOSTILE[name]
     assert_bounded(call, link_file(shape, MOST_BYTES // 2), tmp_path)
+
+
+# Files of jobs, on a network of 1,024 hosts.
+
+JOBS = {
+    "single workers": (1, "ring"),
+    "a leaf switch each": (256, "ring"),
+    "all to all": (1000, "all_to_all"),
+    "all GPUs": (8192, "tree"),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_placing_is_bounded(name: str, tmp_path: Path) -> None:
+    workers, pattern = JOBS[name]
+    phases = [{"start_ms": 5 * k, "duration_ms": 3, "gbps": 10 + k} for k in range(2)]
+    jobs = [
+        {"id": f"j{k}", "workers": workers, "pattern": pattern, "profile": {"iteration_ms": 60 + k, "phases": phases}}
+        for k in range(5000)
+    ]
+    data = json.dumps({"format": "cassini-jobs/1", "jobs": jobs}).encode()
+    assert "candidates" in assert_bounded("place", data, tmp_path)
 
 
 # What is counted depends on the input alone.
@@ -217,6 +241,12 @@ LIMITS = {
     "cables of a network, and names of all hostlists of a file": topology.MAX_CABLES,
     "tiers of switches": topology.MAX_TIERS,
     "flows of an all-to-all": patterns.MAX_FLOWS,
+    "jobs of a file of jobs": jobs_file.MAX_JOBS,
+    "workers of a job": job_request.MAX_WORKERS,
+    "flows of a job's all-to-all": job_request.MAX_FLOWS,
+    "pairs of a job that waits and a host": place.MAX_SEARCHES,
+    "work for placements and routes, steps of about 10 ns": place.MAX_WORK,
+    "candidate placements": place.MAX_CANDIDATES,
     "jobs of one link": prepared_link.MAX_JOBS,
     "phases of one link": prepared_link.MAX_PHASES,
     "sum of the rates of one link, kbit/s": prepared_link.MAX_RATE_SUM_KBPS,

@@ -14,10 +14,13 @@ from ..model import Job
 from ..topology import patterns
 from ..topology.patterns import Flows
 
-__all__ = ["MAX_WORKERS", "NAMED_PATTERNS", "Hybrid", "JobRequest", "Pattern", "flows_of"]
+__all__ = ["MAX_FLOWS", "MAX_WORKERS", "NAMED_PATTERNS", "Hybrid", "JobRequest", "Pattern", "flows_of"]
 
 MAX_WORKERS = 100_000
 """Workers of one job."""
+
+MAX_FLOWS = 1_000_000
+"""Flows of an all-to-all, among 1,000 workers: they are followed once for each placement of the job."""
 
 NamedPattern = Literal["ring", "tree", "all_to_all", "pipeline"]
 NAMED_PATTERNS: tuple[str, ...] = get_args(NamedPattern)
@@ -101,9 +104,9 @@ class JobRequest:
                 raise refusal("", "pattern", f"data * tensor * pipeline of {self.workers} workers", str(product))
         elif self.pattern not in NAMED_PATTERNS:
             raise refusal("", "pattern", f"one of {', '.join(NAMED_PATTERNS)}, or hybrid", shown(self.pattern))
-        elif self.pattern == "all_to_all" and self.workers * (self.workers - 1) > patterns.MAX_FLOWS:
+        elif self.pattern == "all_to_all" and self.workers * (self.workers - 1) > MAX_FLOWS:
             count = self.workers * (self.workers - 1)
-            raise refusal("", "workers", f"at most {patterns.MAX_FLOWS} flows", f"{count} of an all-to-all")
+            raise refusal("", "workers", f"at most {MAX_FLOWS} flows", f"{count} of an all-to-all")
 
 
 @lru_cache(maxsize=64)

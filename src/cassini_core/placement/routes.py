@@ -56,7 +56,7 @@ class Routes:
             try:
                 flows = flows_of(request.pattern, request.workers)
                 leaves = len({int(self._cluster.leaf[host]) for host, _ in where})
-                self.work += 2 * len(flows.share) + leaves * (len(self._cluster.hosts) + len(self._capacity_gbps))
+                self.work += 20 * len(flows.share) + leaves * (len(self._cluster.hosts) + len(self._capacity_gbps))
                 self._known[key] = self._router.route(workers, flows) if len(where) > 1 else {}
             except InputError as error:
                 place = f"jobs[{shown(request.job.id)}]"
