@@ -26,11 +26,8 @@ __all__ = ["DEFAULT_CANDIDATES", "MAX_CANDIDATES", "Placed", "Placements", "plac
 DEFAULT_CANDIDATES = 64
 MAX_CANDIDATES = 10_000
 
-RANDOM_SHARE = 8
-"""One in so many candidates is placed at random: they differ more, and win less often, than swaps."""
-
-_MOST_SWAPS = 3
-"""Swaps that one candidate differs by, from the packed one or from another that does."""
+WALK = 15
+"""Swaps that are tried in a walk from the packed placement; then jobs are placed at random once, and another begins."""
 
 _FRUITLESS = 50
 """Placements in a row that pose the problem of an earlier one, until no more are looked for."""
@@ -104,9 +101,10 @@ def place(
 ) -> Placements:
     """Make candidate placements.
 
-    First the jobs that wait are packed beside those that run, in the order given; then they are spread; then some
-    candidates place them at random; all others differ from the packed one by a few swaps. A job without room is left
-    out. Of placements that pose the same problem only the first is kept.
+    First the jobs that wait are packed beside those that run, in the order given; then they are spread; some candidates
+    place them at random; all others are met on walks of :data:`WALK` swaps from the packed one, which go on from where
+    the peaks of jobs exceed the links no more than before. A job without room is left out. Of placements that pose the
+    same problem one is kept, that which moves fewest running jobs.
 
     Parameters
     ----------
@@ -159,7 +157,7 @@ def place(
     routes = Routes(cluster, requests, router, links)
     made: dict[Hashable, tuple[str, Placement]] = {}
     fruitless = work = 0
-    for strategy, placement in _placements(cluster, requests, running, waiting, most, seed, move_running):
+    for strategy, placement in _placements(cluster, requests, routes, running, waiting, most, seed, move_running):
         problem = routes.problem_of(placement.where)
         fruitless = fruitless + 1 if problem in made else 0
         # Of those that pose the same problem the first, or a later one that moves fewer running jobs.
@@ -199,6 +197,7 @@ def _running(cluster: Cluster, requests: Sequence[JobRequest]) -> Placement:
 def _placements(
     cluster: Cluster,
     requests: Sequence[JobRequest],
+    routes: Routes,
     running: Placement,
     waiting: Sequence[int],
     most: int,
@@ -214,14 +213,15 @@ def _placements(
     movable = [job for job in base.where if move_running or requests[job].hosts is None]
     gpus_per_worker = [one.gpus_per_worker for one in requests]
     for number in range(most * _FRUITLESS):
-        if waiting and number % RANDOM_SHARE == 0:
-            yield "random", _with_waiting(cluster, requests, running, waiting, partial(random_hosts, rng=rng))
-            continue
-        placement: Placement | None = base
-        for _ in range(1 + int(rng.random() * _MOST_SWAPS)):
-            if placement is not None:
-                placement = swapped(cluster, placement, movable, gpus_per_worker, rng)
-        yield "swap", placement or base
+        if number % WALK == 0:
+            current, least = base, routes.peak_excess_gbps(base.where)
+            if waiting:
+                yield "random", _with_waiting(cluster, requests, running, waiting, partial(random_hosts, rng=rng))
+        placement = swapped(cluster, current, movable, gpus_per_worker, rng) or base
+        yield "swap", placement
+        excess = routes.peak_excess_gbps(placement.where)
+        if excess <= least:
+            current, least = placement, excess
 
 
 def _with_waiting(

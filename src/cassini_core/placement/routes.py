@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -76,6 +77,16 @@ class Routes:
             self.work += 20 * len(route)
         seen = Counter((self._kind[job], self._seen(job, route, jobs_on)) for job, route in routes.items())
         return frozenset(seen.items())
+
+    def peak_excess_gbps(self, where: Mapping[int, HostWorkers]) -> float:
+        """By how much the peaks of all jobs on a link exceed its capacity, summed over the links."""
+        peaks: dict[str, float] = {}
+        for job, hosts in where.items():
+            route = self.of(job, hosts)
+            self.work += 20 * len(route)
+            for link, multiplier in route.items():
+                peaks[link] = peaks.get(link, 0.0) + multiplier * self._peak_gbps[job]
+        return math.fsum(max(0.0, peak - self._capacity_gbps[link]) for link, peak in peaks.items())
 
     def _seen(self, job: int, route: Route, jobs_on: Counter[str]) -> Hashable:
         """Of a job the links that it shares, and how narrow those are that it has for itself, wherever they are."""
