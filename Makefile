@@ -43,12 +43,16 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json
+demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json, and make a page of the answer
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"
 	@echo "PyTorch traces, and jobs of the paper. Six placements to choose from (examples/README.md has the details)."
 	@echo
 	@echo "$$ cassini-core rank examples/three-racks.json"
 	@$(BIN)/cassini-core rank examples/three-racks.json
+	@mkdir -p build
+	@echo
+	@echo "$$ cassini-core report examples/three-racks.json -o build/three-racks.html"
+	@$(BIN)/cassini-core report examples/three-racks.json -o build/three-racks.html
 
 test: test-kernel test-python ## the kernel's tests and the fast Python tests
 

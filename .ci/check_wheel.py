@@ -1,4 +1,4 @@
-"""Look what the built wheel holds, then use it outside the tree: import, rank, run fast tests.
+"""Look what the built wheel holds, then use it outside the tree: import, rank, report, run fast tests.
 
 The same with every other Python found, from the source distribution, which shows too that nothing is missing in it.
 
@@ -62,6 +62,7 @@ def use(python: Path, built: Path, problem: Path, tests: Path, folder: Path) -> 
     ranking = json.loads(run("rank", [command, "rank", str(problem), "--json"], folder))
     if ranking["format"] != "cassini-ranking/1" or ranking["best"] is None:
         raise Failed(f"rank: unexpected answer {ranking}")
+    run("report", [command, "report", str(problem), "-o", "report.html"], folder)
     run("install the test tools", [*pip, "pytest", "hypothesis"], folder)
     shutil.copytree(tests, folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "pytest.ini").write_text(CONFIGURATION)

@@ -19,6 +19,9 @@ IN_WHEEL = {
     "the CMake package": "cassini_core/lib/cmake/cassini/cassiniConfig.cmake",
     "the pkg-config file": "cassini_core/lib/pkgconfig/cassini.pc",
     "the typing marker": "cassini_core/py.typed",
+    "the page of a report": "cassini_core/report/page.html",
+    "the style of that page": "cassini_core/report/page.css",
+    "the script of that page": "cassini_core/report/page.js",
     "the agent": "cassini_agent/schedule.py",
     "the typing marker of the agent": "cassini_agent/py.typed",
 }

@@ -1,14 +1,27 @@
-"""What problems and answers are written with: JSON values, the words of one-line summaries, HTML tables."""
+"""What problems and answers are written with: JSON values, numbers and names in sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from .errors import refusal, shown, worded
+from .errors import refusal, shown
+from .units import SCORE_TOLERANCE
 
-__all__ = ["by_id", "counted", "finite", "finite_or_none", "html_table", "json_line", "short"]
+__all__ = [
+    "by_id",
+    "counted",
+    "finite",
+    "finite_or_none",
+    "json_line",
+    "magnitude_text",
+    "ms_text",
+    "ms_text_down",
+    "printable",
+    "score_text",
+    "short",
+]
 
 
 def json_line(content: Any) -> bytes:
@@ -53,12 +66,34 @@ def short(number: float | None) -> str:
     return "-" if number is None else f"{number:.6g}"
 
 
-def html_table(caption: str, header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """An HTML table; no text can break out of its cell or its line."""
-    from html import escape
+def score_text(score: float) -> str:
+    """A score with four decimals, more where four would show a score below 1 as 1."""
+    text = f"{score:.4f}"
+    for digits in (6, 9):
+        if float(text) < 1 or score >= 1 - SCORE_TOLERANCE:
+            break
+        text = f"{score:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
 
-    def row(tag: str, cells: Iterable[object]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(worded(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table><caption>{escape(caption)}</caption><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
+def magnitude_text(value: float) -> str:
+    """A difference or rate of any size with its leading digits: ``0.1200``, ``3.2e-07``."""
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
+
+
+def ms_text(value: float) -> str:
+    """Milliseconds to the microsecond."""
+    return f"{value:.3f}"
+
+
+def ms_text_down(value: float) -> str:
+    """Milliseconds to the microsecond, rounded down: what is promised must not grow by printing it."""
+    # Times are whole nanoseconds; half of one keeps 2.251, which no double holds exactly, from becoming 2.250.
+    return f"{math.floor(value * 1000 + 0.0005) / 1000:.3f}"
+
+
+def printable(text: str) -> str:
+    r"""``text`` on one line: what does not print is an escape (``\n``, ``\u202e``)."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

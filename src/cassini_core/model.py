@@ -107,6 +107,12 @@ class Job:
         object.__setattr__(self, "iteration_ms", most)
         object.__setattr__(self, "phases", phases)
 
+    def _repr_html_(self) -> str:
+        from .notebook import job_html  # only a notebook needs it
+
+        phases = [(phase.start_ms, phase.duration_ms, phase.gbps) for phase in self.phases]
+        return job_html(self.id, self.iteration_ms, phases)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from .choices import AggregateName, Order, Status, StoppedBy
 from .errors import shown
-from .formats import by_id, counted, finite, finite_or_none, html_table, json_line, short
+from .formats import by_id, counted, finite, finite_or_none, json_line, short
 
 if TYPE_CHECKING:
     from .model import Job
@@ -433,16 +433,18 @@ class Ranking:
         return f"<Ranking: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        header = ("", "candidate", "jobs", "score", "bound", "optimal", "status", "hold, ms", "worst link")
+        from .notebook import html_table, score_bar
+
+        header = ("", "candidate", "jobs", "score", "", "bound", "optimal", "status", "hold, ms", "worst link")
         rows = (
             (
-                *(rank, one.id, one.jobs_placed, short(one.score), short(one.upper_bound)),
+                *(rank, one.id, one.jobs_placed, short(one.score), score_bar(one.score), short(one.upper_bound)),
                 *("yes" if one.optimal else "no", one.status, short(one.hold_ms), one.worst_link or "-"),
             )
             for rank, one in enumerate(self.candidates[:HTML_ROWS], 1)
         )
         more = f"; the first {HTML_ROWS} are shown" if len(self) > HTML_ROWS else ""
-        return html_table(f"Ranking: {self._summary()}{more}", header, rows)
+        return html_table(f"Ranking: {self._summary()}{more}", header, "rlrrlrllrl", rows)
 
 
 def _job_records(answer: LinkSolution | RankedCandidate) -> list[dict[str, Any]]:
@@ -454,11 +456,13 @@ def _job_records(answer: LinkSolution | RankedCandidate) -> list[dict[str, Any]]
 
 
 def _job_table(caption: str, answer: LinkSolution | RankedCandidate) -> str:
+    from .notebook import html_table  # only a notebook needs it
+
     rows = (
-        (one["job"], "does not matter" if one["free"] else short(one["shift_ms"]), short(one["slack_ms"]))
+        (one["job"], *(("does not matter", "any") if one["free"] else map(short, (one["shift_ms"], one["slack_ms"]))))
         for one in _job_records(answer)
     )
-    return html_table(caption, ("job", "shift, ms", "slack, ms"), rows)
+    return html_table(caption, ("job", "shift, ms", "slack, ms"), "lrr", rows)
 
 
 def _judged(score: float | None, upper_bound: float, optimal: bool) -> str:

@@ -126,6 +126,7 @@ def test_the_full_report_has_the_sizes_that_targets_are_about_and_one_density() 
 # What is written
 
 
+@pytest.mark.slow
 def test_the_quick_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main(["--quick", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out

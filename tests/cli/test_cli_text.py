@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_core.choices import Order
-from cassini_core.cli.conclusion import conclude_link, conclude_ranking, magnitude_text, score_text
 from cassini_core.cli.console import one_line
-from cassini_core.cli.tables import ms_text_down, ranking_table, shift_table
+from cassini_core.cli.tables import ranking_table, shift_table
+from cassini_core.formats import magnitude_text, ms_text_down, score_text
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
+from cassini_core.ranking.conclusion import conclude_link, conclude_ranking
 from cassini_core.results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 
 JOBS = (Job("a", 100, (Phase(0, 50, 40),)), Job("b", 100, (Phase(0, 50, 40),)))

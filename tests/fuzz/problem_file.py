@@ -1,4 +1,4 @@
-"""Any bytes, as a problem, link and job file: read, or refused by one line; what was read is ranked and written."""
+"""Any bytes, as a problem, answer, link or job file: read, or refused by one line; what was read is ranked, written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 from cassini_core import CassiniError, InputError, rank, solve_link
 from cassini_core.model import Problem
+from cassini_core.plots.placed_links import placed_links
 from cassini_core.problem_file import (
+    answer_from_json,
+    answer_to_json,
     job_to_json,
     link_solution_to_json,
     load_job,
@@ -26,7 +29,7 @@ def run(data: bytes, scratch: Path) -> None:
     """One input; ``scratch`` is a folder for the file. Anything but a refusal that comes out is a finding."""
     path = scratch / "input.json"
     path.write_bytes(data)
-    for check in (_problem, _link, _job):
+    for check in (_problem, _answer, _link, _job):
         try:
             check(data, path)
         except CassiniError as error:
@@ -45,8 +48,19 @@ def _problem(data: bytes, path: Path) -> None:
     again = problem_from_json(written)
     assert again == problem
     assert problem_to_json(again) == written
+    assert problem_from_json(problem_to_json(problem, differences=True)) == problem
     if _is_small(problem):
         _rank(problem)
+
+
+def _answer(data: bytes, path: Path) -> None:
+    ranking, problem = answer_from_json(data, path.name)
+    assert answer_from_json(ranking.to_json()) == (ranking, None)
+    if problem is None:
+        return
+    assert answer_from_json(answer_to_json(ranking, problem)) == (ranking, problem)
+    for candidate in ranking.candidates:
+        placed_links(problem, ranking, candidate)
 
 
 def _is_small(problem: Problem) -> bool:

@@ -177,6 +177,11 @@ WRONG_ANSWERS = {
         {"a": 40, "b": 40},
         "$.paces_ms: expected all of the jobs of the problem, got none named",
     ),
+    "late": (
+        ("candidates", 0, "shifts_ms", "b"),
+        41,
+        "$.candidates[0].shifts_ms['b']: expected from 0 to the pace, 40.0",
+    ),
     "shift": (("candidates", 0, "shifts_ms", "x"), 1, "expected jobs that this candidate places, got 'x'"),
     "problem": (("problem", "jobs", 0, "id"), "", "$.problem: $.jobs[0].id: expected a non-empty string"),
     "status": (("candidates", 0, "status"), "good", "$.candidates[0].status: expected"),

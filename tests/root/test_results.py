@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import astuple
 from html.parser import HTMLParser
 from typing import Any, get_args
@@ -64,8 +65,16 @@ def solutions(draw: st.DrawFn) -> cc.LinkSolution:
     return cc.LinkSolution(score, True, 1.0, draw(st.booleans()), score, times, times, 1.5, free, 40.0, 3)
 
 
+PLAIN = re.compile(
+    r'<(table|thead|tbody|tr|caption style="text-align:left;white-space:nowrap"|t[hd] style="text-align:(left|right)"'
+    r'|svg width="80" height="10" aria-hidden="true"'
+    r'|rect width="[\d.]+" height="10" fill="[#\w]+"( fill-opacity="[\d.]+")?/)>'
+)
+"""The tags of a table and of a bar in it."""
+
+
 class Table(HTMLParser):
-    """The text of each cell, and all tags with attributes or other than those of a plain table."""
+    """The text of each cell, and all other tags than those of a table."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -77,8 +86,8 @@ class Table(HTMLParser):
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         """Note the tag."""
         self.cells += [""] if tag in ("td", "th", "caption") else []
-        if attrs or tag not in ("table", "caption", "thead", "tbody", "tr", "th", "td"):
-            self.odd.append(tag)
+        if PLAIN.fullmatch(self.get_starttag_text() or "") is None:
+            self.odd.append(self.get_starttag_text())
 
     def handle_data(self, data: str) -> None:
         """Add to the cell."""
@@ -165,7 +174,7 @@ def test_the_html_of_a_ranking_names_every_candidate_and_nothing_breaks_out(rank
     table = Table(ranking._repr_html_())
     assert not table.odd
     header = table.cells.index("candidate")
-    assert table.cells[header + 9 :: 9] == [worded(one.id) for one in ranking]
+    assert table.cells[header + 10 :: 10] == [worded(one.id) for one in ranking]
 
 
 @given(solutions() | candidates)

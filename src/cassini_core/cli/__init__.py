@@ -1,4 +1,4 @@
-"""The command line: ``cassini-core rank``, ``link``, ``profile``, ``topology`` and ``place``.
+"""The command line: ``cassini-core rank``, ``link``, ``report``, ``profile``, ``topology`` and ``place``.
 
 Exit status: 0 answered; 2 the input is wrong, one line on stderr says which file, which place, what was
 expected and what came; 130 interrupted; 1 anything else, one line too. ``CASSINI_DEBUG=1`` adds the traceback.
@@ -16,7 +16,7 @@ from typing import NoReturn
 from cyclopts import App, CoercionError, CycloptsError, UnusedCliTokensError
 
 from ..errors import CassiniError, InputError, shown
-from . import link, place, profile, rank, topology
+from . import link, place, profile, rank, report, topology
 from .console import PROGRAM, one_line, package_version, prepare_streams
 from .inputs import STREAM
 
@@ -94,6 +94,7 @@ def _application() -> App:
     # The main job first, not the alphabet.
     application.command(rank.rank, sort_key=1)
     application.command(link.link, sort_key=2)
+    application.command(report.report, sort_key=3)
     application.command(profile.profile)
     application.command(topology.topology, sort_key=4)
     application.command(place.place, sort_key=5)

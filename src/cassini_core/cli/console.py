@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from ..errors import InputError
+from ..formats import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -43,9 +44,7 @@ PROGRESS_DELAY_S = 0.5
 def one_line(text: str) -> str:
     r"""``text`` on one line: what does not print, or what the locale cannot say, as an escape (``\n``, ``\u202e``)."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def package_version() -> str:

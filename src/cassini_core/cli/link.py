@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..choices import Method
+from ..formats import ms_text_down, score_text
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..node_budget import DEFAULT_NODE_LIMIT
-from .console import Waiting, emit_bytes, emit_renderables
+from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import read_input
 from .options import AngleCount, DeadlineS, JsonFlag, NodeLimit, ResolutionMs, SlackTolerance
 
@@ -72,8 +73,8 @@ def _report(
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from .conclusion import conclude_link, score_text
-    from .tables import link_table, ms_text_down, proof_text
+    from ..ranking.conclusion import conclude_link, proof_text
+    from .tables import link_table
 
     yield link_table(solution, jobs)
     least = "" if solution.score_is_exact else "at least "
@@ -88,4 +89,4 @@ def _report(
         f"All jobs may drift up to {ms_text_down(solution.hold_ms)} ms at once, each alone up to its slack, "
         f"before the score drops by more than {slack_tolerance:g}."
     )
-    yield Text(conclude_link(solution, capacity_gbps))
+    yield Text(one_line(conclude_link(solution, capacity_gbps)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..choices import Loops, Order
-from ..formats import counted
+from ..formats import counted, magnitude_text, ms_text_down
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
@@ -123,8 +123,8 @@ def _report(
 ) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from .conclusion import conclude_ranking, magnitude_text
-    from .tables import ms_text_down, narrow_table, ranking_table, shift_table
+    from ..ranking.conclusion import conclude_ranking
+    from .tables import narrow_table, ranking_table, shift_table
 
     sizes = ((problem.jobs, "job"), (problem.links, "link"), (problem.candidates, "candidate"))
     yield Text(", ".join(counted(len(items), word) for items, word in sizes) + "\n")
@@ -151,4 +151,4 @@ def _report(
         yield Text(f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}.")
     for warning in (*ranking.warnings, *(best.warnings if best is not None else ())):
         yield Text(f"Warning: {one_line(warning)}")
-    yield Text(conclude_ranking(ranking, problem, aggregate))
+    yield Text(one_line(conclude_ranking(ranking, problem, aggregate)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,10 +12,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from ..formats import magnitude_text, ms_text, ms_text_down, score_text
 from ..model import Job
 from ..profiles.phases import demand_steps, volume_mbit
+from ..ranking.conclusion import proof_text
 from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
-from .conclusion import magnitude_text, score_text
 from .console import one_line
 
 if TYPE_CHECKING:
@@ -27,11 +27,8 @@ __all__ = [
     "collective_table",
     "group_table",
     "link_table",
-    "ms_text",
-    "ms_text_down",
     "narrow_table",
     "phase_table",
-    "proof_text",
     "ranking_table",
     "shift_table",
     "volume_sentence",
@@ -93,26 +90,6 @@ class Listing:
             for row in self.rows
         ]
         return Text("\n".join([self.title, *lines, ""]), overflow="fold")
-
-
-def ms_text(value: float) -> str:
-    """Milliseconds to the microsecond."""
-    return f"{value:.3f}"
-
-
-def ms_text_down(value: float) -> str:
-    """Milliseconds to the microsecond, rounded down: what is promised must not grow by printing it."""
-    # Times are whole nanoseconds; half of one keeps 2.251, which no double holds exactly, from becoming 2.250.
-    return f"{math.floor(value * 1000 + 0.0005) / 1000:.3f}"
-
-
-def proof_text(answer: LinkSolution | RankedCandidate) -> str:
-    """``proven``, at which resolution where that matters, or how far the bound is above the score."""
-    if answer.score is None:
-        return "not solved"
-    if not answer.optimal:
-        return f"gap {magnitude_text(max(answer.upper_bound - answer.score, 0.0))}"
-    return "proven" if answer.resolution_ms is None else f"proven at {answer.resolution_ms:g} ms"
 
 
 def ranking_table(ranking: Ranking, top: int | None = None) -> Listing:

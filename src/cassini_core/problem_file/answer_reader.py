@@ -109,6 +109,11 @@ def _check_same(ranking: Ranking, problem: Problem, source: str) -> None:
         jobs = [*one.shifts_ms, *one.slack_ms, *one.free_jobs, *(link.job for link in one.narrow_links)]
         _check_ids(source, place, "links that a job of this candidate crosses", links, crossed)
         _check_ids(source, place, "jobs that this candidate places", jobs, routes)
+        for name, times in (("shifts_ms", one.shifts_ms), ("slack_ms", one.slack_ms)):
+            for job, ms in times.items():
+                if not 0 <= ms <= ranking.paces_ms[job]:
+                    expected = f"from 0 to the pace, {ranking.paces_ms[job]!r} ms"
+                    raise file_error(source, f"{place}.{name}[{shown(job)}]", f"expected {expected}, got {ms!r}")
 
 
 def _check_ids(

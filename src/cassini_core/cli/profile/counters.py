@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ...errors import InputError
+from ...formats import ms_text
 from ..console import Waiting, one_line
 from ..inputs import STREAM
 from .job_output import deliver, made_by, output_job_id
@@ -68,7 +69,7 @@ def counters(
 def _counter_report(profiled: CounterProfile) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from ..tables import ms_text, phase_table
+    from ..tables import phase_table
 
     job, spread = profiled.job, profiled.iteration_ms
     yield phase_table(job)

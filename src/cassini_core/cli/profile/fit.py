@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ...formats import ms_text
 from ..console import emit_bytes, emit_renderables, one_line
 from ..inputs import read_input
 from ..options import JsonFlag
@@ -48,7 +49,7 @@ def _report(first: Job, second: Job, found: JobComparison) -> Iterator[Renderabl
     from rich.text import Text
 
     from ...profiles.phases import demand_steps, volume_mbit
-    from ..tables import Listing, ms_text
+    from ..tables import Listing
 
     def row(job: Job) -> tuple[str, str, str]:
         peak = demand_steps(job.phases, job.iteration_ms)[1].max()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ...errors import InputError
+from ...formats import ms_text
 from ..console import Waiting
 from ..inputs import STREAM
 from ..options import PositiveCount, number_from
@@ -87,7 +88,7 @@ def kineto(
 def _report(profiled: KinetoProfile) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from ..tables import collective_table, group_table, ms_text, phase_table
+    from ..tables import collective_table, group_table, phase_table
 
     job, spread = profiled.job, profiled.iteration_ms
     yield group_table(profiled)

@@ -7,28 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..formats import counted
+from ..formats import counted, magnitude_text, printable, score_text
 from ..model import Problem
 from ..results import LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 from ..units import SCORE_TOLERANCE
-from .console import one_line
+from .ranked_candidate import TIE_BREAKS, tie_break
 
-__all__ = ["conclude_link", "conclude_ranking", "magnitude_text", "score_text"]
-
-
-def score_text(score: float) -> str:
-    """A score with four decimals, more where four would show a score below 1 as 1."""
-    text = f"{score:.4f}"
-    for digits in (6, 9):
-        if float(text) < 1 or score >= 1 - SCORE_TOLERANCE:
-            break
-        text = f"{score:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def magnitude_text(value: float) -> str:
-    """A difference or rate of any size with its leading digits: ``0.1200``, ``3.2e-07``."""
-    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.1e}"
+__all__ = ["conclude_link", "conclude_ranking", "proof_text"]
 
 
 def conclude_ranking(ranking: Ranking, problem: Problem, aggregate: str) -> str:
@@ -64,6 +49,15 @@ def conclude_link(solution: LinkSolution, capacity_gbps: float) -> str:
     if len(solution.shifts_ms) > 1 and len(solution.free_jobs) == len(solution.shifts_ms):
         hint = "; no shift matters, because the iteration times have no common step long enough to hold"
     return f"{meaning}; {proof}{hint}."
+
+
+def proof_text(answer: LinkSolution | RankedCandidate) -> str:
+    """``proven``, at which resolution where that matters, or how far the bound is above the score."""
+    if answer.score is None:
+        return "not solved"
+    if not answer.optimal:
+        return f"gap {magnitude_text(max(answer.upper_bound - answer.score, 0.0))}"
+    return "proven" if answer.resolution_ms is None else f"proven at {answer.resolution_ms:g} ms"
 
 
 def _none_solved(candidates: Sequence[RankedCandidate]) -> str:
@@ -102,8 +96,6 @@ def _verdict(
 
 def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCandidate], problem: Problem) -> str:
     """What sets the best apart from all that tie with it, if anything can be named."""
-    from ..ranking.ranked_candidate import TIE_BREAKS, tie_break
-
     periods = {job.id: job.iteration_ms for job in problem.jobs} | dict(ranking.paces_ms)
     number = {candidate.id: n for n, candidate in enumerate(problem.candidates)}
     own, *others = (tie_break(_least_slack(c, periods), len(c.links), number.get(c.id, 0)) for c in (best, *tied))
@@ -176,7 +168,7 @@ def _meaning(aggregate: str, candidate: RankedCandidate) -> str:
     if aggregate in words:
         return words[aggregate]
     narrow = ", and over links too narrow for their only job where that is less" if candidate.narrow_links else ""
-    return f"{one_line(aggregate)} over its shared links{narrow}"
+    return f"{printable(aggregate)} over its shared links{narrow}"
 
 
 def _worst_link(candidate: RankedCandidate) -> LinkScore | NarrowLink | None:
@@ -196,4 +188,4 @@ def _score_of(candidate: RankedCandidate) -> float:
 
 
 def _quoted(name: str) -> str:
-    return f'"{one_line(name)}"'
+    return f'"{printable(name)}"'
