@@ -20,7 +20,7 @@ from .pipe import time_pipe
 from .report import draw, markdown
 from .worn_cluster import network
 
-CLUSTERS, CANDIDATES, GPUS_PER_WORKER = 20, 32, 4
+CLUSTERS, CANDIDATES, GPUS_PER_WORKER = 20, 64, 4
 
 
 def main(argv: list[str] | None = None) -> int:

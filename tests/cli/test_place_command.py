@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -14,6 +15,9 @@ import pytest
 
 from cassini_core import load_problem
 from cassini_core.cli import main
+from cassini_core.cli.place import place as command
+from cassini_core.placement import place as place_module
+from cassini_core.placement.place import DEFAULT_CANDIDATES, place
 from cassini_core.problem_file import problem_from_json
 
 PROFILE = {"iteration_ms": 255, "phases": [{"start_ms": 141, "duration_ms": 114, "gbps": 45}]}
@@ -77,6 +81,21 @@ def test_a_file_is_written_and_people_are_told(run: Run, jobs: str, tmp_path: Pa
     assert all(dict(one.hosts["runs"]) == {"server1": 1, "server5": 1} for one in problem.candidates)
     assert run("place", "testbed", "--jobs", jobs, "--candidates", "6", "-o", "-").out.encode() == path.read_bytes()
     assert run("place", "testbed", "--jobs", jobs, "--candidates", "6", "--seed", "1").out.encode() != path.read_bytes()
+
+
+def test_as_many_candidates_are_made_by_default_as_by_the_call() -> None:
+    for option, default in (
+        ("candidates", DEFAULT_CANDIDATES),
+        ("seed", 0),
+        ("move_running", False),
+        ("ecmp", "spread"),
+    ):
+        assert signature(command).parameters[option].default == default == signature(place).parameters[option].default
+
+
+def test_work_that_is_cut_short_is_said(run: Run, jobs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place_module, "MAX_WORK", 5_000)
+    assert "Warning: no more than 2 candidates: others would take long" in run("place", "testbed", "--jobs", jobs).err
 
 
 def test_jobs_may_come_by_standard_input(run: Run, jobs: str) -> None:

@@ -174,6 +174,9 @@ def _warnings(made: Placements, assumed: bool) -> Iterator[RenderableType]:
         yield from warning_lines(
             [f"{ASSUMED}; say what you know with cassini-core topology --tier, and pipe its -o -."]
         )
+    if made.cut_short:
+        few = counted(len(made.placed), "candidate")
+        yield from warning_lines([f"no more than {few}: others would take long in so large a cluster"])
     left_out = made.placed[0].left_out
     if left_out:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +25,7 @@ from .swaps import swapped
 __all__ = ["DEFAULT_CANDIDATES", "MAX_CANDIDATES", "Placed", "Placements", "place"]
 
 DEFAULT_CANDIDATES = 64
-MAX_CANDIDATES = 10_000
+MAX_CANDIDATES = 1_000
 
 WALK = 15
 """Swaps that are tried in a walk from the packed placement; then jobs are placed at random once, and another begins."""
@@ -155,7 +156,7 @@ def place(
     running = _running(cluster, requests)
     links = topology.links()
     routes = Routes(cluster, requests, router, links)
-    made: dict[Hashable, tuple[str, Placement]] = {}
+    made: dict[bytes, tuple[str, Placement]] = {}
     fruitless = work = 0
     for strategy, placement in _placements(cluster, requests, routes, running, waiting, most, seed, move_running):
         problem = routes.problem_of(placement.where)
@@ -246,11 +247,12 @@ def _described(
 ) -> tuple[Placed, ...]:
     """What each candidate is; its id says how many running jobs it moves."""
     found: list[Placed] = []
+    numbers: Counter[str] = Counter()
     for strategy, placement in made:
         moved = tuple(requests[job].job.id for job in _moved(running, placement))
         left_out = tuple(one.job.id for job, one in enumerate(requests) if job not in placement.where)
-        number = 1 + sum(one.strategy == strategy for one in found)
-        name = f"{strategy}-{number}" if strategy in ("random", "swap") else strategy
+        numbers[strategy] += 1
+        name = f"{strategy}-{numbers[strategy]}" if strategy in ("random", "swap") else strategy
         found.append(Placed(f"{name}-moves-{len(moved)}" if moved else name, strategy, left_out, moved))
     return tuple(found)
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
 
 from ..errors import InputError, shown
 from ..model import Job, Link
@@ -64,8 +65,8 @@ class Routes:
                 raise InputError(f"{place}: {error}", place=place, reason=error.reason) from None
         return self._known[key]
 
-    def problem_of(self, where: Mapping[int, HostWorkers]) -> Hashable:
-        """What a ranking sees of a placement: placements of which it is equal have the same score.
+    def problem_of(self, where: Mapping[int, HostWorkers]) -> bytes:
+        """A digest of what a ranking sees of a placement: placements of which it is equal have the same score.
 
         Which jobs, or others of equal demand, share which links, and the links that are too narrow for the only job
         there.
@@ -75,8 +76,8 @@ class Routes:
         for route in routes.values():
             jobs_on.update(route.keys())
             self.work += 20 * len(route)
-        seen = Counter((self._kind[job], self._seen(job, route, jobs_on)) for job, route in routes.items())
-        return frozenset(seen.items())
+        seen = sorted((self._kind[job], *self._seen(job, route, jobs_on)) for job, route in routes.items())
+        return blake2b(repr(seen).encode(), digest_size=16).digest()
 
     def peak_excess_gbps(self, where: Mapping[int, HostWorkers]) -> float:
         """By how much the peaks of all jobs on a link exceed its capacity, summed over the links."""
@@ -88,12 +89,13 @@ class Routes:
                 peaks[link] = peaks.get(link, 0.0) + multiplier * self._peak_gbps[job]
         return math.fsum(max(0.0, peak - self._capacity_gbps[link]) for link, peak in peaks.items())
 
-    def _seen(self, job: int, route: Route, jobs_on: Counter[str]) -> Hashable:
+    def _seen(
+        self, job: int, route: Route, jobs_on: Counter[str]
+    ) -> tuple[list[tuple[str, float]], list[tuple[float, float]]]:
         """Of a job the links that it shares, and how narrow those are that it has for itself, wherever they are."""
-        shared = frozenset((link, multiplier) for link, multiplier in route.items() if jobs_on[link] > 1)
+        shared = sorted((link, multiplier) for link, multiplier in route.items() if jobs_on[link] > 1)
         own = ((multiplier, self._capacity_gbps[link]) for link, multiplier in route.items() if jobs_on[link] == 1)
-        narrow = Counter(one for one in own if one[0] * self._peak_gbps[job] > _FULL * one[1])
-        return shared, frozenset(narrow.items())
+        return shared, sorted(one for one in own if one[0] * self._peak_gbps[job] > _FULL * one[1])
 
 
 def _peak_gbps(job: Job) -> float:
