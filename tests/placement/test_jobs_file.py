@@ -120,6 +120,7 @@ WRONG = {
         file_of({**ONE, "profile": "no.json"}),
         "$.jobs[0].profile: no.json: expected a readable",
     ),
+    "a long path": (file_of({**ONE, "profile": "9" * 1001}), "$.jobs[0].profile: expected a path of at most 1000"),
     "columns": (
         b"id,workers\n",
         "line 1: expected JSON, or the columns id,profile,workers of a table, got 'id,workers'",

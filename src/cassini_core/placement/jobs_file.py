@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ..errors import InputError
+from ..errors import InputError, refusal, shown
 from ..model import Job, checked_jobs
 from ..problem_file.decoding import FileWire, decode, file_error, read_file
 from ..problem_file.reader import load_job, phases_of
@@ -21,6 +21,9 @@ __all__ = ["MAX_JOBS", "jobs_from_bytes", "load_jobs"]
 
 MAX_JOBS = 20_000
 """Jobs of one file."""
+
+_LONGEST_PATH = 1_000
+"""Characters; messages name it."""
 
 
 class ProfileWire(Struct, forbid_unknown_fields=True):
@@ -165,6 +168,8 @@ class _Profiles:
     def job(self, job_id: str, path: str) -> Job:
         """The job of a file under another id."""
         if path not in self._known:
+            if len(path) > _LONGEST_PATH:
+                raise refusal("", "profile", f"a path of at most {_LONGEST_PATH} characters", shown(path))
             try:
                 self._known[path] = load_job(os.path.join(self._folder, path))
             except InputError as error:
