@@ -35,13 +35,16 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
   PYTHONPATH="$(CURDIR)/build/sanitized" CASSINI_SANITIZED=1 HYPOTHESIS_PROFILE=sanitized $(PY)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
+.PHONY: help pictures demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
         bench-ranking bench-prediction bench-control check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+pictures: $(VENV)/.installed ## draw the pictures of docs/pictures.md anew
+	@$(PY) docs/images/pictures.py
 
 demo: $(VENV)/.installed ## rank the placements of examples/three-racks.json, and make a page of the answer
 	@echo "Three racks of a real cluster, two jobs that run and five that arrive: real training jobs profiled from"

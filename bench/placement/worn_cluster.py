@@ -16,8 +16,9 @@ from cassini_core import Candidate, Problem
 from cassini_core.placement.cluster import Cluster, Placement
 from cassini_core.placement.job_request import JobRequest
 from cassini_core.placement.packed import packed
-from cassini_core.placement.place import Strategy, place
+from cassini_core.placement.place import place
 from cassini_core.placement.random_hosts import random_hosts
+from cassini_core.placement.strategies import Strategy
 from cassini_core.topology.generated import leaf_spine
 from cassini_core.topology.model import Topology
 from cassini_core.topology.overlay import TierCables, with_capacities

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import refusal, shown
@@ -15,6 +15,7 @@ __all__ = [
     "finite",
     "finite_or_none",
     "json_line",
+    "listed",
     "magnitude_text",
     "ms_text",
     "ms_text_down",
@@ -59,6 +60,13 @@ def by_id(values: Mapping[str, float], place: str) -> dict[str, float]:
 def counted(number: int, noun: str) -> str:
     """``1 job``, ``2 jobs``."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listed(ids: Iterable[str], most: int = 8) -> str:
+    """Ids for a message, sorted; of many the first: ``'a', 'b' and 3 more``."""
+    ordered = sorted(ids)
+    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return ", ".join(map(shown, ordered[:most])) + more
 
 
 def short(number: float | None) -> str:

@@ -91,7 +91,7 @@ def test_files_exist(page: Path, files: set[str]) -> None:
 def test_commands_and_their_options_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     option = re.compile(r"(?<!\S)--?[a-z][a-z-]*")
     for line in code(page):
-        named = re.match(r"(?:\$ )?cassini-(core|agent) ((?:profile )?[a-z][a-z-]*)(.*)", line)
+        named = re.match(r"(?:\$ )?cassini-(core|agent) ((?:(?:profile|plot) )?[a-z][a-z-]*)(.*)", line)
         if named is not None:
             program = {"core": cassini_core.cli.main, "agent": cassini_agent.cli.main}[named[1]]
             assert program([*named[2].split(), "--help"]) == 0, line

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..model import Problem
     from ..results import Ranking
 
-__all__ = ["read_answer"]
+__all__ = ["answer_from", "read_answer"]
 
 
 def read_answer(file: str) -> tuple[Problem, Ranking]:
@@ -28,12 +28,16 @@ def read_answer(file: str) -> tuple[Problem, Ranking]:
     InputError
         The file is neither, or a ranking without its problem.
     """
+    return answer_from(*read_input(file))
+
+
+def answer_from(data: bytes, source: str) -> tuple[Problem, Ranking]:
+    """As :func:`read_answer`, of bytes that are read already."""
     from ..errors import InputError
     from ..problem_file import answer_from_json, problem_from_json
     from ..problem_file.decoding import format_of
     from ..ranking.rank_problem import rank
 
-    data, source = read_input(file)
     if format_of(data) == "cassini-ranking/1":
         ranking, problem = answer_from_json(data, source)
         if problem is None:

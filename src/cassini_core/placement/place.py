@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from ..arrays import Int64Array
 from ..checks import whole_number
-from ..errors import InputError, refusal, shown
+from ..errors import InputError, refusal
 from ..model import Candidate, Link, Problem, checked_jobs
 from ..topology.model import Topology
 from ..topology.routing import Ecmp, Router
 from .cluster import Cluster, HostWorkers, Placement
 from .job_request import JobRequest
-from .packed import packed
-from .random_hosts import random_hosts
 from .routes import Routes
-from .spread import spread
-from .swaps import swapped
+from .strategies import ORDER, placements, running_placement
 
 __all__ = ["DEFAULT_CANDIDATES", "MAX_CANDIDATES", "Placed", "Placements", "place"]
 
 DEFAULT_CANDIDATES = 64
 MAX_CANDIDATES = 1_000
-
-WALK = 15
-"""Swaps that are tried in a walk from the packed placement; then jobs are placed at random once, and another begins."""
 
 _FRUITLESS = 50
 """Placements in a row that pose the problem of an earlier one, until no more are looked for."""
@@ -38,10 +29,6 @@ MAX_SEARCHES = 2**25
 
 MAX_WORK = 500_000_000
 """Of making placements and routes, in steps of about 10 ns; what was made until then are the candidates."""
-
-_ORDER = ("running", "packed", "spread", "random", "swap")
-
-Strategy = Callable[[Cluster, Int64Array, int], HostWorkers | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +90,7 @@ def place(
     """Make candidate placements.
 
     First the jobs that wait are packed beside those that run, in the order given; then they are spread; some candidates
-    place them at random; all others are met on walks of :data:`WALK` swaps from the packed one, which go on from where
+    place them at random; all others are met on walks of 15 swaps from the packed one, which go on from where
     the peaks of jobs exceed the links no more than before. A job without room is left out. Of placements that pose the
     same problem one is kept, that which moves fewest running jobs.
 
@@ -139,8 +126,9 @@ def place(
     >>> from cassini_core.placement.job_request import JobRequest
     >>> from cassini_core.placement.place import place
     >>> from cassini_core.topology.generated import paper_testbed
-    >>> job = cc.Job("a", iteration_ms=255, phases=[cc.Phase(start_ms=141, duration_ms=114, gbps=45)])
-    >>> made = place(paper_testbed(), [JobRequest(job, workers=6)], candidates=4)
+    >>> burst = [cc.Phase(start_ms=141, duration_ms=114, gbps=45)]
+    >>> jobs = [JobRequest(cc.Job(name, iteration_ms=255, phases=burst), workers=6) for name in "abc"]
+    >>> made = place(paper_testbed(), jobs, candidates=4)
     >>> [candidate.id for candidate in made.problem.candidates]
     ['packed', 'spread', 'random-1', 'swap-1']
     """
@@ -153,12 +141,12 @@ def place(
     if len(waiting) * len(cluster.hosts) > MAX_SEARCHES:
         expected = f"at most {MAX_SEARCHES} pairs of a job that waits and a host"
         raise refusal("", "jobs", expected, f"{len(waiting)} jobs and {len(cluster.hosts)} hosts")
-    running = _running(cluster, requests)
+    running = running_placement(cluster, requests)
     links = topology.links()
     routes = Routes(cluster, requests, router, links)
     made: dict[bytes, tuple[str, Placement]] = {}
     fruitless = work = 0
-    for strategy, placement in _placements(cluster, requests, routes, running, waiting, most, seed, move_running):
+    for strategy, placement in placements(cluster, requests, routes, running, waiting, seed, move_running):
         problem = routes.problem_of(placement.where)
         fruitless = fruitless + 1 if problem in made else 0
         # Of those that pose the same problem the first, or a later one that moves fewer running jobs.
@@ -167,7 +155,7 @@ def place(
         work += len(cluster.hosts) * (10 * len(waiting) if strategy != "swap" else 10)
         if len(made) == most or fruitless == _FRUITLESS or work + routes.work > MAX_WORK:
             break
-    kept = sorted(made.values(), key=lambda one: (_ORDER.index(one[0]), len(_moved(running, one[1]))))
+    kept = sorted(made.values(), key=lambda one: (ORDER.index(one[0]), len(_moved(running, one[1]))))
     placed = _described(requests, running, kept)
     return Placements(
         _problem(links, cluster, requests, routes, [(one.id, at) for one, (_, at) in zip(placed, kept, strict=True)]),
@@ -177,64 +165,6 @@ def place(
         sum(one.workers * one.gpus_per_worker for one in requests if one.hosts is None),
         len(made) < most and work + routes.work > MAX_WORK,
     )
-
-
-def _running(cluster: Cluster, requests: Sequence[JobRequest]) -> Placement:
-    """The jobs that run, where they do."""
-    placement = Placement(tuple(one.gpus_per_worker for one in requests), cluster.gpus, {})
-    for job, one in enumerate(requests):
-        if one.hosts is not None:
-            for host in one.hosts:
-                if host not in cluster.number:
-                    raise refusal("", f"jobs[{shown(one.job.id)}].hosts", "hosts of the network", shown(host))
-            placement.put(job, tuple(sorted((cluster.number[host], count) for host, count in one.hosts.items())))
-    for host, free in zip(cluster.hosts, placement.free.tolist(), strict=True):
-        if free < 0:
-            gpus = int(cluster.gpus[cluster.number[host]])
-            raise refusal("", f"jobs on host {shown(host)}", f"no more than its {gpus} GPUs", f"{gpus - free}")
-    return placement
-
-
-def _placements(
-    cluster: Cluster,
-    requests: Sequence[JobRequest],
-    routes: Routes,
-    running: Placement,
-    waiting: Sequence[int],
-    most: int,
-    seed: int,
-    move_running: bool,
-) -> Iterator[tuple[str, Placement]]:
-    """Many placements, each with the name of the strategy; some pose the same problem."""
-    rng = random.Random(f"place {seed}")
-    base = _with_waiting(cluster, requests, running, waiting, packed)
-    yield "packed" if waiting else "running", base
-    if waiting:
-        yield "spread", _with_waiting(cluster, requests, running, waiting, spread)
-    movable = [job for job in base.where if move_running or requests[job].hosts is None]
-    gpus_per_worker = [one.gpus_per_worker for one in requests]
-    for number in range(most * _FRUITLESS):
-        if number % WALK == 0:
-            current, least = base, routes.peak_excess_gbps(base.where)
-            if waiting:
-                yield "random", _with_waiting(cluster, requests, running, waiting, partial(random_hosts, rng=rng))
-        placement = swapped(cluster, current, movable, gpus_per_worker, rng) or base
-        yield "swap", placement
-        excess = routes.peak_excess_gbps(placement.where)
-        if excess <= least:
-            current, least = placement, excess
-
-
-def _with_waiting(
-    cluster: Cluster, requests: Sequence[JobRequest], running: Placement, waiting: Sequence[int], strategy: Strategy
-) -> Placement:
-    """The jobs that run, and those that wait placed one after the other where there is room."""
-    placement = running.copy()
-    for job in waiting:
-        where = strategy(cluster, placement.room(job), requests[job].workers)
-        if where is not None:
-            placement.put(job, where)
-    return placement
 
 
 def _moved(running: Placement, placement: Placement) -> list[int]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..errors import worded
 from ..model import Job
 from ..profiles.phases import demand_steps
-from .figures import GREY, PALETTE, new_figure, plain_axes
+from .figures import LIGHT, PALETTE, Theme, new_figure, plain_axes, plot_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,10 +38,10 @@ def job_plot_data(job: Job) -> dict[str, Any]:
     }
 
 
-def job_figure(job: Job) -> Figure:
+def job_figure(job: Job, theme: Theme = LIGHT) -> Figure:
     """Draw a job; InputError where matplotlib is missing."""
     data = job_plot_data(job)
-    figure = new_figure(9.0, 3.4)
+    figure = new_figure(9.0, 3.4, theme)
     along = figure.add_subplot(1, 3, (1, 2))
     time_ms, gbps = data["demand"]["time_ms"], data["demand"]["gbps"]
     along.fill_between(time_ms, gbps, color=PALETTE[0], alpha=0.25, linewidth=0)
@@ -51,26 +50,27 @@ def job_figure(job: Job) -> Figure:
     along.set_ylim(0, 1.08 * max(gbps) or 1.0)
     along.set_xlabel("time in the iteration, ms")
     along.set_ylabel("demand, Gbit/s")
-    along.set_title(worded(job.id).replace("$", r"\$"), loc="left", fontsize=11)
-    plain_axes(along)
-    _draw_circle(figure, data, max(gbps))
+    along.set_title(plot_label(job.id, 60), loc="left", fontsize=12, fontweight="bold", color=theme.ink)
+    plain_axes(along, theme)
+    _draw_circle(figure, data, max(gbps), theme)
     return figure
 
 
-def _draw_circle(figure: Figure, data: dict[str, Any], peak: float) -> None:
+def _draw_circle(figure: Figure, data: dict[str, Any], peak: float, theme: Theme) -> None:
     """One turn is one iteration; how far an arc reaches out is its rate."""
     axes: Any = figure.add_subplot(1, 3, 3, projection="polar")
+    axes.set_facecolor(theme.background)
     axes.set_theta_zero_location("N")
     axes.set_theta_direction(-1)
     for arc in data["circle"]:
         begin, width = math.radians(arc["from_degrees"]), math.radians(arc["to_degrees"] - arc["from_degrees"])
         axes.bar(begin, arc["gbps"] / peak, width=width, bottom=1.0, align="edge", color=PALETTE[0], linewidth=0)
-    axes.plot([math.radians(at) for at in range(361)], [1.0] * 361, color=GREY, linewidth=0.8)
+    axes.plot([math.radians(at) for at in range(361)], [1.0] * 361, color=theme.muted, linewidth=0.8)
     axes.set_ylim(0, 2.05)
     axes.set_yticks([])
     axes.set_xticks([math.radians(at) for at in (0, 90, 180, 270)])
     axes.set_xticklabels([f"{data['iteration_ms'] * share:.4g}" for share in (0.0, 0.25, 0.5, 0.75)], fontsize=8)
-    axes.tick_params(colors=GREY)
+    axes.tick_params(colors=theme.muted)
     axes.grid(False)
     axes.spines["polar"].set_visible(False)
-    axes.text(0, 0, f"{data['iteration_ms']:.4g} ms\na turn", ha="center", va="center", fontsize=8, color=GREY)
+    axes.text(0, 0, f"{data['iteration_ms']:.4g} ms\na turn", ha="center", va="center", fontsize=8, color=theme.muted)

@@ -77,24 +77,27 @@ def placed_links(problem: Problem, ranking: Ranking, candidate: RankedCandidate)
             crossing[link][job] = route[link]
     capacity = {link.id: link.capacity_gbps for link in problem.links if link.id in scores}
     jobs = {job.id: job for job in problem.jobs}
+    known: dict[tuple[str, float], Job] = {}  # most jobs are the same on all of their links
     found = []
     for link, (score, bound) in scores.items():
         if link not in capacity:
             raise refusal("", "link", "a link of the problem", shown(link))
-        on_link = [_on_link(jobs[job], times, ranking) for job, times in crossing[link].items()]
-        sending = tuple(job for job in on_link if any(map(_is_demand, job.phases)))
+        for job, multiplier in crossing[link].items():
+            if (job, multiplier) not in known:
+                known[job, multiplier] = _on_link(jobs[job], multiplier, ranking)
+        sending = tuple(one for one in (known[key] for key in crossing[link].items()) if one.phases)
         shifts = {job.id: candidate.shifts_ms.get(job.id, 0.0) for job in sending}
         found.append(PlacedLink(link, capacity[link], sending, shifts, _free(sending, ranking), score, bound))
     return tuple(sorted(found, key=lambda one: (one.upper_bound if one.score is None else one.score, one.id)))
 
 
 def _on_link(job: Job, multiplier: float, ranking: Ranking) -> Job:
-    """A job as it is on a link: at its pace, its demand multiplied."""
+    """A job as it is on a link: at its pace, its demand multiplied, without phases that ask for nothing there."""
     if job.id not in ranking.paces_ms:
         raise refusal("", "ranking.paces_ms", f"a pace of job {shown(job.id)}", "none")
     paced = lengthen(job, ticks_from_ms(ranking.paces_ms[job.id]))
     phases = (Phase(phase.start_ms, phase.duration_ms, phase.gbps * multiplier) for phase in paced.phases)
-    return Job(job.id, paced.iteration_ms, phases)
+    return Job(job.id, paced.iteration_ms, filter(_is_demand, phases))
 
 
 def _is_demand(phase: Phase) -> bool:
