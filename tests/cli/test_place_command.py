@@ -65,6 +65,9 @@ def test_a_pipe_leads_from_a_network_to_a_ranking(run: Run, jobs: str) -> None:
     ranked = run("rank", "-", "--with-problem", stdin=placed.out.encode())
     assert ranked.status == 0
     assert json.loads(ranked.out)["best"] == "packed"
+    page = Path(jobs).parent / "report.html"
+    assert run("report", "-", "-o", str(page), stdin=ranked.out.encode()).status == 0
+    assert page.stat().st_size > 10_000
 
 
 def test_a_file_is_written_and_people_are_told(run: Run, jobs: str, tmp_path: Path) -> None:
@@ -75,6 +78,7 @@ def test_a_file_is_written_and_people_are_told(run: Run, jobs: str, tmp_path: Pa
     assert ["packed", "1", "3", "0"] in rows
     assert ["spread", "1", "3", "0"] in rows
     assert "1 job on 2 GPUs run, 2 jobs for 12 wait; 22 of 24 GPUs are free." in answer.out
+    assert "Traffic: ring (3 jobs)." in answer.out
     assert "ssumed" not in answer.out
     problem = load_problem(path)
     assert len(problem.candidates) == 6

@@ -149,6 +149,9 @@ def _report(made: Placements, requests: Sequence[JobRequest]) -> Iterator[Render
         f"{counted(len(requests) - waiting, 'job')} on {made.running_gpus} GPUs run, {counted(waiting, 'job')} for "
         f"{made.waiting_gpus} wait; {made.gpus - made.running_gpus} of {made.gpus} GPUs are free."
     )
+    patterns = Counter(one.pattern if isinstance(one.pattern, str) else "hybrid" for one in requests)
+    shown_patterns = (f"{name} ({counted(of, 'job')})" for name, of in sorted(patterns.items()))
+    yield Text(f"Traffic: {', '.join(shown_patterns)}.")
     shared = [_shared(candidate.routes.values()) for candidate in problem.candidates]
     yield Text(f"{counted(len(problem.links), 'link')} used; {_span(shared)} shared in a candidate.")
 

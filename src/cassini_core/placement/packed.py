@@ -1,7 +1,7 @@
 """Packed: under the lowest switch that has room, on the fewest leaf switches there, then the fewest hosts.
 
-That is the rule of Slurm's tree plugin and of Kueue's topology-aware scheduling. Where several do, the one with the
-least room is taken (best fit), so that large holes stay for large jobs; then the first in the order of the cluster's
+Slurm's tree plugin and Kueue's topology-aware scheduling pack much like this. Where several do, the one with the least
+room is taken (best fit), so that large holes stay for large jobs; then the first in the order of the cluster's
 hosts.
 """
 
