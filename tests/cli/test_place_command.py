@@ -67,7 +67,7 @@ def test_a_pipe_leads_from_a_network_to_a_ranking(run: Run, jobs: str) -> None:
     assert json.loads(ranked.out)["best"] == "packed"
     page = Path(jobs).parent / "report.html"
     assert run("report", "-", "-o", str(page), stdin=ranked.out.encode()).status == 0
-    assert page.stat().st_size > 10_000
+    assert "packed" in page.read_text()
 
 
 def test_a_file_is_written_and_people_are_told(run: Run, jobs: str, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from cassini_core.topology.model import Cable, Host, Switch, Topology
 from cassini_core.topology.overlay import with_capacities
 from cassini_core.topology.routing import Router, in_order_of_placement
 from placing import rounds
+from topologies import fabrics
 
 BURST = [Phase(141, 114, 45)]
 Round = tuple[Topology, list[JobRequest]]
@@ -125,6 +126,16 @@ def test_a_job_is_not_placed_where_no_path_leads() -> None:
     for candidate in answer.problem.candidates:
         assert "big" not in candidate.hosts
         assert set(candidate.hosts["four"]) in ({"a", "b"}, {"c", "d"})
+
+
+@given(fabrics(), st.lists(st.integers(1, 6), min_size=1, max_size=4), st.sampled_from(["spread", "hash"]))
+def test_networks_of_any_kind_have_paths_for_all_that_is_placed(
+    network: Topology, workers: list[int], ecmp: str
+) -> None:
+    """Several parts, rails in different networks, storage, cables between equals, hosts without any cable."""
+    jobs = [request(f"j{index}", count) for index, count in enumerate(workers)]
+    made = place(with_capacities(network), jobs, gpus_per_host=2, candidates=6, ecmp=ecmp)  # type: ignore[arg-type]
+    assert made.placed
 
 
 def test_large_work_is_cut_short_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

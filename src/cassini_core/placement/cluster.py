@@ -134,7 +134,10 @@ def _runs(keys: Iterable[object]) -> Domains:
 
 
 def _parts(topology: Topology) -> dict[str, int]:
-    """A number for each host, equal for hosts that reach the same switches; a host without cable has its own."""
+    """A number for each host, equal for hosts between which there are paths; a host without cable has its own.
+
+    Hosts with cables to several networks are joined where each rail of theirs is in the same networks.
+    """
     above: dict[str, str] = {switch.id: switch.id for switch in topology.switches}
 
     def root(switch: str) -> str:
@@ -147,12 +150,14 @@ def _parts(topology: Topology) -> dict[str, int]:
     for cable in cables:
         if cable.lower in above:
             above[root(cable.lower)] = root(cable.upper)
-    reached: dict[str, set[str]] = {host.id: set() for host in topology.hosts}
+    reached: dict[str, set[tuple[str, str]]] = {host.id: set() for host in topology.hosts}
     for cable in cables:
         if cable.lower in reached:
-            reached[cable.lower].add(root(cable.upper))
-    numbers: dict[frozenset[str], int] = {}
-    return {
-        host: numbers.setdefault(frozenset(switches) or frozenset([host]), len(numbers))
-        for host, switches in reached.items()
-    }
+            reached[cable.lower].add((cable.rail, root(cable.upper)))
+    numbers: dict[object, int] = {}
+    found = {}
+    for host, rails in reached.items():
+        networks = {network for _, network in rails}
+        kind = (host, "alone") if not rails else networks.pop() if len(networks) == 1 else frozenset(rails)
+        found[host] = numbers.setdefault(kind, len(numbers))
+    return found
