@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from commands import Answer, Run
+
 # A runner that was started in the background hands down "ignore Ctrl-C"; tests that interrupt a child need the usual.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -38,6 +40,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("unsanitized")
         if mark is not None:
             item.add_marker(pytest.mark.skip(reason=f"under sanitizers: {mark.kwargs['reason']}"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """``cassini-core`` in this process."""
+    from cassini_core.cli import main
+
+    def call(*arguments: str) -> Answer:
+        status = main(list(arguments))
+        return Answer(status, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="session")

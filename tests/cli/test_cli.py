@@ -12,9 +12,8 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ from cassini_core.cli import console, main
 from cassini_core.cli.link import link as link_verb
 from cassini_core.cli.rank import rank as rank_verb
 from cassini_core.errors import InputError, KernelError, LimitError
+from commands import Run
 from work import works_less_than
 
 PHASE = {"start_ms": 141, "duration_ms": 114, "gbps": 45}
@@ -40,27 +40,6 @@ PROBLEM: dict[str, Any] = {
     ],
 }
 LINK = {"capacity_gbps": 50, "jobs": PROBLEM["jobs"]}
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """``main`` in this process."""
-
-    def call(*arguments: str) -> Answer:
-        status = main(list(arguments))
-        out, err = capsys.readouterr()
-        return Answer(status, out, err)
-
-    return call
 
 
 def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:

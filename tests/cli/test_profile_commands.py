@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import cassini_core as cc
-from cassini_core.cli import main
 from cassini_core.problem_file import job_to_json
 from cassini_core.profiles.compare import compare_jobs
+from commands import Run
 
 DATA = Path(__file__).parents[1] / "data"
 MODEL = ["profile", "model", "--workers", "4", "--compute-ms", "141", "--gbps", "50", "--parameters", "138e6"]
 
 
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Answer:
-        status = main(list(arguments))
-        return Answer(status, *capsys.readouterr())
-
-    return call
 
 
 def lines(text: str) -> list[str]:

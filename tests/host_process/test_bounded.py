@@ -21,6 +21,7 @@ from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
 from cassini_core.placement import job_request, jobs_file, place
+from cassini_core.plots import affinity, link_demand, shift_corners
 from cassini_core.problem_file import decoding, load_problem, ranking_to_json
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
@@ -102,6 +103,13 @@ def test_calls_for_one_link_are_bounded(name: str, call: str, tmp_path: Path) ->
     assert_bounded(call, link_file(shape, MOST_BYTES // 2), tmp_path)
 
 
+@pytest.mark.idle
+def test_the_largest_network_is_shown_in_bounded_time(tmp_path: Path) -> None:
+    """A line stands for a hundred thousand cables."""
+    data = "".join(f"SwitchName=s{index} Nodes=n[1-99990]\n" for index in range(3)).encode()
+    assert assert_bounded("cassini-core topology", data, tmp_path).startswith("exit status 0")
+
+
 # Files of jobs, on a network of 1,024 hosts.
 
 JOBS = {
@@ -112,16 +120,25 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_placing_is_bounded(name: str, tmp_path: Path) -> None:
+def jobs_file_of(name: str, count: int) -> bytes:
     workers, pattern = JOBS[name]
     phases = [{"start_ms": 5 * k, "duration_ms": 3, "gbps": 10 + k} for k in range(2)]
     jobs = [
         {"id": f"j{k}", "workers": workers, "pattern": pattern, "profile": {"iteration_ms": 60 + k, "phases": phases}}
-        for k in range(5000)
+        for k in range(count)
     ]
-    data = json.dumps({"format": "cassini-jobs/1", "jobs": jobs}).encode()
-    assert "candidates" in assert_bounded("place", data, tmp_path)
+    return json.dumps({"format": "cassini-jobs/1", "jobs": jobs}).encode()
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_placing_of_a_quarter_of_the_size_is_bounded(name: str, tmp_path: Path) -> None:
+    assert "candidate" in assert_bounded("place", jobs_file_of(name, 1250), tmp_path)
+
+
+@pytest.mark.idle
+@pytest.mark.parametrize("name", JOBS)
+def test_placing_is_bounded(name: str, tmp_path: Path) -> None:
+    assert "candidate" in assert_bounded("place", jobs_file_of(name, 5000), tmp_path)
 
 
 # What is counted depends on the input alone.
@@ -267,6 +284,9 @@ LIMITS = {
     "work for iteration times": node_budget.PACE_WORK,
     "links that iteration times are judged by": pacing.MAX_LINKS,
     "anchors of iteration times": assignments.MAX_ANCHORS,
+    "steps of demand in a picture": link_demand.MOST_STEPS,
+    "jobs, and links, of an affinity graph in a picture": affinity.MOST_ROWS,
+    "corners of a landscape": shift_corners.MOST_CORNERS,
 }
 
 

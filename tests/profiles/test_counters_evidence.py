@@ -63,6 +63,31 @@ def test_a_random_job_is_found_or_refused(disturbance: str) -> None:
     assert disturbance in (*REFUSED, "period change") or outcomes == {"right"}
 
 
+def test_a_job_that_takes_nearly_half_as_long_as_another_is_no_part_of_it() -> None:
+    assert attempt("two rhythms", 157).outcome == "refused"
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_layers_are_not_taken_for_iterations(tmp_path: Path, seed: int) -> None:
+    """Each layer sends in both passes, more in the second one; all pauses of an iteration are longer or shorter."""
+    rng = np.random.default_rng(seed)
+    layers, rows, starts, now, total = 22, [(0.0, 0.0)], [], 0.0, 0.0
+    for _ in range(14):
+        starts.append(now)
+        pause_ms = 20.0 * (1 + rng.normal(0, 0.06))
+        for gbps in [40.0] * layers + [60.0] * layers:
+            rows += [(now + pause_ms, total), (now + pause_ms + 30.0, total + 30.0 * gbps)]
+            now, total = rows[-1]
+    at_ms = np.arange(0.0, now)
+    words = np.interp(at_ms, *np.array(rows).T) * 125_000 / 4
+    write_recording(tmp_path / "x", [(round(t * MS), int(w)) for t, w in zip(at_ms, words, strict=True)])
+    try:
+        found = profile_counters(tmp_path / "x", job_id="found")
+    except InputError:
+        return
+    assert found.job.iteration_ms == pytest.approx(float(np.mean(np.diff(starts))), rel=0.02)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("disturbance", ["kernel network", "kernel network, jitter 3 %"])
 def test_phases_on_a_kernels_network_are_not_noise(tmp_path: Path, disturbance: str, seed: int) -> None:

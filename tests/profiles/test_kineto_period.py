@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import assume, event, given
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from cassini_core.errors import InputError
-from cassini_core.profiles.kineto import KinetoProfile, profile_kineto
+from cassini_core.profiles.kineto import KinetoProfile, period, profile_kineto
+from cassini_core.profiles.kineto.period import Sequence, lag_at, repeating_run
+from cassini_core.profiles.phases import volume_mbit
 from kineto_traces import Training, Transfer
+from work import works_less_than
 
 BROADCAST = {"collective": "broadcast", "kernel": "ncclDevKernel_Broadcast_RING_LL"}
 
@@ -158,3 +162,42 @@ def test_a_given_iteration_time_is_used_or_refused(place: Path, training: Traini
         return
     assert made.job.iteration_ms == round(training.iteration_ms, 4)
     assert made.provenance.iteration_from == "given"
+
+
+@given(st.integers(6, 60), st.integers(4, 8), st.floats(0.0, 0.9), st.floats(0.0, 0.002), st.booleans())
+def test_equal_collectives_one_after_the_other_lose_none(
+    place: Path, count: int, steps: int, heavy: float, jitter: float, told: bool
+) -> None:
+    """Bytes stay, whether the iteration time is given or shown by another stream, which may begin at any time."""
+    step_ms = 10.0 * count
+    equal = [Transfer(10.0 * index + 1, 4.0, 10**6) for index in range(count)]
+    other = [] if told else [Transfer(heavy * step_ms + 3 * index, 2.0, 10**9, group="[0, 4]") for index in range(2)]
+    training = Training(step_ms, (*equal, *other), steps=steps, streams=True, jitter_ms=jitter * step_ms)
+    given_ms = step_ms if told else None
+    path = training.but(numbers=(None,) if told else None).write(place / "trace.json")
+    made = profile_kineto(path, job_id="job", iteration_ms=given_ms, max_phases=1000, negligible=0.0)
+    mbit = sum(one.wire_bytes for one in training.transfers) * 8 / 1e6
+    assert volume_mbit(made.job.phases) == pytest.approx(mbit, rel=0.01)
+
+
+def test_many_collectives_take_time_in_proportion() -> None:
+    """Neither a period of a third of all kernels nor sizes that differ now and then make all be compared with all."""
+    times_ms = np.arange(30_000) * 0.01
+    codes = (np.random.default_rng(1).random(30_000) < 0.03).astype(np.int64)
+    sequence = Sequence(np.ones(len(codes)), codes, np.zeros(len(codes), np.int64))
+    with works_less_than(3):
+        assert lag_at(times_ms, 1, 100.0, given=True) == 10_000
+        assert repeating_run(sequence) is not None
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 3), min_size=9, max_size=30), st.integers(2, 3), st.integers(0, 99), st.data())
+def test_no_run_is_passed_over(pattern: list[int], times: int, more: int, data: st.DataObject) -> None:
+    """Where some kernels are looked at before all are compared, the same is found."""
+    codes = np.resize(np.repeat(np.array(pattern), 60), 60 * len(pattern) * times + more)
+    codes[data.draw(st.lists(st.integers(0, len(codes) - 1), max_size=4))] = 4
+    sequence = Sequence(np.ones(len(codes)), codes, np.zeros(len(codes), np.int64))
+    found = repeating_run(sequence)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(period, "_may_repeat", lambda *_: True)
+        assert repeating_run(sequence) == found

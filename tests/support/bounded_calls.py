@@ -111,9 +111,10 @@ CALLS: dict[str, Callable[[str], str]] = {
     "cassini-core rank": _command("rank"),
     "cassini-core rank --json": _command("rank", "--json"),
     "cassini-core link": _command("link"),
+    "cassini-core topology": _command("topology"),
     **{name: _on_link(name) for name in ("solve_link", "score_link", "score_bounds", "harmonize")},
 }
-"""By name; those after ``cassini-core rank --json`` take link files, ``place`` takes a file of jobs."""
+"""By name; those after ``cassini-core rank --json`` take link files, but for ``topology`` and ``place``."""
 
 
 def main() -> None:

@@ -54,16 +54,20 @@ def compact(names: list[str]) -> str:
 
 
 def slurm_conf(topology: Topology, rng: random.Random) -> str:
-    """``topology.conf``: lines in any order, keys in any case, comments, continued lines, arbitrary speeds."""
-    lines = ["# topology"]
+    """``topology.conf``: lines in any order, keys in any case, comments, continued lines, quotes, arbitrary speeds.
+
+    As Slurm reads it: comments go first, so one that ends in a backslash continues nothing.
+    """
+    lines = ["# topology \\"]
     for name, (switches, hosts) in members(topology).items():
         words = [f"{rng.choice(['SwitchName', 'switchname', 'SWITCHNAME'])}={name}"]
         for key, below in (("Switches", switches), ("Nodes", hosts)):
             if below:
-                words.append(f"{key}={rng.choice([compact, ','.join])(below)}")
+                value = rng.choice([compact, ",".join, ",\\\n".join])(below)
+                words.append(rng.choice([f"{key}={value}", f'{key} = "{value}"']))
         if rng.random() < 0.3:
             words.append("LinkSpeed=100")
-        lines.append(rng.choice([" ", "\t", " \\\n  "]).join(words) + rng.choice(["", "  # here"]))
+        lines.append(rng.choice([" ", "\t", " \\\n  ", " \\ \n "]).join(words) + rng.choice(["", "  # here", " # \\"]))
     rng.shuffle(lines)
     return "\n".join(lines) + "\n"
 
@@ -229,7 +233,8 @@ def ibnetdiscover(topology: Topology, rng: random.Random) -> str:
                     if one.startswith("H-")
                     else f'"{text[two]}" lid 4 {speed}'
                 )
-                lines[one].append(f'{before}\t"{two}"[{ports[two]}]{port}\t\t# {after}'.rstrip())
+                full = rng.choice(["", " s=4 w=2 v=4"])  # option -f
+                lines[one].append(f'{before}\t"{two}"[{ports[two]}]{port}\t\t# {after}'.rstrip() + full)
     out = ["#", "# Topology file: generated on Sun Nov 29 08:00:00 2026", "#", "# Initiated from node 1 port 1", ""]
     blocks = list(lines.items())
     rng.shuffle(blocks)

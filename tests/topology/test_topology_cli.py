@@ -5,39 +5,25 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 
-from cassini_core.cli import main
 from cassini_core.topology.formats import read_topology
 from cassini_core.topology.generated import fat_tree, paper_testbed
 from cassini_core.topology.model import Cable, Host, Switch, Topology
 from cassini_core.topology.overlay import with_capacities
 from cassini_core.topology.summary import Capacity, summarize
+from commands import Answer, Run
 
 DATA = Path(__file__).parents[1] / "data" / "topology"
 
 
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Answer]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: str) -> Answer:
-        status = main(["topology", *arguments])
-        return Answer(status, *capsys.readouterr())
-
-    return call
+def run(run: Run) -> Run:
+    return partial(run, "topology")
 
 
 def lines(answer: Answer) -> list[list[str]]:

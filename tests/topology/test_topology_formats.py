@@ -195,6 +195,25 @@ def test_switches_of_one_name_are_told_apart() -> None:
     }
 
 
+def test_adapters_of_one_description_are_left_out_and_said() -> None:
+    """Two servers that nobody named are not one with two adapters; an adapter with two ports is one."""
+    text = """
+Ca\t1 "H-1"\t# "localhost mlx5_0"
+[1](1)\t"S-9"[1]\t# lid 1 lmc 0 "sw" lid 9 4xHDR
+Ca\t1 "H-2"\t# "localhost mlx5_0"
+[1](2)\t"S-9"[2]\t# lid 1 lmc 0 "sw" lid 9 4xHDR
+Ca\t2 "H-3"\t# "a HCA-1"
+[1](3)\t"S-9"[3]\t# lid 1 lmc 0 "sw" lid 9 4xHDR
+[2](3)\t"S-9"[4]\t# lid 1 lmc 0 "sw" lid 9 4xHDR
+Ca\t1 "H-4"\t# "b HCA-1"
+[1](4) \t"H-5"[1] (5) \t\t# lid 4 lmc 0 "c HCA-1" lid 5 4xEDR
+"""
+    network = read(text)
+    assert [host.id for host in network.hosts] == ["a"]
+    assert [cable.count for cable in network.cables] == [2]
+    assert network.oddities == ("adapters described alike left out: 2", "adapters joined to no switch left out: 2")
+
+
 def test_a_name_of_digits_keeps_its_zeros_in_yaml() -> None:
     assert [host.id for host in read("blocks: [{switch: no, nodes: [0012, 1e3]}]").hosts] == ["0012", "1e3"]
 

@@ -50,6 +50,7 @@ def objects(*items: dict[str, Any]) -> str:
 
 
 NODE = {**K8S, "metadata": {"name": "n1", "labels": {"rack": "r1"}}}
+NAMED_AS_RACK = {**K8S, "metadata": {"name": "r1", "labels": {"rack": "r2"}}}
 EXACT = {"exactMatch": {"name": "n1"}}
 
 
@@ -79,7 +80,7 @@ WRONG: list[tuple[str, str]] = [
     # Slurm
     ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2", "line 2: expected each switch once, got 'a' again"),
     ("SwitchName=a Switches=b", "line 1: expected child switches that the file defines, got 'b'"),
-    ("SwitchName=a Nodes=b\nSwitchName=b Nodes=n", "line 1: expected nodes that are no switches, got 'b'"),
+    ("SwitchName=a Nodes=b\nSwitchName=b Nodes=n", "expected hosts and switches of different names, got 'b' as both"),
     ("SwitchName=a Switches=b\nSwitchName=b Switches=a", "expected no switch above itself"),
     ("SwitchName=a Switches=a", "expected no switch above itself"),
     ("SwitchName=a Nods=n1", "line 1: expected each of"),
@@ -98,7 +99,7 @@ WRONG: list[tuple[str, str]] = [
     ("SwitchName=a Nodes=n[-9999999999-5]", "expected a hostlist"),
     ("SwitchName=a Nodes=n[1-9/0]", "expected a hostlist"),
     ("SwitchName=a Nodes=" + ",".join(f"n[{i}-{i + 999}]" for i in range(0, 300_000, 1000)), "at most 100000 names"),
-    ("\n".join(f"SwitchName=s{i} Nodes=n[1-99999]" for i in range(9)), "line 6: expected at most 500000 names in all"),
+    ("\n".join(f"SwitchName=s{i} Nodes=n[1-99999]" for i in range(9)), "line 4: expected at most 300000 names in all"),
     ("SwitchName=a Nodes=" + "x".join(["[1-9]"] * 9), "expected at most 100000 names"),
     ("- topology: a\n- topology: a", "$[1].topology: expected a name of its own"),
     ("- topology: a\n  flat: true", "$[0]: expected a tree or block topology, got ['flat']"),
@@ -118,7 +119,19 @@ WRONG: list[tuple[str, str]] = [
     ("blocks: [{switch: a, nodes: ['n[1-1000000]']}]", "expected at most 100000 names"),
     ('{"instances": [{"id": "a"}, {"id": "a"}]}', "$.instances[1].id: expected each instance once"),
     ('{"instances": [{"id": "a", "network_layers": [1]}]}', "$.instances[0].network_layers[0]: expected a non-empty"),
-    ('{"instances": [{"id": "a", "network_layers": ["s", "a"]}]}', "expected instances that are no switches, got 'a'"),
+    (
+        '{"instances": [{"id": "a", "network_layers": ["s", "a"]}]}',
+        "expected hosts and switches of different names, got 'a'",
+    ),
+    (
+        "switches: {a: {nodes: [b]}, b: {nodes: [n1]}}",
+        "expected hosts and switches of different names, got 'b' as both",
+    ),
+    (
+        "blocks: [{switch: a, nodes: [b]}, {switch: b}]",
+        "expected hosts and switches of different names, got 'b' as both",
+    ),
+    ("switches: {a: {}}\nnodes: {a: {}}", "expected hosts and switches of different names, got 'a' as both"),
     ('{"instances": [{"id": "a", "network_layers": ["s", "t", "s"]}]}', "expected no switch above itself"),
     # InfiniBand
     (IB + "[1]\tnonsense", "line 2: expected [PORT]"),
@@ -131,6 +144,8 @@ WRONG: list[tuple[str, str]] = [
     ("ip,DSW,PSW,ASW\na,b,c", "line 2: expected ip,DSW,PSW,ASW, got 'a,b,c'"),
     ("ip,DSW,PSW,ASW\na,b,c,d\na,b,c,e", "line 3: expected each host once, got 'a' again"),
     ("ip,DSW,PSW,ASW\na,b,,d", "line 2: expected ip,DSW,PSW,ASW"),
+    ("ip,DSW,PSW,ASW\nG2,G1,P,S\nb,G2,P,S", "expected hosts and switches of different names, got 'G2' as both"),
+    ("ip,DSW,PSW,ASW\na,b/c,d,e\nf,b,c/d,e", "line 2: expected ip,DSW,PSW,ASW"),
     ("ip,DSW,PSW,ASW\n" + "a" * 200_000 + ",b,c,d", "expected CSV, got the error"),
     # Kubernetes
     (objects(NODE), "expected HyperNodes, or nodes with one Kueue Topology"),
@@ -138,7 +153,9 @@ WRONG: list[tuple[str, str]] = [
     (objects(kueue("rack"), hyper("h", ("Node", EXACT))), "expected HyperNodes, or nodes"),
     (objects(kueue("kubernetes.io/hostname"), NODE), "spec.levels: expected at least one level above the hosts"),
     (objects(NODE, NODE, kueue("rack")), "$[0].items[1].metadata.name: expected each Node once"),
-    (objects(hyper("n1", ("Node", EXACT)), NODE), "expected a name that no node has"),
+    (objects(hyper("n1", ("Node", EXACT)), NODE), "hosts and switches of different names, got 'n1' as both"),
+    (objects(hyper("n1"), hyper("h", ("Node", EXACT))), "hosts and switches of different names, got 'n1' as both"),
+    (objects(NODE, NAMED_AS_RACK, kueue("rack")), "hosts and switches of different names, got 'r1' as both"),
     (objects(hyper("h", ("Pod", EXACT))), "members[0].type: expected Node or HyperNode, got 'Pod'"),
     (objects(hyper("h", ("HyperNode", EXACT))), "exactMatch.name: expected a HyperNode of the file, got 'n1'"),
     (objects(hyper("h", ("Node", {"regexMatch": {"pattern": "n"}}))), "exactMatch, or the nodes in the file too"),

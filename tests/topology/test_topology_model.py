@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from cassini_core.topology import model
 from cassini_core.topology.generated import fat_tree, leaf_spine, paper_testbed, paper_two_gpus
 from cassini_core.topology.model import Cable, Host, Switch, Topology
 from cassini_core.topology.overlay import ASSUMED_HOST_GBPS, TierCables, joined, with_capacities
+from topologies import fabrics
 
 TOR = Switch("tor", 1)
 SPINE = Switch("spine", 2)
@@ -151,6 +153,11 @@ def test_a_switch_with_nothing_below_gets_the_largest_capacity_of_its_tier() -> 
         ("tor", 50.0, "given"),
         ("idle", 50.0, "assumed"),
     }
+
+
+@given(fabrics())
+def test_parts_are_what_cables_join(network: Topology) -> None:
+    assert sorted(map(sorted, network.parts())) == sorted(map(sorted, nx.connected_components(network.graph())))
 
 
 def test_parts_are_joined_under_a_root() -> None:

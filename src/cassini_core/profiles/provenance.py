@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..model import Job
 from .phases import Spread
 
-__all__ = ["Basis", "Provenance"]
+__all__ = ["Basis", "Measured", "Provenance"]
 
 Basis = Literal["measured", "given", "computed"]
 """How a figure came about: read off a recording, stated by the user, or derived from a model of the job."""
@@ -89,3 +90,21 @@ class Provenance:
             "warnings": list(self.warnings),
             **self.details,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A job that was measured; each source adds what only it knows."""
+
+    job: Job
+    provenance: Provenance
+
+    @property
+    def iteration_ms(self) -> Spread:
+        """The iteration time and how it varied, ms."""
+        return self.provenance.iteration_ms
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know before trusting the figures, gravest first."""
+        return self.provenance.warnings

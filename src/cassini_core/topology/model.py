@@ -23,8 +23,8 @@ __all__ = ["ARROW", "MAX_CABLES", "MAX_NODES", "MAX_TIERS", "Basis", "Cable", "H
 MAX_NODES = 100_000
 """Hosts and switches of one network; a file that asks for more is refused before memory is spent."""
 
-MAX_CABLES = 500_000
-"""Cables of one network, each of several parallel ones counted."""
+MAX_CABLES = 300_000
+"""Cables of one network, each of several parallel ones counted: those of the largest fat-tree of so many nodes."""
 
 ARROW = "->"
 """Stands between the two ends in the name of a link, and in no name of a host or switch."""
@@ -225,6 +225,22 @@ class Topology:
             else:
                 graph.add_edge(cable.lower, cable.upper, cables=[cable])
         return graph
+
+    def parts(self) -> list[set[str]]:
+        """Ids of the nodes that cables join to each other, those of a storage network included."""
+        above = {node: node for node in self.tiers()}
+
+        def top(node: str) -> str:
+            while above[node] != node:
+                above[node] = node = above[above[node]]
+            return node
+
+        for cable in self.cables:
+            above[top(cable.lower)] = top(cable.upper)
+        found: dict[str, set[str]] = {}
+        for node in above:
+            found.setdefault(top(node), set()).add(node)
+        return list(found.values())
 
     def with_cables(self, cables: Iterable[Cable]) -> Topology:
         """The same nodes with other cables."""

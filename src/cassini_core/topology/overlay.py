@@ -108,10 +108,8 @@ def joined(topology: Topology, name: str) -> Topology:
     InputError
         The name is taken, or fewer than two parts have switches.
     """
-    import networkx as nx  # type: ignore[import-untyped]
-
     switches = {switch.id: switch.tier for switch in topology.switches}
-    parts = sum(not switches.keys().isdisjoint(part) for part in nx.connected_components(topology.graph()))
+    parts = sum(not switches.keys().isdisjoint(part) for part in topology.parts())
     if parts < 2:
         raise refusal("", "join", "at least two parts with switches", str(parts))
     tops = sorted(switches.keys() - {cable.lower for cable in topology.cables})

@@ -71,14 +71,9 @@ class Summary:
 
 def summarize(topology: Topology) -> Summary:
     """The network in numbers. O(nodes + cables), but for switches whose hosts have many different neighbours."""
-    import networkx as nx  # type: ignore[import-untyped]
-
     level = topology.tiers()
     parts = sorted(
-        (
-            (sum(level[node] == 0 for node in part), sum(level[node] > 0 for node in part))
-            for part in nx.connected_components(topology.graph())
-        ),
+        ((sum(level[node] == 0 for node in part), sum(level[node] > 0 for node in part)) for part in topology.parts()),
         reverse=True,
     )
     return Summary(

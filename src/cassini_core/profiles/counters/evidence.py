@@ -16,7 +16,7 @@ from ...errors import InputError
 from ..provenance import Basis
 from .period import FEWEST_ITERATIONS, FEWEST_STEPS, choose, find_rhythms, follow, prepare, settle
 from .traffic import Traffic
-from .typical import typical_iteration
+from .typical import Typical, typical_iteration
 
 __all__ = ["CERTAIN", "Iterations", "find_iterations"]
 
@@ -38,6 +38,9 @@ _MULTIPLE = 0.06
 _AGREES = 0.02
 _SECOND = 0.015  # of the variance: less than that is no second rhythm
 _SECOND_IN_PLACE = 0.13  # the same, of bursts that were not moved to where they fit
+_MANY_PARTS = 50  # that may be parts of longer iterations: of fewer, some are alike by chance
+_SLID = 0.03  # of the variance, that lies between the first half of the iterations and the second
+_SLID_BY_CHANCE = 2.5  # times what the iterations' own differences explain
 _BOTH = 0.97
 _FEW_TURNS = 6  # in which two jobs meet again: both together are one then
 _ALIAS_VALUES = 100  # at least, and four iterations', that are laid over each other
@@ -249,12 +252,7 @@ def _judged(series: FloatArray, traffic: Traffic, blur: int) -> Iterations:
             f"is foretold from others); at least {_MANY_ITERATIONS} are needed then"
         )
     starts_ms = found.starts * step_ms
-    if (second := _second_ms(traffic, starts_ms[:-1][usual], iteration_ms, found.regularity)) is not None:
-        times = " and ".join(f"{one:.4g}" for one in second)
-        raise _DoubtError(
-            f"two things repeat, every {times} ms: more than one job seems to use the devices; choose a device, or "
-            "record the job alone"
-        )
+    _check_alone(traffic, starts_ms[:-1][usual], iteration_ms, found.regularity)
     return Iterations(starts_ms, usual, found.regularity, "measured", ())
 
 
@@ -271,15 +269,44 @@ def _known(traffic: Traffic, starts: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(missing[np.ceil(place[1:]).astype(int)] == missing[np.floor(place[:-1]).astype(int)])
 
 
+def _check_alone(traffic: Traffic, starts_ms: FloatArray, iteration_ms: float, regularity: float) -> None:
+    """Doubt where something else repeats or moves beside the iterations."""
+    typical = typical_iteration(traffic, starts_ms, iteration_ms)
+    if (second := _second_ms(traffic, typical, starts_ms, iteration_ms, regularity)) is not None:
+        times = " and ".join(f"{one:.4g}" for one in second)
+        raise _DoubtError(
+            f"two things repeat, every {times} ms: more than one job seems to use the devices (choose a device, or "
+            "record the job alone), or the longer time is the iteration's (say it)"
+        )
+    if _slides(typical):
+        raise _DoubtError(
+            f"what repeats about every {iteration_ms:.4g} ms is not the same in the second half of the recording: "
+            "another job seems to move past it; choose a device, or record the job alone"
+        )
+
+
+def _slides(typical: Typical) -> bool:
+    """Whether the first half of the iterations and the second differ by more than a little, and than chance has it.
+
+    Of a job that takes nearly a multiple of the iteration time, bursts come a little later in each iteration.
+    """
+    rows = typical.left.reshape(-1, len(typical.profile))
+    half = len(rows) // 2
+    parts = rows[:half], rows[-half:]
+    apart = float(np.mean((parts[0].mean(axis=0) - parts[1].mean(axis=0)) ** 2))
+    chance = sum(float(np.mean(part.var(axis=0))) for part in parts) / half
+    return apart > max(4 * _SLID * typical.energy, _SLID_BY_CHANCE * chance)
+
+
 def _second_ms(
-    traffic: Traffic, starts_ms: FloatArray, iteration_ms: float, regularity: float
+    traffic: Traffic, typical: Typical, starts_ms: FloatArray, iteration_ms: float, regularity: float
 ) -> tuple[float, float] | None:
     """Two periods where more than one thing repeats, ms; else None.
 
     The second one is in what the typical iteration leaves of the others. Or the typical one is made of both: then each
-    of its harmonics is one of the one or the other.
+    of its harmonics is one of the one or the other. A multiple of the iteration time tells of no second job, but where
+    many of it foretell that well, the iterations are parts of one.
     """
-    typical = typical_iteration(traffic, starts_ms, iteration_ms)
     least = _SECOND * (3 if traffic.refresh_ms > 1.5 * traffic.step_ms else 1)
     looks = [(typical.left, typical.bin_ms, typical.energy, least)]
     if regularity < _CLEAR:
@@ -290,10 +317,13 @@ def _second_ms(
     for left, step_ms, whole, enough in looks:
         share = float(np.nanvar(left)) / whole
         blur = _BLUR * max(1, round(traffic.refresh_ms / step_ms))
-        others = find_rhythms(prepare(left - np.nanmin(left), blur), blur) if share > enough else ()
+        others = find_rhythms(prepare(left - np.nanmin(left), blur), blur) if share > enough else []
+        best = max(others, key=lambda one: one.regularity, default=None)
         for other in others:
             multiple = other.steps * step_ms / iteration_ms
-            if other.regularity * share >= enough and abs(multiple - max(round(multiple), 1)) > _AGREES:
+            apart = abs(multiple - max(round(multiple), 1)) > _AGREES
+            longer = other is best and multiple > 1.5 and len(starts_ms) >= max(3 * multiple, _MANY_PARTS)
+            if other.regularity * share >= enough and (apart or longer):
                 return iteration_ms, other.steps * step_ms
     power = np.abs(np.fft.rfft(typical.profile))[1:256] ** 2
     number = np.arange(1, len(power) + 1)

@@ -24,7 +24,7 @@ import numpy as np
 from ...errors import InputError
 from ...model import Job, Phase
 from ..phases import Spread, round_phases, simplify, volume_mbit
-from ..provenance import Provenance
+from ..provenance import Measured, Provenance
 from .recording import Recording
 from .traffic import Traffic, read_traffic
 
@@ -44,7 +44,7 @@ _GBPS_FROM_BYTES_PER_MS = 8e-6
 
 
 @dataclass(frozen=True, slots=True)
-class CounterProfile:
+class CounterProfile(Measured):
     """A job and how it was measured.
 
     Attributes
@@ -68,24 +68,12 @@ class CounterProfile:
     devices : tuple of str
     """
 
-    job: Job
-    provenance: Provenance
     iterations_ignored: int
     regularity: float
     background_gbps: float
     resolution_ms: float
     direction: str
     devices: tuple[str, ...]
-
-    @property
-    def iteration_ms(self) -> Spread:
-        """As in the provenance, ms."""
-        return self.provenance.iteration_ms
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know before trusting the figures, gravest first."""
-        return self.provenance.warnings
 
 
 def profile_counters(

@@ -259,7 +259,7 @@ def _step_begin(steps: Sequence[Step], begins_ms: FloatArray, period_ms: float) 
 
 
 def _longest_pause(rows: Sequence[CollectiveProfile], period_ms: float) -> float:
-    busy = superpose((Phase(row.start_ms, row.duration_ms.typical, 1.0) for row in rows), period_ms)
+    busy = superpose((Phase(row.start_ms % period_ms, row.duration_ms.typical, 1.0) for row in rows), period_ms)
     if not busy:
         return 0.0
     pauses = [

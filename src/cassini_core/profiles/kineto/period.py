@@ -7,6 +7,7 @@ shows one distance, which may as well hold a pause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -102,6 +103,8 @@ def repeating_run(sequence: Sequence, repeats: int = 2) -> Run | None:
             probes = np.linspace(0, last - 1, _PROBES).astype(np.int64)
             if np.count_nonzero(sequence.differs(probes, probes + lag)) > _PROBES // 2:
                 continue
+        if lag > 8 * _PROBES and repeats > 1 and not _may_repeat(sequence, lag):
+            continue
         breaks = np.flatnonzero(sequence.differs(indices[:last], indices[lag:]))
         begins = np.concatenate(([0], breaks + 1))
         ends = np.concatenate((breaks, [last])) + lag
@@ -117,6 +120,13 @@ def repeating_run(sequence: Sequence, repeats: int = 2) -> Run | None:
         if run.end - run.begin == count:
             return run
     return best
+
+
+def _may_repeat(sequence: Sequence, lag: int) -> bool:
+    """Whether more than ``lag`` kernels in a row may repeat: the first of each half of that many are alike then."""
+    some = np.arange(0, len(sequence) - lag - 4 * _PROBES, lag // 2)[:, None] + np.arange(4 * _PROBES)
+    alike = ~sequence.differs(some.ravel(), some.ravel() + lag)
+    return bool(np.any(np.all(alike.reshape(some.shape), axis=1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +226,24 @@ def _spread(times_ms: FloatArray, lag: int) -> float:
 
 
 def lag_at(times_ms: FloatArray, unit: int, period_ms: float, *, given: bool = False) -> int | None:
-    """The multiple of ``unit`` whose distances are ``period_ms``: most of them, or where that is ``given``, one."""
-    best, share = None, 0.0
-    for lag in range(unit, len(times_ms), unit):
+    """The multiple of ``unit`` whose distances are nearest to ``period_ms``, on average.
+
+    Most of them must agree with it, or where it is ``given``, one. One that does not counts as off by what may be.
+    """
+    allowed = AGREE * period_ms
+    # With fewer kernels between, none is far enough from any. The latest so far, as ends may be out of order.
+    far = np.searchsorted(np.maximum.accumulate(times_ms), times_ms + (period_ms - allowed))
+    first = int(np.min(far - np.arange(len(far)), where=far < len(far), initial=len(far)))
+    best, least = None, math.inf
+    for lag in range(max(1, first // unit) * unit, len(times_ms), unit):
         distances = times_ms[lag:] - times_ms[:-lag]
-        if np.min(distances) > (1 + AGREE) * period_ms:
+        if np.min(distances) > period_ms + min(allowed, least):
             break
-        good = np.flatnonzero(np.abs(distances - period_ms) <= AGREE * period_ms)
+        off = np.abs(distances - period_ms)
+        good = np.flatnonzero(off <= allowed)
         enough = len(good) > 0 if given else 2 * len(good) > len(distances) and good[-1] - good[0] >= lag
-        if enough and len(good) / len(distances) > share:
-            best, share = lag, len(good) / len(distances)
+        if enough and (mean := float(np.mean(np.minimum(off, allowed)))) < least:
+            best, least = lag, mean
     return best
 
 

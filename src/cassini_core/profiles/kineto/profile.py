@@ -29,8 +29,8 @@ from typing import Any
 
 from ...errors import InputError, shown, worded
 from ...model import Job, Phase
-from ..phases import Spread, round_phases, simplify, superpose, volume_mbit
-from ..provenance import Provenance
+from ..phases import round_phases, simplify, superpose, volume_mbit
+from ..provenance import Measured, Provenance
 from .collective_rows import CollectiveProfile, RankView, traffic, turned
 from .groups import GroupProfile, Scope, group_name
 from .iterations import Iterations, find_iterations
@@ -47,7 +47,7 @@ DEFAULT_LINE_GBPS = 800.0
 
 
 @dataclass(frozen=True, slots=True)
-class KinetoProfile:
+class KinetoProfile(Measured):
     """A job and how it was measured.
 
     Attributes
@@ -64,21 +64,9 @@ class KinetoProfile:
         Paths of the traces, the one whose view was taken first.
     """
 
-    job: Job
-    provenance: Provenance
     collectives: tuple[CollectiveProfile, ...]
     groups: tuple[GroupProfile, ...]
     ranks: tuple[str, ...]
-
-    @property
-    def iteration_ms(self) -> Spread:
-        """The iteration time and how it varied, ms."""
-        return self.provenance.iteration_ms
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know before trusting the figures, gravest first."""
-        return self.provenance.warnings
 
 
 def profile_kineto(

@@ -21,8 +21,8 @@ GBPS_PER_LANE = {name: float(rate) for name, rate in (lane.split() for lane in _
 
 _NODE = re.compile(r'(Switch|Ca|Rt)\s+\d+\s+"([SHR]-\w+)"\s*(?:#\s*"([^"]*)")?')
 _PORT = re.compile(
-    r'\[(\d{1,4})\](?:\[ext [^\]]*\])?(?:\(\w+\))?\s+"([SHR]-\w+)"\[(\d{1,4})\](?:\[ext [^\]]*\])?(?:\(\w+\))?'
-    r'\s*#(?:\s*lid \d+ lmc \d+)?\s*"([^"]*)"(?:.*?\b(\d{1,2})x([A-Z]+\d*)\s*$)?'
+    r'\[(\d{1,4})\](?:\[ext [^\]]*\])?(?:\(\w+\))?\s+"([SHR]-\w+)"\[(\d{1,4})\](?:\[ext [^\]]*\])?\s*(?:\(\w+\))?'
+    r'\s*#(?:\s*lid \d+ lmc \d+)?\s*"([^"]*)"(?:.*?\s(\d{1,2})x([A-Z]+\d*)(?:\s|$))?'
 )
 _ADAPTER = re.compile(r"(\S+)\s+(HCA-\d+|[a-z]\w*_\d+)")
 _AGGREGATION = "Aggregation Node"  # a switch's own port for reductions in the network
@@ -44,7 +44,8 @@ def topology_from_ibnetdiscover(text: str, storage: str | None = None) -> Topolo
     -------
     Topology
         Capacities are those of the links' speeds. A rail is an adapter's name. Tiers are distances from the nearest
-        host. Adapters without a host's name, aggregation nodes and routers are left out, and it is said.
+        host. Adapters without a host's name, those described like others, aggregation nodes and routers are left out,
+        and it is said.
 
     Raises
     ------
@@ -97,12 +98,15 @@ class _Scan:
         ends: list[tuple[str, str, str, bool, float | None]] = []
         hosts: set[str] = set()
         left_out: Counter[str] = Counter()
+        described = Counter(text for node, text in self.described.items() if node.startswith("H-"))
         for one, two in self.peers.items():
             if two[0] not in names:
                 left_out["adapters joined to no switch"] += one[0] not in names
             elif one[0] in names:
                 if one < two:  # the other end tells the same
                     ends.append((names[one[0]], names[two[0]], "", False, self.gbps.get(one)))
+            elif described[self.described[one[0]]] > 1 and _ADAPTER.fullmatch(self.described[one[0]]):
+                left_out["adapters described alike"] += 1  # Nobody can tell which host each is in.
             elif one[0].startswith("H-") and (adapter := _ADAPTER.fullmatch(self.described[one[0]])) is not None:
                 hosts.add(adapter[1])
                 kept_apart = is_storage is not None and is_storage.search(adapter[2]) is not None

@@ -60,7 +60,8 @@ def topology_from_objects(documents: list[Any], name: str | None = None) -> Topo
     nodes = {title: _labels(*node) for title, node in found["Node"].items()}
     gpus = {title: _gpus(*node) for title, node in found["Node"].items()}
     if found["HyperNode"] and not found["Topology"]:
-        return topology_of(_hypernodes(found["HyperNode"], nodes), gpus, notes)
+        below, hosts = _hypernodes(found["HyperNode"], nodes)
+        return topology_of(below, dict.fromkeys(hosts) | gpus, notes)
     titles = list(found["Topology"])
     chosen = titles[0] if name is None and len(titles) == 1 and not found["HyperNode"] else name
     if chosen not in found["Topology"]:
@@ -120,13 +121,14 @@ def _labelled(
     return topology_of(below, {node: count for node, count in gpus.items() if node in members}, notes)
 
 
-def _hypernodes(hypernodes: dict[str, Object], nodes: dict[str, dict[str, Any]]) -> dict[str, dict[str, None]]:
-    """Members by HyperNode."""
+def _hypernodes(
+    hypernodes: dict[str, Object], nodes: dict[str, dict[str, Any]]
+) -> tuple[dict[str, dict[str, None]], set[str]]:
+    """Members by HyperNode, and those that are nodes."""
     labels = {name: _labels(*hypernode) for name, hypernode in hypernodes.items()}
     below: dict[str, dict[str, None]] = {}
+    hosts: set[str] = set()
     for name, (place, fields) in hypernodes.items():
-        if name in nodes:
-            raise refusal("", f"{place}.metadata.name", "a name that no node has", shown(name))
         spec = mapping_at(fields.get("spec"), f"{place}.spec")
         below[name] = {}
         for index, member in enumerate(list_at(spec.get("members"), f"{place}.spec.members")):
@@ -138,7 +140,8 @@ def _hypernodes(hypernodes: dict[str, Object], nodes: dict[str, dict[str, Any]])
             known = nodes if kind == "Node" else labels
             chosen = _selected(mapping_at(entry.get("selector"), f"{here}.selector"), known, kind, f"{here}.selector")
             below[name].update(dict.fromkeys(chosen))
-    return below
+            hosts.update(chosen if kind == "Node" else ())
+    return below, hosts
 
 
 def _selected(selector: dict[str, Any], known: dict[str, dict[str, Any]], kind: str, place: str) -> list[str]:

@@ -33,7 +33,7 @@ def topology_from_csv(text: str) -> Topology:
         for number, row in enumerate(rows, start=1):
             if number == 1 or not row:
                 continue
-            if len(row) != 4 or not all(row):
+            if len(row) != 4 or not all(row) or "/" in "".join(row[1:]):  # it stands between the names in a path
                 raise refusal("", f"line {number}", IS_LINGJUN, shown(",".join(row)))
             host, core, pod, access = row
             if host in hosts:
@@ -44,4 +44,4 @@ def topology_from_csv(text: str) -> Topology:
                 below.setdefault(above, {})[under] = None
     except csv.Error as error:
         raise refusal("", "", "CSV", f"the error {shown(str(error))}") from None
-    return topology_of(below)
+    return topology_of(below, dict.fromkeys(hosts))

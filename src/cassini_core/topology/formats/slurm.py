@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ...errors import refusal, shown
@@ -17,6 +18,7 @@ __all__ = ["IS_CONF", "topology_from_conf", "topology_from_yaml"]
 IS_CONF = re.compile(r"^[ \t]*(SwitchName|BlockName)[ \t]*=", re.IGNORECASE | re.MULTILINE)
 """Found in every ``topology.conf`` of a tree or of blocks."""
 
+_PAIR = re.compile(r'\s*(\w+)\s*=\s*(?:"([^"]*)"|(\S+))(?!\S)')
 _KEYS = {"switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes"}
 
 
@@ -30,15 +32,9 @@ def topology_from_conf(text: str) -> Topology:
     """
     switches: dict[str, tuple[str, list[str], list[str]]] = {}
     hostlists, speeds = Hostlists(), 0
-    lines = text.replace("\\\n", " ").split("\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in _lines(text):
         place = f"line {number}"
-        found: dict[str, str] = {}
-        for word in line.partition("#")[0].split():
-            key, equals, value = word.partition("=")
-            if not equals or not value or key.lower() not in _KEYS or key.lower() in found:
-                raise refusal("", place, f"each of {', '.join(sorted(_KEYS))} once, as KEY=VALUE", shown(word))
-            found[key.lower()] = value
+        found = _pairs(line, place)
         if not found or set(found) == {"blocksizes"}:
             continue
         speeds += "linkspeed" in found
@@ -50,6 +46,34 @@ def topology_from_conf(text: str) -> Topology:
         )
     notes = [f"LinkSpeed of {counted(speeds, 'line')} was not taken: Slurm gives it no unit"] if speeds else []
     return _network(switches, notes)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without comments and with what continues them, and the number of the first. A comment continues nothing."""
+    begin, kept = 1, ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        begin = begin if kept else number
+        line = line.partition("#")[0]
+        if line.rstrip().endswith("\\"):
+            kept += line.rstrip()[:-1] or " "
+        else:
+            yield begin, kept + line
+            kept = ""
+    yield begin, kept
+
+
+def _pairs(line: str, place: str) -> dict[str, str]:
+    """Values by key."""
+    found: dict[str, str] = {}
+    at = 0
+    while rest := line[at:].strip():
+        pair = _PAIR.match(line, at)
+        key = "" if pair is None else pair[1].lower()
+        if pair is None or key not in _KEYS or key in found:
+            raise refusal("", place, f"each of {', '.join(sorted(_KEYS))} once, as KEY=VALUE", shown(rest.split()[0]))
+        found[key] = pair[2] or pair[3] or ""
+        at = pair.end()
+    return found
 
 
 def topology_from_yaml(document: Any, name: str | None = None) -> Topology:
@@ -112,11 +136,10 @@ def _define(
 
 
 def _network(switches: dict[str, tuple[str, list[str], list[str]]], oddities: list[str]) -> Topology:
-    for place, children, nodes in switches.values():
+    for place, children, _ in switches.values():
         for child in children:
             if child not in switches:
                 raise refusal("", place, "child switches that the file defines", shown(child))
-        for node in nodes:
-            if node in switches:
-                raise refusal("", place, "nodes that are no switches", shown(node))
-    return topology_of({name: [*children, *nodes] for name, (_, children, nodes) in switches.items()}, None, oddities)
+    below = {name: [*children, *nodes] for name, (_, children, nodes) in switches.items()}
+    hosts = dict.fromkeys(node for _, _, nodes in switches.values() for node in nodes)
+    return topology_of(below, hosts, oddities)

@@ -25,12 +25,15 @@ def topology_from_model(document: dict[str, Any]) -> Topology:
         The file has another shape, a leaf switch is given twice, or a switch is above itself.
     """
     below: dict[str, list[str]] = {}
+    hosts: dict[str, None] = {}
     hostlists = Hostlists()
     for name, entry in mapping_at(document.get("switches"), "$.switches").items():
         place = f"$.switches[{shown(name)}]"
         fields = mapping_at(entry, place)
         children = hostlists.at(fields.get("switches"), f"{place}.switches")
-        below[name] = below.get(name, []) + children + hostlists.at(fields.get("nodes"), f"{place}.nodes")
+        nodes = hostlists.at(fields.get("nodes"), f"{place}.nodes")
+        below[name] = below.get(name, []) + children + nodes
+        hosts |= dict.fromkeys(nodes)
         for child in children:
             below.setdefault(child, [])
     seen: set[str] = set()
@@ -41,10 +44,12 @@ def topology_from_model(document: dict[str, Any]) -> Topology:
         if leaf in seen:
             raise refusal("", f"{place}.switch", "each leaf switch once", f"{shown(leaf)} again")
         seen.add(leaf)
-        below.setdefault(leaf, []).extend(hostlists.at(fields.get("nodes"), f"{place}.nodes"))
-    nodes = mapping_at(document.get("nodes"), "$.nodes")
+        nodes = hostlists.at(fields.get("nodes"), f"{place}.nodes")
+        below.setdefault(leaf, []).extend(nodes)
+        hosts |= dict.fromkeys(nodes)
+    hosts |= dict.fromkeys(mapping_at(document.get("nodes"), "$.nodes"))
     notes = ["capacity blocks were not taken: they are no part of the network"] if "capacity_blocks" in document else []
-    return topology_of(below, dict.fromkeys(nodes), notes)
+    return topology_of(below, hosts, notes)
 
 
 def topology_from_graph(document: dict[str, Any]) -> Topology:
@@ -69,9 +74,6 @@ def topology_from_graph(document: dict[str, Any]) -> Topology:
             above = text_at(switch, f"{place}.network_layers[{tier}]")
             below.setdefault(above, {})[under] = None
             under = above
-    odd = sorted(set(below) & set(hosts))
-    if odd:
-        raise refusal("", "$.instances", "instances that are no switches", shown(odd[0]))
     bare = len(hosts.keys() - {name for names in below.values() for name in names})
     notes = [f"{counted(bare, 'instance')} without network_layers"] if bare else []
-    return topology_of(below, dict.fromkeys(hosts), notes)
+    return topology_of(below, hosts, notes)
