@@ -181,6 +181,14 @@ def test_the_rounds_shown_are_the_rounds_measured() -> None:
         assert links_alone == solving[same][3]
 
 
+def test_the_gain_of_placements_shown_is_the_one_measured() -> None:
+    made = rows(part(ROOT / "bench/results/placement.md", "### Where the jobs that run lie scattered"))
+    shown = rows(part(ROOT / "docs/placements.md", "## What it is worth, and what it takes"))
+    for name in ("best", "packed", "best at random", "mean at random"):
+        score, _, _, slowdown, _, _ = made[name]
+        assert shown[name] == [score, slowdown]
+
+
 def test_the_gpu_runs_shown_are_those_measured() -> None:
     made = rows(read(ROOT / "bench/results/gpu-two-jobs.md"))
     shown = rows(part(ROOT / "docs/performance.md", "## The agent"))

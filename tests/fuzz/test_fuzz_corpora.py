@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import counters, kineto, problem_file, topology, workload
+from fuzz import counters, jobs, kineto, problem_file, topology, workload
 
 FUZZ = Path(__file__).parent
 TARGETS = {
     "counters": counters.run,
+    "jobs": jobs.run,
     "kineto": kineto.run,
     "problem_file": problem_file.run,
     "topology": topology.run,

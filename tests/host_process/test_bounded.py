@@ -5,6 +5,7 @@ What a call takes is measured in a process of its own. The files are those of ``
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -19,6 +20,8 @@ from cassini_core.links import route_deltas as route_table
 from cassini_core.links import shared_links as link_catalog
 from cassini_core.periods import cluster_pacing as pacing
 from cassini_core.periods import pace_choices as assignments
+from cassini_core.placement import job_request, jobs_file, place
+from cassini_core.plots import affinity, link_demand, shift_corners
 from cassini_core.problem_file import decoding, load_problem, ranking_to_json
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
@@ -105,6 +108,37 @@ def test_the_largest_network_is_shown_in_bounded_time(tmp_path: Path) -> None:
     """A line stands for a hundred thousand cables."""
     data = "".join(f"SwitchName=s{index} Nodes=n[1-99990]\n" for index in range(3)).encode()
     assert assert_bounded("cassini-core topology", data, tmp_path).startswith("exit status 0")
+
+
+# Files of jobs, on a network of 1,024 hosts.
+
+JOBS = {
+    "single workers": (1, "ring"),
+    "a leaf switch each": (256, "ring"),
+    "all to all": (1000, "all_to_all"),
+    "all GPUs": (8192, "tree"),
+}
+
+
+def jobs_file_of(name: str, count: int) -> bytes:
+    workers, pattern = JOBS[name]
+    phases = [{"start_ms": 5 * k, "duration_ms": 3, "gbps": 10 + k} for k in range(2)]
+    jobs = [
+        {"id": f"j{k}", "workers": workers, "pattern": pattern, "profile": {"iteration_ms": 60 + k, "phases": phases}}
+        for k in range(count)
+    ]
+    return json.dumps({"format": "cassini-jobs/1", "jobs": jobs}).encode()
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_placing_of_a_quarter_of_the_size_is_bounded(name: str, tmp_path: Path) -> None:
+    assert "candidate" in assert_bounded("place", jobs_file_of(name, 1250), tmp_path)
+
+
+@pytest.mark.idle
+@pytest.mark.parametrize("name", JOBS)
+def test_placing_is_bounded(name: str, tmp_path: Path) -> None:
+    assert "candidate" in assert_bounded("place", jobs_file_of(name, 5000), tmp_path)
 
 
 # What is counted depends on the input alone.
@@ -224,6 +258,12 @@ LIMITS = {
     "cables of a network, and names of all hostlists of a file": topology.MAX_CABLES,
     "tiers of switches": topology.MAX_TIERS,
     "flows of an all-to-all": patterns.MAX_FLOWS,
+    "jobs of a file of jobs": jobs_file.MAX_JOBS,
+    "workers of a job": job_request.MAX_WORKERS,
+    "flows of a job's all-to-all": job_request.MAX_FLOWS,
+    "pairs of a job that waits and a host": place.MAX_SEARCHES,
+    "work for placements and routes, steps of about 10 ns": place.MAX_WORK,
+    "candidate placements": place.MAX_CANDIDATES,
     "jobs of one link": prepared_link.MAX_JOBS,
     "phases of one link": prepared_link.MAX_PHASES,
     "sum of the rates of one link, kbit/s": prepared_link.MAX_RATE_SUM_KBPS,
@@ -244,6 +284,9 @@ LIMITS = {
     "work for iteration times": node_budget.PACE_WORK,
     "links that iteration times are judged by": pacing.MAX_LINKS,
     "anchors of iteration times": assignments.MAX_ANCHORS,
+    "steps of demand in a picture": link_demand.MOST_STEPS,
+    "jobs, and links, of an affinity graph in a picture": affinity.MOST_ROWS,
+    "corners of a landscape": shift_corners.MOST_CORNERS,
 }
 
 

@@ -29,7 +29,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "problem_file": set(),
     "profiles": set(),
     "topology": set(),
-    "placement": {"topology"},
+    "placement": {"problem_file", "topology"},
     "schedulers": {"topology", "placement", *ENGINE},
     "simulation": {"topology", "placement", "schedulers", *ENGINE},
     "plots": {"profiles", "topology", "placement", "simulation", *ENGINE},

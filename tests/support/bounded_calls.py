@@ -94,7 +94,18 @@ def _on_link(name: str) -> Callable[[str], str]:
     return run
 
 
+def _place(file: str) -> str:
+    from cassini_core.placement.jobs_file import load_jobs
+    from cassini_core.placement.place import place
+    from cassini_core.topology.generated import leaf_spine
+    from cassini_core.topology.overlay import with_capacities
+
+    made = place(with_capacities(leaf_spine(32, 8, 32)), load_jobs(file), gpus_per_host=8)
+    return f"{len(made.problem.candidates)} candidates"
+
+
 CALLS: dict[str, Callable[[str], str]] = {
+    "place": _place,
     "rank": _rank,
     "Ranker": _rank_again,
     "cassini-core rank": _command("rank"),
@@ -103,7 +114,7 @@ CALLS: dict[str, Callable[[str], str]] = {
     "cassini-core topology": _command("topology"),
     **{name: _on_link(name) for name in ("solve_link", "score_link", "score_bounds", "harmonize")},
 }
-"""By name; those after ``cassini-core rank --json`` take link files, but for ``topology``."""
+"""By name; those after ``cassini-core rank --json`` take link files, but for ``topology`` and ``place``."""
 
 
 def main() -> None:

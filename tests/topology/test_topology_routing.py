@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_core import InputError
+from cassini_core.topology import fabric
 from cassini_core.topology.generated import fat_tree, leaf_spine, paper_testbed
 from cassini_core.topology.model import Cable, Host, Switch, Topology
 from cassini_core.topology.patterns import Flows, all_to_all, hybrid, pipeline, ring, tree
@@ -386,6 +387,16 @@ def test_a_ring_in_order_of_placement_leaves_each_rack_once() -> None:
     assert Counter(ordered) == Counter(shuffled)
     route = Router(network).route(ordered, ring(len(ordered)))
     assert {weight for link, weight in route.items() if "spine" in link} == {1.0}
+
+
+def test_paths_that_were_forgotten_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = leaf_spine(4, 2, 2)
+    hosts = [host.id for host in network.hosts]
+    expected = [Router(network).route(hosts[:count], ring(count)) for count in (2, 4, 8, 2)]
+    kept = Router(network)
+    assert [kept.route(hosts[:count], ring(count)) for count in (2, 4, 8, 2)] == expected
+    monkeypatch.setattr(fabric, "_MOST_KEPT", 1)
+    assert [kept.route(hosts[:count], ring(count)) for count in (2, 4, 8, 2)] == expected
 
 
 def test_a_route_and_the_links_make_a_problem() -> None:

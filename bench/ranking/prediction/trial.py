@@ -107,7 +107,7 @@ def run_trial(settings: Settings, family: str, options: TrialOptions) -> Trial:
     tolerance = PERIOD_TOLERANCE if settings.perturbation else 0.0
     ranked, paces_ms = _ranked(problem, options, tolerance)
     measured = [
-        _simulated(problem, candidate, one, paces_ms, settings.name, options)
+        simulated(problem, candidate, one, paces_ms, settings.name, options)
         for candidate, one in zip(problem.candidates, ranked, strict=True)
     ]
     predicted = {name: tuple(prediction(problem, one, name) for one in ranked) for name in PREDICTORS}
@@ -189,7 +189,7 @@ def _first(ranked: Sequence[RankedCandidate], predicted: Sequence[float], proble
     return min(range(len(ranked)), key=key)
 
 
-def _simulated(
+def simulated(
     problem: Problem,
     candidate: Candidate,
     one: RankedCandidate,

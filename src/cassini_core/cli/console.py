@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import InputError
 from ..formats import printable
@@ -23,6 +23,7 @@ __all__ = [
     "Waiting",
     "check_output_path",
     "emit_bytes",
+    "emit_notes",
     "emit_renderables",
     "one_line",
     "package_version",
@@ -79,24 +80,33 @@ def emit_renderables(*renderables: RenderableType) -> None:
     """Print tables and texts to stdout, colours and width as the terminal has them."""
     if sys.stdout is None:
         raise OSError("standard output is closed")
-    is_terminal = sys.stdout.isatty()
-    console = _console(is_terminal)
+    _emit(sys.stdout, renderables)
+
+
+def emit_notes(*renderables: RenderableType) -> None:
+    """As :func:`emit_renderables`, to stderr: for what is said beside output for a program. Nobody need listen."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            _emit(sys.stderr, renderables)
+
+
+def _emit(stream: TextIO, renderables: tuple[RenderableType, ...]) -> None:
+    is_terminal = stream.isatty()
+    console = _console(stream, is_terminal)
     # Rendered first and written in one go: rich would end the process by itself on a closed pipe.
     with console.capture() as capture:
         for renderable in renderables:
             console.print(renderable)
     text = capture.get()
     # A terminal does not show the spaces that fill up a table's last column, a file would keep them.
-    sys.stdout.write(text if is_terminal else re.sub(r"[ ]+$", "", text, flags=re.MULTILINE))
-    sys.stdout.flush()
+    stream.write(text if is_terminal else re.sub(r"[ ]+$", "", text, flags=re.MULTILINE))
+    stream.flush()
 
 
-def _console(is_terminal: bool) -> Console:
+def _console(stream: TextIO, is_terminal: bool) -> Console:
     from rich.console import Console
 
-    return Console(
-        file=sys.stdout, width=None if is_terminal else PIPED_WIDTH, markup=False, emoji=False, highlight=False
-    )
+    return Console(file=stream, width=None if is_terminal else PIPED_WIDTH, markup=False, emoji=False, highlight=False)
 
 
 class Waiting:

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from ..topology.overlay import TierCables
     from ..topology.summary import Summary, TierSummary
 
-__all__ = ["topology"]
+__all__ = ["ASSUMED", "SIZED", "read_network", "topology"]
 
 _GENERATED = {"leaf-spine": ("leaves", "spines", "hosts"), "fat-tree": ("k",), "testbed": (), "testbed-two-gpus": ()}
+ASSUMED = "Assumed capacities are nobody's figures"
+SIZED = ("leaf-spine", "fat-tree")
+"""What is generated of a size that must be said."""
+
 _TIER = "TIER:KEY=VALUE[,KEY=VALUE] with keys gbps, oversubscription, parallel"
 
 
@@ -80,7 +84,7 @@ def topology(
     tiers = dict(map(_tier, tier))
     sizes = {"leaves": leaves, "spines": spines, "hosts": hosts, "k": k}
     with Waiting("reading the network"):
-        network, read_as = _network(source, sizes, name, storage)
+        network, read_as = read_network(source, sizes, name, storage)
         if join is not None:
             network = joined(network, join)
         network = with_capacities(network, tiers)
@@ -95,7 +99,9 @@ def topology(
         emit_renderables(*_report(summary, read_as))
 
 
-def _network(source: str, sizes: dict[str, int | None], name: str | None, storage: str | None) -> tuple[Topology, str]:
+def read_network(
+    source: str, sizes: dict[str, int | None], name: str | None, storage: str | None
+) -> tuple[Topology, str]:
     """The network without assumed capacities, and what it was read as."""
     wanted = _GENERATED.get(source, ())
     for option, value in sizes.items():
@@ -182,7 +188,7 @@ def _report(summary: Summary, read_as: str) -> Iterator[RenderableType]:
     sizes = f"{counted(summary.hosts, 'host')}, {switches}, {counted(summary.cables, 'cable')}"
     yield Text(f"{sizes} ({one_line(read_as)}).")
     if any(capacity.basis == "assumed" for tier in summary.tiers for capacity in tier.capacities):
-        yield Text("Assumed capacities are nobody's figures; say what you know with --tier.")
+        yield Text(f"{ASSUMED}; say what you know with --tier.")
     if len(summary.parts) > 1:
         listed = ", ".join(f"{hosts}+{others}" for hosts, others in summary.parts[:10])
         more = f" and {len(summary.parts) - 10} more" if len(summary.parts) > 10 else ""

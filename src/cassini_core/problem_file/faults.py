@@ -117,19 +117,28 @@ def _faults(value: Any, kind: Any, place: str) -> Iterator[Fault]:
 
 def _union_faults(value: Any, kind: Any, place: str) -> Iterator[Fault]:
     kinds = [member for member in get_args(kind) if member is not UnsetType]
-    fitting = [member for member in kinds if len(kinds) == 1 or _fits(value, get_origin(member) or member)]
+    fitting = [member for member in kinds if len(kinds) == 1 or _fits(value, member)]
     if fitting:
         yield from _faults(value, fitting[0], place)
     else:
         yield place, f"expected {' or '.join(map(_name, kinds))}, got {_came(value)}"
 
 
-def _fits(value: Any, kind: type) -> bool:
+def _fits(value: Any, kind: Any) -> bool:
     """Whether decoded JSON is of a kind, whatever is inside."""
+    kind = _plain_type(kind)
     if kind in (float, int):
         numbers = (int, float, _NotFinite) if kind is float else int
         return isinstance(value, numbers) and not isinstance(value, bool)
     return isinstance(value, kind)
+
+
+def _plain_type(kind: Any) -> type:
+    """What the standard library reads JSON of this kind as."""
+    if get_origin(kind) is Literal:
+        return str
+    found: type = get_origin(kind) or kind
+    return dict if issubclass(found, Struct) else found
 
 
 def _string_faults(value: Any, place: str) -> Iterator[Fault]:
@@ -188,6 +197,8 @@ def _struct_faults(value: Any, kind: type[Struct], place: str) -> Iterator[Fault
 def _name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return shown(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(map(_name, get_args(kind)))
     return _NAMES.get(get_origin(kind) or kind, "an object")
 
 

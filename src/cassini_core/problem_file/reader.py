@@ -19,6 +19,7 @@ __all__ = [
     "load_link",
     "load_problem",
     "load_profile",
+    "phases_of",
     "problem_from_json",
     "profile_from_json",
 ]
@@ -201,7 +202,7 @@ def profile_from_json(data: bytes, source: str = "job") -> tuple[Job, dict[str, 
     """As :func:`load_profile`, from bytes; ``source`` stands for the file in messages."""
     wire = decode(data, JobFile, source)
     with within(source, "$"):
-        job = Job(wire.id, wire.iteration_ms, _phases(wire.phases))
+        job = Job(wire.id, wire.iteration_ms, phases_of(wire.phases))
     about = dict(wire.about) if isinstance(wire.about, dict) else {}
     # How older files put it.
     if "measured_by" in about:
@@ -218,11 +219,12 @@ def _jobs(wires: list[JobWire], source: str) -> list[Job]:
     jobs: list[Job] = []
     for wire in wires:
         with within(source, f"$.jobs[{len(jobs)}]"):
-            jobs.append(Job(wire.id, wire.iteration_ms, _phases(wire.phases)))
+            jobs.append(Job(wire.id, wire.iteration_ms, phases_of(wire.phases)))
     return jobs
 
 
-def _phases(wires: list[PhaseWire]) -> tuple[Phase, ...]:
+def phases_of(wires: list[PhaseWire]) -> tuple[Phase, ...]:
+    """Phases, or an error that names the one that is wrong."""
     phases: list[Phase] = []
     try:
         for wire in wires:

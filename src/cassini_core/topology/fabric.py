@@ -12,10 +12,14 @@ from ..arrays import BoolArray, Float64Array, Int64Array, Rows
 from .ecmp import digests
 from .model import Topology, link_name, numbered
 
-__all__ = ["FAR", "Choices", "Fabric", "sums"]
+__all__ = ["FAR", "Choices", "Fabric", "Paths", "sums"]
 
 FAR = np.iinfo(np.int64).max
 """The distance of what cannot be reached."""
+
+
+_MOST_KEPT = 4_000_000
+"""Numbers of paths that a fabric keeps, about 32 MB; beyond it forgets all and begins again."""
 
 
 class Choices(NamedTuple):
@@ -24,6 +28,23 @@ class Choices(NamedTuple):
     edge: Int64Array
     first: Int64Array
     size: Int64Array
+
+
+class Paths(NamedTuple):
+    """The shortest paths to some switches.
+
+    Attributes
+    ----------
+    far : int64 array
+        Links to pass from each switch to the nearest of them; the largest integer where there is no path.
+    choices : Choices
+    levels : tuple of int64 arrays
+        Links on these paths, those nearest to the switches first.
+    """
+
+    far: Int64Array
+    choices: Choices
+    levels: tuple[Int64Array, ...]
 
 
 class Fabric:
@@ -44,9 +65,24 @@ class Fabric:
         self.head = np.array([link[1] for link in links], dtype=np.int64)
         self.names = [link[3] for link in links]
         self._offset = np.searchsorted(self.tail, np.arange(self.n + 1)).astype(np.int64)
+        self._known: dict[bytes, Paths] = {}
+        self._kept = 0
 
-    def distances(self, targets: Int64Array) -> Int64Array:
-        """Links to pass from each switch to the nearest of ``targets``; the largest integer where there is no path."""
+    def paths(self, targets: Int64Array) -> Paths:
+        """The shortest paths to ``targets``; O(links between switches), unless they were asked for before."""
+        key = targets.tobytes()
+        if key not in self._known:
+            far = self._distances(targets)
+            edge = np.flatnonzero(self._forward(far))
+            found = Paths(far, self._choices(edge), tuple(self._levels(far, edge)))
+            size = 3 * self.n + 2 * len(edge)
+            if self._kept + size > _MOST_KEPT:
+                self._known, self._kept = {}, 0
+            self._known[key] = found
+            self._kept += size
+        return self._known[key]
+
+    def _distances(self, targets: Int64Array) -> Int64Array:
         far = np.full(self.n, FAR)
         reached, distance = targets, 0
         while len(reached):
@@ -60,37 +96,34 @@ class Fabric:
         forward: BoolArray = (far[self.tail] != FAR) & (far[self.tail] == far[self.head] + 1)
         return forward
 
-    def choices(self, far: Int64Array) -> Choices:
-        edge = np.flatnonzero(self._forward(far))
+    def _choices(self, edge: Int64Array) -> Choices:
         size = np.bincount(self.tail[edge], minlength=self.n)
         return Choices(edge, np.cumsum(size) - size, size)
 
-    def _levels(self, far: Int64Array) -> Iterator[Int64Array]:
-        """Links on shortest paths, those nearest to the target first."""
-        edge = np.flatnonzero(self._forward(far))
+    def _levels(self, far: Int64Array, edge: Int64Array) -> Iterator[Int64Array]:
         length = far[self.tail[edge]]
         order = np.argsort(length, kind="stable")
         ends = np.cumsum(np.bincount(length[order]))
         for begin, end in itertools.pairwise(ends):
             yield edge[order[begin:end]]
 
-    def spread(self, far: Int64Array, volume: Float64Array) -> tuple[Int64Array, Float64Array]:
+    def spread(self, paths: Paths, volume: Float64Array) -> tuple[Int64Array, Float64Array]:
         """The links on shortest paths and what each carries if ``volume`` comes in at the switches."""
-        size = self.choices(far).size
+        size = paths.choices.size
         edges, loads = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
-        for edge in reversed(list(self._levels(far))):
+        for edge in reversed(paths.levels):
             load = volume[self.tail[edge]] / size[self.tail[edge]]
             volume = volume + np.bincount(self.head[edge], load, self.n)
             edges.append(edge)
             loads.append(load)
         return np.concatenate(edges), np.concatenate(loads)
 
-    def arriving(self, far: Int64Array, leaf: int) -> Float64Array:
+    def arriving(self, paths: Paths, leaf: int) -> Float64Array:
         """Part of the traffic that comes in at each switch and leaves the switches at ``leaf``, one of the targets."""
-        size = self.choices(far).size
+        size = paths.choices.size
         part = np.zeros(self.n)
         part[leaf] = 1.0
-        for edge in self._levels(far):
+        for edge in paths.levels:
             part += np.bincount(self.tail[edge], part[self.head[edge]] / size[self.tail[edge]], self.n)
         return part
 

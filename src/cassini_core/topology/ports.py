@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Float64Array, Int64Array
+from ..arrays import Float64Array, Int64Array, Rows
 from .ecmp import digests
 from .fabric import FAR
 from .model import Topology, link_name, numbered
@@ -66,6 +66,7 @@ class Ports:
         self._leaf, self._port = np.array(leaf, dtype=np.int64), np.array(port, dtype=np.int64)
         # Switches are numbered by name, and a stable sort keeps the order of numbers.
         self._up_order = np.lexsort((self._leaf, self._port))
+        self._up_first = np.searchsorted(self._port[self._up_order], np.arange(len(named) + 1))
         order = np.argsort(self._leaf * len(named) + self._port, kind="stable")
         pair = (self._leaf * len(named) + self._port)[order]
         self.down = Down(pair, self._leaf[order], self._port[order], 2 * order + 1)
@@ -102,15 +103,19 @@ class Ports:
         return ports, ends, shares
 
     def up_choices(self, used: Int64Array, far: Int64Array) -> Up:
-        """The cables of ``used`` that are on shortest paths, ``far`` being the distances of switches."""
-        order = self._up_order
-        port, leaf, length = self._port[order], self._leaf[order], far[self._leaf[order]]
-        least = np.full(len(self.label), FAR)
-        np.minimum.at(least, port, length)
-        is_used = np.zeros(len(self.label), dtype=bool)
-        is_used[used] = True
-        stuck = np.flatnonzero(is_used & (least == FAR))
-        keep = is_used[port] & (length == least[port]) & (length < FAR)
-        size = np.bincount(port[keep], minlength=len(self.label))
-        link = 2 * order[keep]
-        return Up(port[keep], leaf[keep], link, np.cumsum(size) - size, size, int(stuck[0]) if len(stuck) else None)
+        """The cables of the ports ``used`` that are on shortest paths, ``far`` being the distances of switches.
+
+        ``used`` is sorted and not empty; what is said of other ports is 0.
+        """
+        rows = Rows.of(self._up_first, used)
+        at = self._up_order[rows.at]
+        length = far[self._leaf[at]]
+        least = np.minimum.reduceat(length, rows.first)  # a port has a cable
+        keep = (length == np.repeat(least, rows.size)) & (length < FAR)
+        stuck = used[least == FAR]
+        size = np.zeros(len(self.label), dtype=np.int64)
+        size[used] = np.add.reduceat(keep, rows.first, dtype=np.int64)
+        first = np.zeros(len(self.label), dtype=np.int64)
+        first[used] = np.cumsum(size[used]) - size[used]
+        at = at[keep]
+        return Up(self._port[at], self._leaf[at], 2 * at, first, size, int(stuck[0]) if len(stuck) else None)

@@ -25,12 +25,12 @@ import numpy as np
 from ..arrays import Float64Array, Int64Array
 from ..errors import InputError, refusal, shown
 from .ecmp import U64Array, mix, pick
-from .fabric import Fabric, sums
+from .fabric import Fabric, Paths, sums
 from .model import Topology
 from .patterns import Flows
 from .ports import Ports, Up
 
-__all__ = ["Ecmp", "Router", "in_order_of_placement"]
+__all__ = ["Ecmp", "Router", "in_order_of_placement", "paths_from_top"]
 
 Ecmp = Literal["spread", "hash"]
 
@@ -150,41 +150,42 @@ class Router:
     def _add(self, load: Float64Array, leaves: Int64Array, part: _Part) -> None:
         """Add the flows to all ports that hang under ``leaves``."""
         fabric, ports = self._fabric, self._ports
-        far = fabric.distances(leaves)
-        up = ports.up_choices(np.unique(part.source), far)
+        paths = fabric.paths(leaves)
+        up = ports.up_choices(np.unique(part.source), paths.far)
         if up.stuck is not None:
             port = part.target[np.flatnonzero(part.source == up.stuck)[0]]
             raise _no_path(ports.label[up.stuck], ports.label[port])
         if part.key is None:
-            self._spread(load, leaves, part, far, up)
+            self._spread(load, leaves, part, paths, up)
         else:
-            self._hash(load, part, part.key ^ self._seed, far, up)
+            self._hash(load, part, part.key ^ self._seed, paths, up)
 
-    def _spread(self, load: Float64Array, leaves: Int64Array, part: _Part, far: Int64Array, up: Up) -> None:
+    def _spread(self, load: Float64Array, leaves: Int64Array, part: _Part, paths: Paths, up: Up) -> None:
         """Add flows that take every cable on a shortest path."""
         fabric, ports, down = self._fabric, self._ports, self._ports.down
         sent = np.bincount(part.source, part.share, len(ports.label))
         volume: Float64Array = sent[up.port] / up.size[up.port]
         load[up.link] += volume
-        edge, volume_of = fabric.spread(far, sums(up.leaf, volume, fabric.n))
+        edge, volume_of = fabric.spread(paths, sums(up.leaf, volume, fabric.n))
         load[len(ports.names) + edge] += volume_of
         # Where a port hangs under several leaves, what comes down each depends on who sends.
         for leaf in leaves:
-            reach = np.ones(fabric.n) if len(leaves) == 1 else fabric.arriving(far, int(leaf))
+            reach = np.ones(fabric.n) if len(leaves) == 1 else fabric.arriving(paths, int(leaf))
             reached = np.bincount(up.port, reach[up.leaf], len(ports.label)) / np.maximum(up.size, 1)
             came = np.bincount(part.target, part.share * reached[part.source], len(ports.label))
-            here = np.flatnonzero((down.leaf == leaf) & (came[down.port] > 0))
-            count = np.bincount(down.port[here], minlength=len(ports.label))
-            load[down.link[here]] += came[down.port[here]] / count[down.port[here]]
+            begin, end = np.searchsorted(down.leaf, [leaf, leaf + 1])
+            here = begin + np.flatnonzero(came[down.port[begin:end]] > 0)
+            port, back, count = np.unique(down.port[here], return_inverse=True, return_counts=True)
+            load[down.link[here]] += (came[port] / count)[back]
 
-    def _hash(self, load: Float64Array, part: _Part, key: U64Array, far: Int64Array, up: Up) -> None:
+    def _hash(self, load: Float64Array, part: _Part, key: U64Array, paths: Paths, up: Up) -> None:
         """Add flows each of which takes one path."""
         fabric, ports, down = self._fabric, self._ports, self._ports.down
         choice = up.first[part.source] + pick(key ^ ports.salt[part.source], up.size[part.source])
         load += np.bincount(up.link[choice], part.share, len(load))
         at = up.leaf[choice]
+        far, choices = paths.far, paths.choices
         moving = np.flatnonzero(far[at] > 0)
-        choices = fabric.choices(far)
         while len(moving):
             here = at[moving]
             edge = choices.edge[choices.first[here] + pick(key[moving] ^ fabric.salt[here], choices.size[here])]
@@ -224,21 +225,27 @@ def in_order_of_placement(topology: Topology, workers: Sequence[str]) -> list[st
     InputError
         A host is not in the network.
     """
+    paths = paths_from_top(topology)
+    for index, worker in enumerate(workers):
+        if worker not in paths:
+            raise refusal("", f"workers[{index}]", "a host of the network", shown(worker))
+    return sorted(workers, key=lambda worker: paths[worker])
+
+
+def paths_from_top(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """For each host the switches above it, from the top down, and itself; of several the first by name. O(cables)."""
     tiers = topology.tiers()
     above: dict[str, str] = {}
     for cable in topology.cables:
         if tiers[cable.lower] < tiers[cable.upper] and not cable.storage:
             above[cable.lower] = min(cable.upper, above.get(cable.lower, cable.upper))
     paths: dict[str, tuple[str, ...]] = {}
-    for index, worker in enumerate(workers):
-        if tiers.get(worker, 1) > 0:
-            raise refusal("", f"workers[{index}]", "a host of the network", shown(worker))
-        if worker not in paths:
-            path = [worker]
-            while path[-1] in above:
-                path.append(above[path[-1]])
-            paths[worker] = tuple(reversed(path))
-    return sorted(workers, key=lambda worker: paths[worker])
+    for host in topology.hosts:
+        path = [host.id]
+        while path[-1] in above:
+            path.append(above[path[-1]])
+        paths[host.id] = tuple(reversed(path))
+    return paths
 
 
 def _no_path(source: str, target: str) -> InputError:
