@@ -42,7 +42,7 @@ class Machine:
         (folder / "bin").mkdir()
         for tool in TOOLS:
             (folder / "bin" / tool).symlink_to(str(shutil.which(tool)))
-        for program in ("make", "c++", "valgrind", "pkg-config", "go", "cargo", "python"):
+        for program in ("make", "c++", "valgrind", "pkg-config", "go", "cargo", "chromium", "python"):
             self._stub(f"bin/{program}", "#!/usr/bin/env bash\n")
         self._stub("bin/apt-get", APT_GET)
         self._stub("bin/apt-cache", APT_CACHE.format(known="|".join(f"libclang-rt-{v}-dev" for v in to_be_had)))
