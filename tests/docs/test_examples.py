@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -99,3 +103,29 @@ def test_profiles_are_those_of_the_cut_traces(data_dir: Path, generator: ModuleT
         made = profile_kineto(data_dir / "kineto" / file, job_id=name, gbps=gbps)
         assert made.job == load_job(EXAMPLES / "profiles" / f"{name}.json")
         assert generator.TRACES[name][2] == gbps
+
+
+@pytest.mark.parametrize(
+    ("network", "pairs", "hosts"),
+    [
+        ("tests/data/topology/slurm-tree.conf", 4, "srv1101"),
+        pytest.param("tests/data/topology/lingjun-topo.csv", 42, "G6/P10", marks=pytest.mark.slow),
+    ],
+)
+def test_a_pipe_leads_from_traces_and_a_network_to_a_page(network: str, pairs: int, hosts: str, tmp_path: Path) -> None:
+    command = tmp_path / "bin" / "cassini-core"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cassini_core "$@"\n')
+    command.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+    arguments = [network, str(pairs), str(tmp_path / "out")]
+    done = subprocess.run(
+        ["sh", EXAMPLES / "from_traces.sh", *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f" {2 * pairs} jobs for " in done.stderr
+    assert "no room" not in done.stderr
+    assert hosts in page
+    for n in range(1, pairs + 1):
+        assert re.search(rf"\brecommender-{n}\b", page)
+        assert re.search(rf"\bresnet50-{n}\b", page)
