@@ -50,7 +50,7 @@ def refusal(subject: str, place: str, expected: str, got: str) -> InputError:
     """The error ``SUBJECT PLACE: expected EXPECTED, got GOT``; subject or place may be empty."""
     reason = f"expected {expected}, got {got}"
     what = f"{subject} {place}" if subject and place else subject or place
-    return InputError(f"{what}: {reason}", place=place, reason=reason)
+    return InputError(f"{what}: {reason}" if what else reason, place=place, reason=reason)
 
 
 class LimitError(CassiniError):

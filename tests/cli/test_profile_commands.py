@@ -152,6 +152,7 @@ def test_fit_prints_what_the_comparison_says(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "word"),
     [
+        ("fit - -", "expected one file from standard input, got '-' twice"),
         ("model -o j.json --compute-ms 1 --gbps 1 --parameters 1", "--workers"),
         (
             "model -o j.json --workers 1.5 --compute-ms 1 --gbps 1 --parameters 1",

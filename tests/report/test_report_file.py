@@ -165,10 +165,25 @@ def test_the_command_takes_an_answer_with_its_problem(tmp_path: Path, capfd: pyt
     assert b"(its worst link)" in page.read_bytes()
 
 
+def test_the_page_goes_to_standard_output_if_wanted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert main(["report", str(EXAMPLE), "-o", str(page)]) == 0
+    capfd.readouterr()
+    assert main(["report", str(EXAMPLE), "-o", "-"]) == 0
+    assert capfd.readouterr().out.strip() == page.read_text().strip()
+
+
+def test_another_kind_of_file_is_refused_with_what_is_taken(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(ROOT / "examples/testbed-jobs.json")]) == 2
+    said = capfd.readouterr().err
+    assert "expected a problem (cassini-problem/1 or /2), or a ranking with its problem" in said
+    assert "got 'cassini-jobs/1'" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--candidate", "nobody"], "candidate: expected the id of a candidate, got 'nobody'"),
+        (["--candidate", "nobody"], "--candidate: expected one of the file ('beside-its-twin', "),
         (["-o", "no/such/folder/page.html"], "--output: expected a file in a folder that exists"),
         (["-o", "."], "--output: expected a file name"),
     ],

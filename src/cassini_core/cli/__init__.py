@@ -130,7 +130,7 @@ def _fail(status: int, message: str) -> int:
     """Say what went wrong in one line on stderr, whatever the message holds, and give back the exit status."""
     if os.environ.get("CASSINI_DEBUG") and status != 130:
         traceback.print_exc()
-    line = one_line(message.replace(STREAM, "-"))
+    line = one_line(message.replace(repr(STREAM), "'-'").replace(STREAM, "-"))
     if len(line) > LONGEST_MESSAGE:
         line = f"{line[: LONGEST_MESSAGE // 2]} ... {line[-LONGEST_MESSAGE // 2 :]}"
     with suppress(OSError, ValueError):  # if nobody listens on stderr, the exit status still tells

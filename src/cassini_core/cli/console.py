@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ..errors import InputError
 from ..formats import printable
+from .inputs import STREAM
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -184,6 +185,8 @@ def check_output_path(path: str, inputs: tuple[str, ...] = (), option: str = "--
     InputError
         The folder does not exist, the path is a folder, or it is one of the inputs.
     """
+    if path == STREAM:
+        raise InputError(f"{option}: expected a file name, got '-'")
     folder = os.path.dirname(os.path.realpath(path))
     if not path or os.path.isdir(path):
         raise InputError(f"{option}: expected a file name, got {path!r}")

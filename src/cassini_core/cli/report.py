@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from .answers import read_answer
-from .console import check_output_path, emit_renderables, one_line, write_file
+from .answers import chosen_candidate, read_answer
+from .console import check_output_path, emit_bytes, emit_renderables, one_line, write_file
 from .inputs import STREAM
 
 __all__ = ["report"]
@@ -30,7 +30,7 @@ def report(
     file
         Problem file, or what rank --with-problem printed; - for standard input.
     output
-        Where the page is to lie.
+        Where the page is to lie; - writes it to standard output.
     candidate
         Id of the candidate to explain. Default: the best.
     """
@@ -38,6 +38,14 @@ def report(
 
     from ..report.page import report_page
 
-    check_output_path(output, () if file == STREAM else (file,))
-    write_file(output, report_page(*read_answer(file), candidate))
+    if output != STREAM:
+        check_output_path(output, () if file == STREAM else (file,))
+    problem, ranking = read_answer(file)
+    if candidate is not None:
+        chosen_candidate(ranking, candidate)
+    page = report_page(problem, ranking, candidate)
+    if output == STREAM:
+        emit_bytes(page)
+        return
+    write_file(output, page)
     emit_renderables(Text(one_line(f"Wrote {Path(output).resolve()}.")))

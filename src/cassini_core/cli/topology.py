@@ -27,7 +27,7 @@ ASSUMED = "Assumed capacities are nobody's figures"
 SIZED = ("leaf-spine", "fat-tree")
 """What is generated of a size that must be said."""
 
-_TIER = "TIER:KEY=VALUE[,KEY=VALUE] with keys gbps, oversubscription, parallel"
+_TIER = "TIER:KEY=NUMBER[,KEY=NUMBER] with keys gbps, oversubscription, parallel"
 
 
 def topology(
@@ -58,8 +58,8 @@ def topology(
         File to write the network to (cassini-topology/1), capacities included; - writes it to standard output instead
         of what it is.
     tier
-        What is known of the cables from one tier up: TIER:KEY=VALUE,... Tier 1 is that of the hosts. Keys: gbps of each
-        cable and direction, oversubscription (from tier 2 on), parallel cables. Default: 100 Gbit/s at hosts, no
+        What is known of the cables from one tier up: TIER:KEY=NUMBER,... Tier 1 is that of the hosts. Keys: gbps of
+        each cable and direction, oversubscription (from tier 2 on), parallel cables. Default: 100 Gbit/s at hosts, no
         oversubscription, where the file says nothing.
     join
         Name of a switch to put above all that have nothing above.
@@ -81,7 +81,7 @@ def topology(
 
     if output is not None and output != STREAM:
         check_output_path(output, () if source == STREAM or source in _GENERATED else (source,))
-    tiers = dict(map(_tier, tier))
+    tiers = _tiers(tier)
     sizes = {"leaves": leaves, "spines": spines, "hosts": hosts, "k": k}
     with Waiting("reading the network"):
         network, read_as = read_network(source, sizes, name, storage)
@@ -124,6 +124,15 @@ def read_network(
     from .inputs import read_input
 
     return topology_from_bytes(*read_input(source), name=name, storage=storage)
+
+
+def _tiers(texts: tuple[str, ...]) -> dict[int, TierCables]:
+    found: dict[int, TierCables] = {}
+    for number, cables in map(_tier, texts):
+        if number in found:
+            raise InputError(f"--tier: expected each tier once, all of its keys together, got tier {number} again")
+        found[number] = cables
+    return found
 
 
 def _tier(text: str) -> tuple[int, TierCables]:

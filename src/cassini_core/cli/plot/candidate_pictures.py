@@ -37,8 +37,7 @@ def affinity(
     from ...plots.affinity_drawing import affinity_figure
     from ...plots.figures import plot_label
     from ...plots.placed_links import placed_links
-    from ..answers import read_answer
-    from .chosen import chosen_candidate
+    from ..answers import chosen_candidate, read_answer
 
     target.check(file)
     problem, ranking = read_answer(file)

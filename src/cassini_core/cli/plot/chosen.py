@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...errors import InputError, shown
 from ...formats import listed
 from ...kernel.prepared_link import DEFAULT_RESOLUTION_MS
-from ..answers import answer_from
+from ..answers import answer_from, chosen_candidate
 from ..console import Waiting
 from ..inputs import read_input
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...plots.placed_links import PlacedLink
     from ...results import RankedCandidate, Ranking
 
-__all__ = ["ChosenLink", "chosen_candidate", "chosen_link", "resolution_of"]
+__all__ = ["ChosenLink", "chosen_link", "resolution_of"]
 
 
 class ChosenLink(NamedTuple):
@@ -28,20 +28,6 @@ class ChosenLink(NamedTuple):
     title: str
     known_jobs: Sequence[str]
     resolution_ms: float
-
-
-def chosen_candidate(ranking: Ranking, candidate: str | None) -> RankedCandidate:
-    """The candidate of an id, or the best."""
-    if candidate is not None:
-        if candidate not in ranking:
-            known = listed(one.id for one in ranking)
-            raise InputError(f"--candidate: expected one of the file ({known}), got {shown(candidate)}")
-        return ranking[candidate]
-    if ranking.best is None:
-        raise InputError(
-            f"plot: expected a candidate that was solved, got none of {len(ranking)}; --candidate names one"
-        )
-    return ranking.best
 
 
 def resolution_of(ranking: Ranking) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ...errors import InputError
 from ...formats import ms_text
 from ..console import emit_bytes, emit_renderables, one_line
-from ..inputs import read_input
+from ..inputs import STREAM, read_input
 from ..options import JsonFlag
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def fit(job_file: str, other_job_file: str, /, *, json: JsonFlag = False) -> Non
     from ...problem_file import profile_from_json
     from ...profiles.compare import compare_jobs
 
+    if job_file == other_job_file == STREAM:
+        raise InputError("expected one file from standard input, got '-' twice")
     first, second = (profile_from_json(*read_input(file))[0] for file in (job_file, other_job_file))
     comparison = compare_jobs(first, second)
     if json:

@@ -113,7 +113,7 @@ def _from_documents(found: list[Any], name: str | None) -> Reading:
             return Reading(kubernetes.topology_from_objects(kept, name), "Kubernetes objects")
         if {"switches", "blocks"} & set(first):
             return Reading(topograph.topology_from_model(first), "topograph model")
-    raise refusal("", "", _EXPECTED, shown(first))
+    raise refusal("", "", _EXPECTED, "an empty file" if first is None else shown(first))
 
 
 def _within(source: str, error: InputError) -> InputError:

@@ -58,6 +58,8 @@ def topology_from_document(document: Any) -> Topology:
     InputError
         A key is missing, unknown or of another type, or the network is wrong.
     """
+    if document.get("format") != FORMAT:
+        raise refusal("", "$.format", repr(FORMAT), shown(document.get("format")))
     try:
         wire = msgspec.convert(document, TopologyFile)
     except msgspec.ValidationError as error:
