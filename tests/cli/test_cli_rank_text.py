@@ -60,6 +60,16 @@ def test_narrow_links_of_the_best_are_listed_with_how_much_finds_no_room(said: S
     assert 'its worst link "s" scores -4.1765 (too narrow for "c" alone); proven: no shifts score more.' in text
 
 
+def test_of_many_narrow_links_the_worst_are_listed(said: Said) -> None:
+    capacities = {f"l{k:02}": 100.0 - k for k in range(30)}
+    text = said(problem_of([C], capacities, only={"c": list(capacities)}))
+    rows = text.partition("Narrow links")[2].split("\n\n")[1].splitlines()[2:]
+    assert [row.split()[0] for row in rows] == [f"l{k:02}" for k in range(29, 19, -1)]
+    assert "20 more narrow links score no less: --json has them." in text
+    assert text.count("Warning: link") == 10
+    assert "Warning: 20 more: --json has them." in text
+
+
 def test_a_candidate_that_shares_nothing_can_have_a_narrow_link(said: Said) -> None:
     text = said(problem_of([C], {"s": 50, "t": 100}, only={"c": ["s", "t"]}), "--aggregate", "mean")
     narrow = "mean over its shared links, and over links too narrow for their only job where that is less"

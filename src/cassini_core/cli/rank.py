@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["rank"]
 
+MOST_NARROW = 10
+MOST_WARNINGS = 10
+"""What is printed for people: in a large cluster one slow job has hundreds of narrow links, each with a warning."""
+
 
 def rank(
     file: str,
@@ -136,7 +140,9 @@ def _report(
     if best is not None and best.links:
         yield shift_table(best, problem.jobs, ranking.paces_ms)
     if best is not None and best.narrow_links:
-        yield narrow_table(best)
+        yield narrow_table(best, MOST_NARROW)
+        if len(best.narrow_links) > MOST_NARROW:
+            yield Text(f"{len(best.narrow_links) - MOST_NARROW} more narrow links score no less: --json has them.\n")
     if best is not None and best.hold_ms is not None:
         yield Text(
             f"All jobs may drift up to {ms_text_down(best.hold_ms)} ms at once, each alone up to its slack, "
@@ -149,6 +155,9 @@ def _report(
             if some
         )
         yield Text(f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}.")
-    for warning in (*ranking.warnings, *(best.warnings if best is not None else ())):
+    warnings = (*ranking.warnings, *(best.warnings if best is not None else ()))
+    for warning in warnings[:MOST_WARNINGS]:
         yield Text(f"Warning: {one_line(warning)}")
+    if len(warnings) > MOST_WARNINGS:
+        yield Text(f"Warning: {len(warnings) - MOST_WARNINGS} more: --json has them.")
     yield Text(one_line(conclude_ranking(ranking, problem, aggregate)))

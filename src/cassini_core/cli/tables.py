@@ -127,11 +127,11 @@ def shift_table(candidate: RankedCandidate, jobs: Sequence[Job], paces_ms: Mappi
     return table
 
 
-def narrow_table(candidate: RankedCandidate) -> Listing:
-    """The links of a candidate that are too narrow for their only job, and how much of its demand finds no room."""
+def narrow_table(candidate: RankedCandidate, rows: int) -> Listing:
+    """The worst links that are too narrow for their only job, and how much of its demand finds no room."""
     headers = ("link", "job", "Gbit/s above capacity, on average", "score")
     table = Listing("Narrow links: too narrow for their only job", headers, "llrr")
-    for link in candidate.narrow_links:
+    for link in sorted(candidate.narrow_links, key=lambda one: (one.score, one.id))[:rows]:
         table.add(link.id, link.job, magnitude_text(link.excess_gbps), score_text(link.score))
     return table
 
