@@ -8,7 +8,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 import wild_strategies as wild
+from cassini_core.choices import Status
 from cassini_core.cli import main
 from cassini_core.report.page import embedded_json, report_page
-from cassini_core.report.sections import MOST_CANDIDATES, MOST_HOSTS, MOST_LINKS
+from cassini_core.report.sections import MOST_CANDIDATES, MOST_HOSTS, MOST_LINKS, STATUSES
 from pages import ROOT
 from strategies import loop_problems
 
@@ -104,12 +105,22 @@ def test_nothing_to_rank_and_nothing_solved_are_said() -> None:
     assert b'href="#timeline"' not in page
 
 
+def test_every_status_that_the_page_shows_is_explained() -> None:
+    assert tuple(STATUSES) == get_args(Status)
+    problem = cc.load_problem(EXAMPLE)
+    page = Page(report_page(problem, cc.rank(problem)))
+    (explained,) = [text for text in page.held["p"] if "Status: " in text]
+    for one in cc.rank(problem):
+        assert f"{one.status.replace('_', ' ')} (" in explained
+    assert "discarded (" not in explained
+
+
 def test_another_candidate_is_compared_with_the_best() -> None:
     problem = cc.load_problem(EXAMPLE)
     page = Page(report_page(problem, cc.rank(problem), "packed"))
     assert "What it lacks" in page.held["h2"]
     assert any("Number 3 of 6 candidates" in text for text in page.held["p"])
-    assert not any("moved" in text for text in page.held["span"])  # it is the first in the input
+    assert not any("elsewhere" in text for text in page.held["span"])  # it is the first in the input
 
 
 def many(n: int) -> cc.Problem:

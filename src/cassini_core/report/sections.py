@@ -37,7 +37,7 @@ def key_figures(candidate: RankedCandidate) -> str:
 
 
 def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Ranking) -> str:
-    """What to apply: shift, slack and pace of each job, and where it runs; jobs that are moved are marked."""
+    """What to apply: shift, slack and pace of each job, and where it runs; jobs that are elsewhere than in the first candidate are marked."""
     placed = next(one for one in problem.candidates if one.id == candidate.id)
     base = problem.candidates[0]
     headers, classes = ["job", "shift, ms", "slack, ms", "pace, ms", "longer by"], ["", *["number"] * 4]
@@ -49,23 +49,23 @@ def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Rankin
             continue
         pace = ranking.paces_ms.get(job.id, job.iteration_ms)
         longer = pace / job.iteration_ms - 1
-        cells = [name(job.id) + (mark("moved") if _is_moved(job.id, base, placed) else "")]
+        cells = [name(job.id) + (mark("elsewhere") if _is_elsewhere(job.id, base, placed) else "")]
         cells += [*_shift_cells(candidate, job.id), ms_text(pace)]
         cells.append(f"{magnitude_text(100 * longer)} %" if longer > 0 else "-")
         rows.append([*cells, *[_hosts_text(placed.hosts.get(job.id, {}))] * bool(placed.hosts)])
     notes = (
-        "The pace is the iteration time to hold, the slack how far a job alone may drift before a link's score drops "
+        "The shift is by how much to delay a job, the pace the iteration time to hold, the slack how far a job alone may drift before a link's score drops "
         f"by more than {ranking.slack_tolerance:g}."
     )
     if base.id != placed.id:
-        notes += f" Moved are the jobs that run elsewhere than in {name(base.id)}, the first candidate of the input."
+        notes += f" Elsewhere are jobs that have other hosts or links than in {name(base.id)}, the first of the input."
     if len(rows) < len(problem.jobs):
         notes += f" {counted(len(problem.jobs) - len(rows), 'job')} of the problem not placed."
     content = table("Jobs of this placement", headers, classes, rows)
     return _section("shifts", "Shifts to apply", f"<p>{notes}</p>", content)
 
 
-def _is_moved(job: str, base: Candidate, placed: Candidate) -> bool:
+def _is_elsewhere(job: str, base: Candidate, placed: Candidate) -> bool:
     return base.routes.get(job) != placed.routes[job] or base.hosts.get(job) != placed.hosts.get(job)
 
 
@@ -116,6 +116,17 @@ def _compared(candidate: RankedCandidate) -> list[str]:
     ]
 
 
+STATUSES = {
+    "alone": "no link is shared",
+    "tree": "jobs and the links that they share make no loop",
+    "consistent": "they make loops, which cost nothing",
+    "joint": "they make loops, whose links were searched together",
+    "discarded": "they make loops, and such candidates were not wanted",
+    "bound_only": "not searched: it cannot be among the best, or the time was up",
+}
+"""What the page says of how a candidate was answered."""
+
+
 def candidates_section(chosen: RankedCandidate, ranking: Ranking) -> str:
     """The first candidates, best first."""
     shown = ranking.candidates[:MOST_CANDIDATES]
@@ -135,8 +146,12 @@ def candidates_section(chosen: RankedCandidate, ranking: Ranking) -> str:
     ]
     at = next((n for n, one in enumerate(shown) if one.id == chosen.id), None)
     left = len(ranking.candidates) - len(shown)
+    known = {one.status for one in shown}
     more = f"<p>{counted(left, 'more candidate')} not shown.</p>" if left else ""
-    return _section("candidates", "All candidates", table("Candidates, best first", headers, classes, rows, at), more)
+    meanings = [f"{text(status.replace('_', ' '))} ({STATUSES[status]})" for status in STATUSES if status in known]
+    intro = f"<p>No shifts of a placement score more than its bound. Status: {'; '.join(meanings)}.</p>"
+    found = table("Candidates, best first", headers, classes, rows, at)
+    return _section("candidates", "All candidates", intro, found, more)
 
 
 def links_section(links: Sequence[PlacedLink], timeline: bool) -> str:
