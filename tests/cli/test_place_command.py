@@ -120,8 +120,15 @@ def test_jobs_without_room_are_named(run: Run, jobs: str) -> None:
     many = [{**JOBS[1], "id": f"w{k}"} for k in range(15)]
     Path(jobs).write_text(json.dumps({"format": "cassini-jobs/1", "jobs": many}))
     answer = run("place", "testbed-two-gpus", "--jobs", jobs)
-    assert "Warning: no room for 'w2', 'w3', " in answer.err
-    assert " and 3 more in 'packed'" in answer.err
+    assert "Warning: no room for 'w2' (5 GPUs), 'w3' (5 GPUs), " in answer.err
+    assert " and 3 more in any candidate" in answer.err
+
+
+def test_it_is_said_whether_a_job_has_room_in_no_candidate(run: Run, jobs: str) -> None:
+    large = {**JOBS[1], "id": "large", "workers": 2, "gpus_per_worker": 3}
+    Path(jobs).write_text(json.dumps({"format": "cassini-jobs/1", "jobs": [large, JOBS[1]]}))
+    said = "Warning: no room for 'large' (2 workers of 3 GPUs) in any candidate\n"
+    assert said in run("place", "testbed-two-gpus", "--jobs", jobs).err
 
 
 def test_on_a_terminal_nothing_but_the_table_is_shown(run: Run, jobs: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,15 +100,18 @@ WRONG = {
         file_of({**ONE, "hosts": {"x": 1}}).replace(b'"x": 1', b'"x": 1, "x": 2'),
         "$.jobs[0].hosts: expected each key once",
     ),
-    "twins": (file_of(ONE, ONE), "jobs[1].id: expected an id of its own, got 'a' again"),
+    "twins": (file_of(ONE, ONE), "$.jobs[1].id: expected an id of its own, got 'a' again"),
     "half a worker": (file_of({**ONE, "workers": 1.5}), "$.jobs[0].workers: expected a whole number, got 1.5"),
     "a word": (file_of({**ONE, "workers": "2"}), "$.jobs[0].workers: expected a whole number, got '2'"),
     "no worker": (file_of({**ONE, "workers": 0}), "$.jobs[0].workers: expected a whole number from 1 to 100000, got 0"),
     "huge": (file_of({**ONE, "workers": 10**30}), "$.jobs[0].workers: expected a whole number"),
-    "a star": (file_of({**ONE, "pattern": "star"}), "$.jobs[0].pattern: expected 'ring', got 'star'"),
+    "a star": (
+        file_of({**ONE, "pattern": "star"}),
+        "$.jobs[0].pattern: expected 'ring' or 'tree' or 'all_to_all' or 'pipeline', got 'star'",
+    ),
     "a number for a pattern": (
         file_of({**ONE, "pattern": 1}),
-        "$.jobs[0].pattern: expected 'ring' or an object, got 1",
+        "$.jobs[0].pattern: expected 'ring' or 'tree' or 'all_to_all' or 'pipeline' or an object, got 1",
     ),
     "a list": (file_of({**ONE, "profile": []}), "$.jobs[0].profile: expected a string or an object, got an array"),
     "a phase": (
@@ -158,6 +161,12 @@ def test_a_wrong_profile_is_told_with_its_file(folder: Path) -> None:
     with pytest.raises(
         InputError, match=r"jobs\.csv: line 2\.profile: .*profiles/vgg\.json: \$\.id: expected a string"
     ):
+        load_jobs(folder / "jobs.csv")
+
+
+def test_an_id_that_comes_again_is_told_with_its_line(folder: Path) -> None:
+    (folder / "jobs.csv").write_text("id,profile,workers\na,profiles/vgg.json,1\n\na,profiles/vgg.json,2\n")
+    with pytest.raises(InputError, match=r"jobs\.csv: line 4\.id: expected an id of its own, got 'a' again"):
         load_jobs(folder / "jobs.csv")
 
 

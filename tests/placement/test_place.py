@@ -167,7 +167,7 @@ REFUSED = {
         paper_two_gpus(),
         [request("a", 2, {"server1": 2}), request("b", 1, {"server1": 1})],
         {},
-        "jobs on host 'server1': expected no more than its 2 GPUs, got 3",
+        "jobs on host 'server1': expected no more than its 2 GPUs, got 3 of 'a', 'b'",
     ),
     "candidates": (paper_testbed(), [request("a", 1)], {"candidates": 0}, "candidates: expected a whole number from 1"),
     "seed": (paper_testbed(), [request("a", 1)], {"seed": -1}, "seed: expected a whole number from 0"),

@@ -89,7 +89,7 @@ def place(
             )
         except InputError as error:
             raise InputError(f"{name}: {error}") if error.place.startswith("jobs") else error from None
-    _deliver(made, output, [*_report(made, requests), *_warnings(made, assumed)])
+    _deliver(made, output, [*_report(made, requests), *_warnings(made, requests, assumed)])
 
 
 def _network(source: str) -> tuple[Topology, bool]:
@@ -169,7 +169,7 @@ def _shared(routes: Iterable[Mapping[str, float]]) -> int:
     return sum(count > 1 for count in jobs_on.values())
 
 
-def _warnings(made: Placements, assumed: bool) -> Iterator[RenderableType]:
+def _warnings(made: Placements, requests: Sequence[JobRequest], assumed: bool) -> Iterator[RenderableType]:
     from .profile.job_output import warning_lines
     from .topology import ASSUMED
 
@@ -180,8 +180,18 @@ def _warnings(made: Placements, assumed: bool) -> Iterator[RenderableType]:
     if made.cut_short:
         few = counted(len(made.placed), "candidate")
         yield from warning_lines([f"no more than {few}: others would take long in so large a cluster"])
-    left_out = made.placed[0].left_out
-    if left_out:
-        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
-        named = ", ".join(map(shown, left_out[:_MOST_NAMED]))
-        yield from warning_lines([f"no room for {named}{more} in {made.placed[0].id!r}"])
+    first = set(made.placed[0].left_out)
+    never = first.intersection(*(one.left_out for one in made.placed))
+    for ids, where in ((never, "any candidate"), (first - never, f"{made.placed[0].id!r}, but in others")):
+        left_out = [one for one in requests if one.job.id in ids]
+        if left_out:
+            more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+            named = ", ".join(f"{shown(one.job.id)} ({_asked(one)})" for one in left_out[:_MOST_NAMED])
+            yield from warning_lines([f"no room for {named}{more} in {where}"])
+
+
+def _asked(request: JobRequest) -> str:
+    """The GPUs that a job asks for; where a worker has several, they must be on one host."""
+    if request.gpus_per_worker == 1:
+        return counted(request.workers, "GPU")
+    return f"{counted(request.workers, 'worker')} of {request.gpus_per_worker} GPUs"

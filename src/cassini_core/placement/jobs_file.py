@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from ..errors import InputError, refusal, shown
-from ..model import Job, checked_jobs
+from ..model import Job
 from ..problem_file.decoding import FileWire, decode, file_error, read_file
 from ..problem_file.reader import load_job, phases_of
 from ..problem_file.wire import PhaseWire
@@ -113,15 +113,16 @@ def jobs_from_bytes(data: bytes, source: str = "jobs", *, folder: str | bytes = 
     profiles = _Profiles(os.fsdecode(folder))
     made = _from_json if data.lstrip()[:1] == b"{" else _from_table
     requests: list[JobRequest] = []
+    known: set[str] = set()
     for place, one in made(data, source, profiles):
+        if one.job.id in known:
+            raise file_error(source, f"{place}.id", f"expected an id of its own, got {shown(one.job.id)} again")
+        known.add(one.job.id)
         if len(requests) == MAX_JOBS:
             raise file_error(source, place, f"expected at most {MAX_JOBS} jobs, got more")
         requests.append(one)
-    with _at(source, ""):
-        if not checked_jobs([one.job for one in requests]):
-            raise InputError(
-                "expected at least one job, got none", place="", reason="expected at least one job, got none"
-            )
+    if not requests:
+        raise file_error(source, "", "expected at least one job, got none")
     return requests
 
 

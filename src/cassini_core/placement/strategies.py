@@ -9,6 +9,7 @@ from functools import partial
 
 from ..arrays import Int64Array
 from ..errors import refusal, shown
+from ..formats import listed
 from .cluster import Cluster, HostWorkers, Placement
 from .job_request import JobRequest
 from .packed import packed
@@ -41,7 +42,9 @@ def running_placement(cluster: Cluster, requests: Sequence[JobRequest]) -> Place
     for host, free in zip(cluster.hosts, placement.free.tolist(), strict=True):
         if free < 0:
             gpus = int(cluster.gpus[cluster.number[host]])
-            raise refusal("", f"jobs on host {shown(host)}", f"no more than its {gpus} GPUs", f"{gpus - free}")
+            there = [one.job.id for one in requests if one.hosts is not None and host in one.hosts]
+            got = f"{gpus - free} of {listed(there)}"
+            raise refusal("", f"jobs on host {shown(host)}", f"no more than its {gpus} GPUs", got)
     return placement
 
 

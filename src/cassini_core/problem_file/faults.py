@@ -99,7 +99,7 @@ def _faults(value: Any, kind: Any, place: str) -> Iterator[Fault]:
         yield from _union_faults(value, kind, place)
     elif origin is Literal:
         if value not in get_args(kind):
-            yield place, f"expected {shown(get_args(kind)[0])}, got {_came(value)}"
+            yield place, f"expected {_name(kind)}, got {_came(value)}"
     elif origin is list:
         yield from _array_faults(value, get_args(kind)[0], place)
     elif origin is dict:
@@ -196,7 +196,7 @@ def _struct_faults(value: Any, kind: type[Struct], place: str) -> Iterator[Fault
 
 def _name(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return shown(get_args(kind)[0])
+        return " or ".join(map(shown, get_args(kind)))
     if get_origin(kind) in (Union, UnionType):
         return " or ".join(map(_name, get_args(kind)))
     return _NAMES.get(get_origin(kind) or kind, "an object")

@@ -37,7 +37,7 @@ def key_figures(candidate: RankedCandidate) -> str:
 
 
 def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Ranking) -> str:
-    """What to apply: shift, slack and pace of each job, and where it runs; jobs that are elsewhere than in the first candidate are marked."""
+    """What to apply: shift, slack and pace of each job, and where it runs, marked if not as in the first candidate."""
     placed = next(one for one in problem.candidates if one.id == candidate.id)
     base = problem.candidates[0]
     headers, classes = ["job", "shift, ms", "slack, ms", "pace, ms", "longer by"], ["", *["number"] * 4]
@@ -54,8 +54,8 @@ def shifts_section(candidate: RankedCandidate, problem: Problem, ranking: Rankin
         cells.append(f"{magnitude_text(100 * longer)} %" if longer > 0 else "-")
         rows.append([*cells, *[_hosts_text(placed.hosts.get(job.id, {}))] * bool(placed.hosts)])
     notes = (
-        "The shift is by how much to delay a job, the pace the iteration time to hold, the slack how far a job alone may drift before a link's score drops "
-        f"by more than {ranking.slack_tolerance:g}."
+        "The shift is by how much to delay a job, the pace the iteration time to hold, the slack how far a job alone "
+        f"may drift before a link's score drops by more than {ranking.slack_tolerance:g}."
     )
     if base.id != placed.id:
         notes += f" Elsewhere are jobs that have other hosts or links than in {name(base.id)}, the first of the input."
