@@ -76,6 +76,17 @@ def test_by_default_the_best_candidate_and_its_worst_link_are_shown(run: Run, an
     assert numbers(run("candidates", answer_file, "--json"))["best"] == "beside-its-twin"
 
 
+def test_by_default_a_link_that_jobs_share_is_preferred_to_a_narrow_one(run: Run, tmp_path: Path) -> None:
+    jobs = [cc.Job(name, 100, [cc.Phase(0, 30, 40)]) for name in "ab"]
+    links = [cc.Link("narrow", 10), cc.Link("shared", 50)]
+    routes = {"a": ["narrow", "shared"], "b": ["shared"]}
+    file = tmp_path / "narrow.json"
+    file.write_bytes(problem_to_json(cc.Problem(jobs, links, [cc.Candidate("c", routes)])))
+    assert numbers(run("demand", str(file), "--json"))["link"] == "shared"
+    file.write_bytes(problem_to_json(cc.Problem(jobs[:1], links, [cc.Candidate("c", {"a": routes["a"]})])))
+    assert numbers(run("demand", str(file), "--json"))["link"] == "narrow"
+
+
 def test_a_candidate_a_link_and_jobs_can_be_chosen(run: Run, answer_file: str) -> None:
     chosen = ["--candidate", "one-plane", "--link", "S2-down1"]
     found = numbers(run("landscape", answer_file, *chosen, "--jobs", "vgg16-b,vgg16-a", "--json"))

@@ -36,7 +36,7 @@ def resolution_of(ranking: Ranking) -> float:
 
 
 def chosen_link(file: str, candidate: str | None, link: str | None, least_jobs: int = 1) -> ChosenLink:
-    """The link of a link file, with its best shifts, or one of a candidate: by default the best one's worst.
+    """The link of a link file, with its best shifts, or one of a candidate: by default the best one's worst shared.
 
     Of the links of a candidate those of fewer than ``least_jobs`` jobs are no choice.
     """
@@ -87,6 +87,8 @@ def _placed_link(
     if not links:
         kinds = "a shared or narrow link" if least_jobs == 1 else "a link that jobs share"
         raise InputError(f"{name}: expected {kinds}, got none: there is nothing to draw")
+    if link is None:  # on a narrow link shifts change nothing, so there is little to see
+        links.sort(key=lambda one: len(one.jobs) < 2)
     found = next((one for one in links if link in (None, one.id)), None)
     if found is None:
         known = listed(one.id for one in links)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["NOWHERE", "CandidateId", "LinkId", "Target"]
 
 CandidateId = Annotated[str | None, Parameter(help="Which candidate; by default the best.")]
-LinkId = Annotated[str | None, Parameter(help="Which link; by default the worst.")]
+LinkId = Annotated[str | None, Parameter(help="Which link; by default the worst that jobs share.")]
 
 
 @Parameter(name="*")
