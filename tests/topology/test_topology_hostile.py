@@ -168,7 +168,7 @@ WRONG: list[tuple[str, str]] = [
     (objects(hyper("g", ("HyperNode", {"exactMatch": {"name": "g"}}))), "expected no switch above itself"),
     ('{"kind": "List", "items": 5}', "$[0].items: expected a list, got 5"),
     # our own
-    ('{"format": "cassini-topology/2"}', "$.format: expected cassini-topology/1"),
+    ('{"format": "cassini-topology/2"}', "$.format: expected 'cassini-topology/1', got 'cassini-topology/2'"),
     ('{"format": "cassini-topology/1", "hosts": [], "switches": []}', "missing required field"),
     ('{"format": "cassini-topology/1", "hosts": [{"id": "a", "x": 1}], "switches": [], "cables": []}', "unknown field"),
     ('{"format": "cassini-topology/1", "hosts": [{"id": 5}], "switches": [], "cables": []}', "$.hosts[0].id: expected"),
