@@ -44,3 +44,13 @@ def test_a_ranking_of_something_else_is_refused():
     ranking = cc.rank(problem)
     with pytest.raises(cc.InputError, match="candidate: expected a candidate of the problem, got 'c'"):
         placed_links(other, ranking, ranking[0])
+
+
+def test_a_link_on_which_no_job_sends_is_refused():
+    """As where the jobs of an answer were changed by hand."""
+    links, candidates = [cc.Link("up", 50)], [cc.Candidate("c", {"a": ["up"], "b": ["up"]})]
+    problem = cc.Problem([cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"], links, candidates)
+    silent = cc.Problem([cc.Job(name, 40, [cc.Phase(0, 20, 0)]) for name in "ab"], links, candidates)
+    ranking = cc.rank(problem)
+    with pytest.raises(cc.InputError, match="link: expected a link on which jobs of candidate 'c' send, got 'up'"):
+        placed_links(silent, ranking, ranking[0])

@@ -90,6 +90,8 @@ def placed_links(problem: Problem, ranking: Ranking, candidate: RankedCandidate)
             if (job, multiplier) not in known:
                 known[job, multiplier] = _on_link(jobs[job], multiplier, ranking)
         sending = tuple(one for one in (known[key] for key in crossing[link].items()) if one.phases)
+        if not sending:
+            raise refusal("", "link", f"a link on which jobs of candidate {shown(candidate.id)} send", shown(link))
         shifts = {job.id: candidate.shifts_ms.get(job.id, 0.0) for job in sending}
         resolution_ms = ranking.resolution_ms
         if resolution_ms is None:
