@@ -150,6 +150,16 @@ def test_large_work_is_cut_short_and_said(monkeypatch: pytest.MonkeyPatch) -> No
         place(paper_testbed(), jobs)
 
 
+def test_jobs_that_cross_no_link_are_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each placement looks at every job: thousands on one host each took a minute beside the work that was counted."""
+    network = with_capacities(leaf_spine(2, 1, 2))
+    run = [request(f"r{k}", 1, {"h1-1": 1}) for k in range(1_000)]
+    jobs = [*run, request("a", 3), request("b", 3)]
+    assert not place(network, jobs, gpus_per_host=1_100).cut_short
+    monkeypatch.setattr(place_module, "MAX_WORK", 1_000 * 200 * 5)
+    assert place(network, jobs, gpus_per_host=1_100).cut_short
+
+
 NETWORK = with_capacities(leaf_spine(2, 1, 2))
 
 REFUSED = {

@@ -18,8 +18,10 @@ import cassini_core as cc
 import wild_strategies as wild
 from cassini_core.choices import Status
 from cassini_core.cli import main
+from cassini_core.plots.placed_links import PlacedLink
 from cassini_core.report.page import embedded_json, report_page
 from cassini_core.report.sections import MOST_CANDIDATES, MOST_HOSTS, MOST_LINKS, STATUSES
+from cassini_core.report.timeline import MOST_EVENTS, timeline_data
 from pages import ROOT
 from strategies import loop_problems
 
@@ -212,3 +214,11 @@ def test_what_cannot_work_is_refused_in_a_line(
     assert expected in said
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@given(st.tuples(*[st.floats(-6, 6)] * 2).map(lambda powers: [10**power for power in powers]))
+def test_a_browser_can_draw_what_is_shown_however_much_faster_one_job_is(iterations_ms: list[float]) -> None:
+    jobs = tuple(cc.Job(f"j{k}", ms, [cc.Phase(0, ms / 2, 30)]) for k, ms in enumerate(iterations_ms))
+    (link,) = timeline_data([PlacedLink("l", 50, jobs, {}, (), None, 1.0)], 2)["links"]
+    assert sum(3 * link["window"] / (ms * 1e6) for ms in iterations_ms) <= 2 * MOST_EVENTS
+    assert link["window"] >= 1

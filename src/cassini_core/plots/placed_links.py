@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from ..errors import refusal, shown
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..links.folding import held_repeats
+from ..links.one_link import score_bounds
 from ..model import Job, Phase, Problem
 from ..periods.harmonize_jobs import lengthen
 from ..results import RankedCandidate, Ranking
-from ..units import kbps_from_gbps, ticks_from_ms
+from ..units import SCORE_TOLERANCE, kbps_from_gbps, ticks_from_ms
 
 __all__ = ["PlacedLink", "placed_links"]
 
@@ -35,6 +36,8 @@ class PlacedLink:
         At these shifts; None where the candidate was not solved.
     upper_bound : float
         Certified.
+    resolution_ms : float
+        How precisely shifts are taken to be held on this link.
     """
 
     id: str
@@ -44,6 +47,7 @@ class PlacedLink:
     free_jobs: tuple[str, ...]
     score: float | None
     upper_bound: float
+    resolution_ms: float = DEFAULT_RESOLUTION_MS
 
 
 def placed_links(problem: Problem, ranking: Ranking, candidate: RankedCandidate) -> tuple[PlacedLink, ...]:
@@ -86,8 +90,14 @@ def placed_links(problem: Problem, ranking: Ranking, candidate: RankedCandidate)
             if (job, multiplier) not in known:
                 known[job, multiplier] = _on_link(jobs[job], multiplier, ranking)
         sending = tuple(one for one in (known[key] for key in crossing[link].items()) if one.phases)
+        if not sending:
+            raise refusal("", "link", f"a link on which jobs of candidate {shown(candidate.id)} send", shown(link))
         shifts = {job.id: candidate.shifts_ms.get(job.id, 0.0) for job in sending}
-        found.append(PlacedLink(link, capacity[link], sending, shifts, _free(sending, ranking), score, bound))
+        resolution_ms = ranking.resolution_ms
+        if resolution_ms is None:
+            resolution_ms = _unnamed_resolution_ms(sending, capacity[link], shifts, score)
+        free = _free(sending, resolution_ms)
+        found.append(PlacedLink(link, capacity[link], sending, shifts, free, score, bound, resolution_ms))
     return tuple(sorted(found, key=lambda one: (one.upper_bound if one.score is None else one.score, one.id)))
 
 
@@ -104,8 +114,19 @@ def _is_demand(phase: Phase) -> bool:
     return kbps_from_gbps(phase.gbps) > 0 and ticks_from_ms(phase.duration_ms) > 0
 
 
-def _free(jobs: tuple[Job, ...], ranking: Ranking) -> tuple[str, ...]:
-    resolution_ms = DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
+def _unnamed_resolution_ms(
+    jobs: tuple[Job, ...], capacity_gbps: float, shifts_ms: Mapping[str, float], score: float | None
+) -> float:
+    """The resolution of a ranking that names none: it does not where no bound depends on it, nor where it is 0."""
+    if score is not None and _free(jobs, DEFAULT_RESOLUTION_MS):
+        for resolution_ms in (DEFAULT_RESOLUTION_MS, 0.0):
+            lower, _ = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms)
+            if abs(lower - score) <= SCORE_TOLERANCE * max(1.0, abs(score)):
+                return resolution_ms
+    return DEFAULT_RESOLUTION_MS
+
+
+def _free(jobs: tuple[Job, ...], resolution_ms: float) -> tuple[str, ...]:
     periods = {job.id: ticks_from_ms(job.iteration_ms) for job in jobs}
     held = held_repeats(Counter(periods.values()), ticks_from_ms(resolution_ms))
     return tuple(job for job, period in periods.items() if period not in held)

@@ -28,7 +28,7 @@ INEXACT_CORNERS = 2**8
 """Corners of a link that has only bounds at the chosen shift: there is no exact line to be had."""
 
 MOST_NODES = 2**24
-"""What all evaluations together may cost, by the estimate from above: of what is scored exactly some seconds."""
+"""What all evaluations together may cost, by the estimate from above: mostly some seconds, a minute at worst."""
 
 MOST_MEETINGS = 2**22
 """Meetings of edges that are looked for at most; beyond, shifts are taken at equal distances."""
@@ -62,7 +62,8 @@ def shift_corners(
 ) -> ShiftCorners:
     """The corners of the score over the shift of job ``turned``, counted from the shift of job ``partner``.
 
-    A call of the kernel for each corner, at most 8192, and fewer where one takes long: some seconds in all.
+    A call of the kernel for each corner, at most 8192, and fewer where one takes long: mostly some seconds in all, a
+    minute where thousands of corners are costly.
     """
     periods = link.period.tolist()
     held = held_repeats(Counter(periods), ticks_from_ms(resolution_ms))

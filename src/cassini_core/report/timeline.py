@@ -27,7 +27,8 @@ MOST_SUMS = 200_000
 """Sums of levels, one of each job, over all of that time."""
 
 MOST_SHOWN_EVENTS = 400
-"""Changes of demand that are drawn at once: more cannot be told apart. One iteration of the slowest job always is."""
+"""Changes of demand that are drawn at once: more cannot be told apart. One iteration of the slowest job is drawn all
+the same, if no more than ``MOST_EVENTS`` are in it."""
 
 LONGEST_ITERATIONS = 4
 """How many iterations of the slowest job are drawn at most."""
@@ -116,8 +117,12 @@ def _is_computable(asked: Sequence[_Asked], repeat: Sequence[int], turn: int) ->
 
 
 def _window(periods: Sequence[int], edges: Sequence[int]) -> int:
-    """One perimeter where it is short, else a few iterations of the slowest job, fewer where much happens in one."""
+    """One perimeter where it is short, else a few iterations of the slowest job, fewer where much happens in one.
+
+    Less than one where a browser could not hold what happens in it.
+    """
     longest = max(periods)
     wanted = min(math.lcm(*periods), LONGEST_ITERATIONS * longest)
     in_longest = sum(count * longest / period for count, period in zip(edges, periods, strict=True))
-    return max(longest, min(wanted, int(longest * MOST_SHOWN_EVENTS / in_longest)))
+    least = min(longest, max(1, int(longest * MOST_EVENTS / in_longest)))
+    return max(least, min(wanted, int(longest * MOST_SHOWN_EVENTS / in_longest)))

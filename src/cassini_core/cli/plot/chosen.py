@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InputError, shown
 from ...formats import listed
-from ...kernel.prepared_link import DEFAULT_RESOLUTION_MS
 from ..answers import answer_from, chosen_candidate
 from ..console import Waiting
 from ..inputs import read_input
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ...plots.placed_links import PlacedLink
     from ...results import RankedCandidate, Ranking
 
-__all__ = ["ChosenLink", "chosen_link", "resolution_of"]
+__all__ = ["ChosenLink", "chosen_link"]
 
 
 class ChosenLink(NamedTuple):
@@ -27,12 +26,6 @@ class ChosenLink(NamedTuple):
     candidate: str | None
     title: str
     known_jobs: Sequence[str]
-    resolution_ms: float
-
-
-def resolution_of(ranking: Ranking) -> float:
-    """How precisely shifts are taken to be held, ms; where the ranking does not depend on it, it does not say."""
-    return DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
 
 
 def chosen_link(file: str, candidate: str | None, link: str | None, least_jobs: int = 1) -> ChosenLink:
@@ -70,7 +63,7 @@ def _solved_link(data: bytes, source: str) -> ChosenLink:
         solution.upper_bound,
     )
     ids = [job.id for job in jobs]
-    return ChosenLink(found, None, f"a link of {len(jobs)} jobs", ids, DEFAULT_RESOLUTION_MS)
+    return ChosenLink(found, None, f"a link of {len(jobs)} jobs", ids)
 
 
 def _placed_link(
@@ -94,4 +87,4 @@ def _placed_link(
         known = listed(one.id for one in links)
         raise InputError(f"--link: expected a shared or narrow link of {name} ({known}), got {shown(link)}")
     title = f"link {plot_label(found.id)} of {plot_label(candidate.id)}"
-    return ChosenLink(found, candidate.id, title, [job.id for job in problem.jobs], resolution_of(ranking))
+    return ChosenLink(found, candidate.id, title, [job.id for job in problem.jobs])

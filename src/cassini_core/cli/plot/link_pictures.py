@@ -108,7 +108,7 @@ def _link_arguments(chosen: ChosenLink) -> dict[str, Any]:
         "jobs": link.jobs,
         "capacity_gbps": link.capacity_gbps,
         "shifts_ms": link.shifts_ms,
-        "resolution_ms": chosen.resolution_ms,
+        "resolution_ms": chosen.link.resolution_ms,
     }
 
 
