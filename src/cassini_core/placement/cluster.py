@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Int64Array
 from ..errors import refusal, shown
 from ..topology.model import Topology
+from ..topology.parts import parts_of
 from ..topology.routing import paths_from_top
 
 __all__ = ["Cluster", "Domains", "HostWorkers", "Placement"]
@@ -138,22 +139,14 @@ def _parts(topology: Topology) -> dict[str, int]:
 
     Hosts with cables to several networks are joined where each rail of theirs is in the same networks.
     """
-    above: dict[str, str] = {switch.id: switch.id for switch in topology.switches}
-
-    def root(switch: str) -> str:
-        while above[switch] != switch:
-            above[switch] = above[above[switch]]
-            switch = above[switch]
-        return switch
-
     cables = [cable for cable in topology.cables if not cable.storage]
-    for cable in cables:
-        if cable.lower in above:
-            above[root(cable.lower)] = root(cable.upper)
+    switches = {switch.id for switch in topology.switches}
+    between = [(cable.lower, cable.upper) for cable in cables if cable.lower in switches]
+    network_of = parts_of(sorted(switches), between)
     reached: dict[str, set[tuple[str, str]]] = {host.id: set() for host in topology.hosts}
     for cable in cables:
         if cable.lower in reached:
-            reached[cable.lower].add((cable.rail, root(cable.upper)))
+            reached[cable.lower].add((cable.rail, network_of[cable.upper]))
     numbers: dict[object, int] = {}
     found = {}
     for host, rails in reached.items():

@@ -14,6 +14,7 @@ from ..checks import identifier, items_of, whole_number
 from ..errors import refusal, shown
 from ..formats import counted
 from ..model import Link, checked_capacity_gbps
+from .parts import parts_of
 
 if TYPE_CHECKING:  # networkx is loaded when a graph is built
     import networkx as nx  # type: ignore[import-untyped]
@@ -228,18 +229,9 @@ class Topology:
 
     def parts(self) -> list[set[str]]:
         """Ids of the nodes that cables join to each other, those of a storage network included."""
-        above = {node: node for node in self.tiers()}
-
-        def top(node: str) -> str:
-            while above[node] != node:
-                above[node] = node = above[above[node]]
-            return node
-
-        for cable in self.cables:
-            above[top(cable.lower)] = top(cable.upper)
         found: dict[str, set[str]] = {}
-        for node in above:
-            found.setdefault(top(node), set()).add(node)
+        for node, part in parts_of(self.tiers(), ((cable.lower, cable.upper) for cable in self.cables)).items():
+            found.setdefault(part, set()).add(node)
         return list(found.values())
 
     def with_cables(self, cables: Iterable[Cable]) -> Topology:
