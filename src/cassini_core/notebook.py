@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from .errors import worded
 from .formats import counted, short
+from .iteration_steps import iteration_steps
 
 __all__ = ["Markup", "html_table", "job_html", "score_bar"]
 
@@ -60,30 +59,13 @@ def job_html(name: str, iteration_ms: float, phases: Sequence[tuple[float, float
     O(phases log phases); the picture has at most one step a pixel.
     """
     volume = sum(duration * gbps for _, duration, gbps in phases)
-    steps = list(_steps(iteration_ms, phases))
+    steps = list(iteration_steps(iteration_ms, phases))
     peak = max(level for _, _, level in steps)
     numbers = (
         f"{short(iteration_ms)} ms, {counted(len(phases), 'phase')}, {short(volume / 8)} MB an iteration, "
         f"{short(volume / iteration_ms)} Gbit/s on average, {short(peak)} at most"
     )
     return f"<div><strong>{escape(worded(name))}</strong>: {numbers}</div>{_picture(iteration_ms, steps, peak)}"
-
-
-def _steps(iteration_ms: float, phases: Sequence[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
-    """Begin, end and rate of each stretch of constant demand; overlapping phases add up."""
-    changes: defaultdict[float, float] = defaultdict(float, {0.0: 0.0, iteration_ms: 0.0})
-    for start, duration, gbps in phases:
-        end = start + duration
-        changes[start] += gbps
-        changes[min(end, iteration_ms)] -= gbps
-        if end > iteration_ms:  # wraps past the end of the iteration
-            changes[0.0] += gbps
-            changes[end - iteration_ms] -= gbps
-    times = sorted(changes)
-    level = 0.0
-    for begin, end in itertools.pairwise(times):
-        level += changes[begin]
-        yield begin, end, max(0.0, level)
 
 
 def _picture(iteration_ms: float, steps: Sequence[tuple[float, float, float]], peak: float) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 
 from ..errors import InputError, shown
+from ..iteration_steps import iteration_steps
 from ..model import Job, Link
 from ..topology.routing import Router
 from .cluster import Cluster, HostWorkers
@@ -103,10 +103,5 @@ class Routes:
 
 def _peak_gbps(job: Job) -> float:
     """The largest demand of a job at one time."""
-    changes = []
-    for phase in job.phases:
-        end_ms = phase.start_ms + phase.duration_ms
-        changes += [(phase.start_ms, phase.gbps), (min(end_ms, job.iteration_ms), -phase.gbps)]
-        if end_ms > job.iteration_ms:  # it wraps
-            changes += [(0.0, phase.gbps), (end_ms - job.iteration_ms, -phase.gbps)]
-    return max(itertools.accumulate(gbps for _, gbps in sorted(changes)), default=0.0)
+    phases = ((phase.start_ms, phase.duration_ms, phase.gbps) for phase in job.phases)
+    return max(gbps for _, _, gbps in iteration_steps(job.iteration_ms, phases))
