@@ -11,6 +11,8 @@ import selectors
 import socket
 import time
 
+from cassini_agent import Agent
+
 __all__ = ["Exchange", "connected"]
 
 CHUNK = 1 << 18
@@ -38,8 +40,23 @@ class Exchange:
         for one in sockets:
             one.setblocking(False)
 
-    def run(self, last: bool) -> bool:
-        """Exchange once; whether it was the last.
+    def warm_up(self) -> None:
+        """Exchange once outside the loop: afterwards windows have grown, and the other rank is here."""
+        self._exchange(False)
+
+    def run(self, agent: Agent, last: bool) -> bool:
+        """What a training loop does for its communication; whether it was the last iteration.
+
+        Raises
+        ------
+        ConnectionError
+            The other rank is gone.
+        """
+        with agent.communication():
+            return self._exchange(last)
+
+    def _exchange(self, last: bool) -> bool:
+        """Once; the ``last`` of the rank that leads.
 
         Raises
         ------
@@ -66,7 +83,7 @@ class Exchange:
                     if events & selectors.EVENT_WRITE:
                         sent[one] += self._send(one, sent[one], got[one])
                     now = selectors.EVENT_READ if got[one] < 2 * self._half else 0
-                    if sent[one] < self._half or self._half <= got[one] and sent[one] < 2 * self._half:
+                    if sent[one] < self._half or (self._half <= got[one] and sent[one] < 2 * self._half):
                         now |= selectors.EVENT_WRITE
                     if not now:
                         ready.unregister(one)

@@ -35,9 +35,16 @@ def missing() -> list[str]:
     try:
         _run(["ip", "netns", "add", probe])
         try:
-            _run(["ip", "-n", probe, *"link add e0 type veth peer name e1".split()])
-            _run(["tc", "-n", probe, *"qdisc add dev e0 root tbf rate 1mbit burst 10k limit 10k".split()])
-            _run(["tc", "-n", probe, *"qdisc add dev e1 root handle 1: htb".split()])
+            _run(["ip", "-n", probe, *["link", "add", "e0", "type", "veth", "peer", "name", "e1"]])
+            _run(
+                [
+                    "tc",
+                    "-n",
+                    probe,
+                    *["qdisc", "add", "dev", "e0", "root", "tbf", "rate", "1mbit", "burst", "10k", "limit", "10k"],
+                ]
+            )
+            _run(["tc", "-n", probe, *["qdisc", "add", "dev", "e1", "root", "handle", "1:", "htb"]])
         finally:
             _run(["ip", "netns", "del", probe])
     except (OSError, RuntimeError) as error:

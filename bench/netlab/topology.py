@@ -19,7 +19,7 @@ MANAGEMENT = "m"
 MANAGEMENT_ADDRESS = "10.78.0.254"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Topology:
     """Where jobs and bottlenecks are.
 
@@ -88,8 +88,8 @@ class Topology:
         return crossed
 
 
-DUMBBELL = Topology("dumbbell", {job: ("l", "r") for job in "abc"}, {"core": ("l", "r")})
-LOOP = Topology("two racks", {job: ("l", "r") for job in "ab"}, {"left": ("l", "s"), "right": ("s", "r")})
+DUMBBELL = Topology("dumbbell", dict.fromkeys("abc", ("l", "r")), {"core": ("l", "r")})
+LOOP = Topology("two racks", dict.fromkeys("ab", ("l", "r")), {"left": ("l", "s"), "right": ("s", "r")})
 RACKS = Topology(
     "three racks",
     {"a": ("x", "y"), "b": ("y", "z"), "c": ("z", "x")},
