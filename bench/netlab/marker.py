@@ -32,7 +32,7 @@ def compiled(out: Path) -> None:
     if clang is None:
         raise RuntimeError("clang: not found (Debian's packages clang and libbpf-dev)")
     command = [clang, "-O2", "-g", "-target", "bpf", f"-DRATE_BPS={RATE_MBIT}000000ULL"]
-    # Debian keeps an architecture's headers of the kernel in a folder of its own, which clang leaves out for this target.
+    # Debian keeps an architecture's kernel headers in a folder of its own, which clang leaves out for this target.
     command += ["-I", f"/usr/include/{platform.machine()}-linux-gnu", "-c", str(SOURCE), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

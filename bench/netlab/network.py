@@ -108,6 +108,7 @@ def _alive(pid: int) -> bool:
 
 
 def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    # In a session of its own: Ctrl-C must not end a command that takes the network down.
+    done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
