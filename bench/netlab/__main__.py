@@ -17,7 +17,7 @@ from bench.measuring.machine import about
 from bench.measuring.progress import Progress
 
 from . import marker, scenarios
-from .network import clean_up, folder, missing
+from .network import clean_up, folder, missing, refused
 from .scenarios import ALONE, Scenario
 from .study import Study, Task
 
@@ -68,9 +68,11 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
     received: list[int] = []
     with folder() as own:
         compiled, why_not = marker.usable(Path(own))
+        if compiled is not None and (why_not := refused(compiled)):
+            compiled = None
         study = Study(file, compiled, lanes, time.monotonic() + minutes * 60)
         study.read()
-        study.note({**about(), "ECN": why_not or "marked", "lanes": lanes})
+        study.note({**about(), "ECN": f"not marked, and not used: {why_not}" if why_not else "marked", "lanes": lanes})
 
         def stop(number: int, frame: FrameType | None) -> None:
             received.append(number)

@@ -14,7 +14,9 @@ __all__ = ["DAEMON", "NOTHING", "PAIR", "TRIO", "Disturbance", "Live"]
 class Live(Protocol):
     """A lab while it runs."""
 
-    ranks: Mapping[tuple[str, int], subprocess.Popen[bytes]]
+    @property
+    def ranks(self) -> Mapping[tuple[str, int], subprocess.Popen[bytes]]:
+        """By job and number."""
 
     def kill_daemon(self, host: str) -> None:
         """At once, without a word."""

@@ -10,6 +10,7 @@ import contextlib
 import selectors
 import socket
 import time
+from typing import cast
 
 from cassini_agent import Agent
 
@@ -70,11 +71,11 @@ class Exchange:
         both = selectors.EVENT_READ | selectors.EVENT_WRITE
         with selectors.DefaultSelector() as ready:
             wanted = dict.fromkeys(self._sockets, both)
-            for one in self._sockets:
-                ready.register(one, both)
+            for each in self._sockets:
+                ready.register(each, both)
             while wanted:
                 for key, events in ready.select():
-                    one: socket.socket = key.fileobj  # type: ignore[assignment]
+                    one = cast(socket.socket, key.fileobj)
                     if events & selectors.EVENT_READ:
                         first = got[one] == 0
                         got[one] += self._receive(one, 2 * self._half - got[one])

@@ -16,6 +16,7 @@ __all__ = ["VARIABLE", "compiled", "usable"]
 
 SOURCE = Path(__file__).with_name("marker.bpf.c")
 VARIABLE = "CASSINI_NETLAB_MARKER"
+CLANGS = ("clang", *(f"clang-{version}" for version in range(21, 13, -1)))
 RATE_MBIT = 400
 """Of all bottlenecks; a compiled marker is for this rate alone."""
 
@@ -28,7 +29,7 @@ def compiled(out: Path) -> None:
     RuntimeError
         There is no clang, or it says why it cannot.
     """
-    clang = shutil.which("clang")
+    clang = next(filter(None, map(shutil.which, CLANGS)), None)
     if clang is None:
         raise RuntimeError("clang: not found (Debian's packages clang and libbpf-dev)")
     command = [clang, "-O2", "-g", "-target", "bpf", f"-DRATE_BPS={RATE_MBIT}000000ULL"]

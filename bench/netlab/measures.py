@@ -57,8 +57,9 @@ def slower(job: Job, alone: float, span: Span) -> float:
     first, end = first_whole(job, span)
     if first == end:
         return math.nan
-    took_ms = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    return took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end])) - 1
+    took_ms: float = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
+    would_ms: float = alone * (end - first) + sum(job["extra_ms"][first:end])
+    return took_ms / would_ms - 1
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:
@@ -97,6 +98,8 @@ def _good(name: str, jobs: Mapping[str, Job], alone: float, span: Span, near: fl
     job = jobs[name]
     if job["starts_us"][0] > span[0] or job["starts_us"][-1] < span[1]:
         return True
+    # The iteration under way counts too: one that lasts and lasts is not left out.
+    span = (job["starts_us"][bisect_right(job["starts_us"], span[0]) - 1], span[1])
     first, end = first_whole(job, span)
     if end - first < FEWEST or slower(job, alone, span) > near:
         return False

@@ -15,13 +15,13 @@ from typing import Any
 
 from .marker import RATE_MBIT
 from .network import folder, network
-from .processes import DAEMON_PORT, Processes, processes
+from .processes import DAEMON_PORT, Failed, Processes, processes
 from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
 from .topology import Queue
 
 __all__ = ["offsets_s", "run"]
 
-START_AFTER_S = 4.0
+START_AFTER_S = 5.0
 """From launch to the first iteration: what imports and connections take on two busy cores."""
 
 DDP_START_AFTER_S = 12.0
@@ -30,8 +30,8 @@ DDP_START_AFTER_S = 12.0
 ENDING_S = 20.0
 """After the end of a run until all must have ended."""
 
-LONGEST_ALONE_S = 0.4
-"""Iteration time before it was measured: random starts are drawn from so much."""
+LATE_US = 50_000
+"""A job that starts later than it should by so much was not ready: its run is not what it says."""
 
 
 def run(
@@ -69,7 +69,7 @@ def run(
     Raises
     ------
     Failed
-        A process ended as it should not.
+        A process ended as it should not, or was not ready in time.
     Stopped
         ``stop`` was set.
     RuntimeError
@@ -121,8 +121,9 @@ class _Run:
             lab.daemons_ready()
         patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
         self._begin_s = time.monotonic() + patience_s
-        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else LONGEST_ALONE_S
-        for job, offset_s in offsets_s(scenario, self._number, alone_s).items():
+        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else 0.0
+        offsets = offsets_s(scenario, self._number, alone_s)
+        for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
         if scenario.mode == HELD:
             self.start_scheduler()
@@ -132,7 +133,12 @@ class _Run:
         written = {
             job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
         }
-        return self._record(written, disturbed)
+        record = self._record(written, disturbed)
+        for job, offset_s in offsets.items():
+            late_us = record["jobs"][job]["starts_us"][0] - offset_s * 1e6
+            if late_us > LATE_US:
+                raise Failed(f"{job} started {late_us / 1e3:.0f} ms late")
+        return record
 
     def kill_daemon(self, host: str) -> None:
         """See ``Live``."""
