@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,6 +100,10 @@ def waiting() -> Iterator[tuple[subprocess.Popen[str], Path]]:
             process.kill()
 
 
+def processes(space: str) -> list[str]:
+    return subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True, check=True).stdout.split()
+
+
 def running(pid: str) -> bool:
     """Whether a process is there, and not just its exit status that nobody asked for."""
     try:
@@ -110,12 +115,13 @@ def running(pid: str) -> bool:
 def test_what_a_killed_process_left_is_removed_and_what_others_have_is_kept(spaces: Spaces) -> None:
     with waiting() as (alive, kept), waiting() as (killed, left):
         mine, theirs = names.prefix(0, alive.pid), names.prefix(0, killed.pid)
+        while not (inside := processes(theirs + "a0")):
+            time.sleep(0.05)
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        inside = subprocess.run(["ip", "netns", "pids", theirs + "a0"], capture_output=True, text=True).stdout.split()
         assert spaces(theirs)
         assert left.exists()
-        assert inside
+        assert processes(theirs + "a0") == inside
         removed = clean_up()
         assert set(removed) >= {theirs + "a0", left.name}
         assert spaces(theirs) == []
