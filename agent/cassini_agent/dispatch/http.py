@@ -33,7 +33,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> HttpTransport:
-        # Each host has its own daemon: the number of connections is bounded by who asks, not by a pool for all.
+        # As many connections as there are daemons: one to each waits for its news.
         self._session = aiohttp.ClientSession(timeout=self._timeout, connector=aiohttp.TCPConnector(limit=0))
         return self
 
@@ -57,8 +57,12 @@ class HttpTransport:
         """``DELETE /v1/jobs/{job}/schedule``."""
         return await self.request("DELETE", endpoint, f"/v1/jobs/{quote(job, safe='')}/schedule?version={version}")
 
-    async def request(self, method: str, endpoint: Endpoint, path: str, body: Any = None) -> Reply:
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
         """One request; an answer that is no JSON object comes back as an empty one.
+
+        ``timeout_s`` is for a request that the daemon is to answer later.
 
         Raises
         ------
@@ -70,10 +74,11 @@ class HttpTransport:
         headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token is not None else {}
         url = endpoint.url.rstrip("/") + path
         tls = endpoint.tls if endpoint.tls is not None else True
+        timeout = self._timeout if timeout_s is None else aiohttp.ClientTimeout(total=timeout_s)
         try:
             # A token goes to the daemon and to nobody that it may name.
             async with self._session.request(
-                method, url, json=body, headers=headers, ssl=tls, allow_redirects=False
+                method, url, json=body, headers=headers, ssl=tls, timeout=timeout, allow_redirects=False
             ) as answer:
                 data = bytearray()
                 async for part in answer.content.iter_any():
