@@ -72,8 +72,9 @@ class Observed:
 class Daemon:
     """Serves one job; what the job tells it is up to a second old, but for its news."""
 
-    def __init__(self, model: JobModel, observed: Observed) -> None:
+    def __init__(self, model: JobModel, observed: Observed, is_connected: Callable[[], bool] = lambda: True) -> None:
         self.model = model
+        self.is_connected = is_connected
         self.observed = observed
         self.schedule: Schedule | None = None
         self.mapping: ClockMapping | None = None
@@ -100,7 +101,8 @@ class Daemon:
         )
 
     def status(self) -> JobStatus:
-        return replace(self._report, version=self.schedule.version if self.schedule else 0, schedule=self.schedule)
+        version = self.schedule.version if self.schedule else 0
+        return replace(self._report, version=version, schedule=self.schedule, connected=self.is_connected())
 
     def follow(self, schedule: Schedule, true_ms: float) -> None:
         """A schedule on the coordinator's clock, which is true time."""
@@ -201,12 +203,13 @@ class Cluster:
         self._loop = asyncio.new_event_loop()
         self._models = {job.model.name: job.model for job in simulator.jobs}
         self.daemons = {
-            job.model.name: Daemon(job.model, job.control)
+            job.model.name: Daemon(job.model, job.control, lambda job=job: job.is_running)
             for job in simulator.jobs
             if isinstance(job.control, Observed)
         }
-        transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
-        self.coordinator = Coordinator(transport, tell, lambda: round(simulator.now_ms * 1e6))
+        self._transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
+        self._tell = tell
+        self.coordinator = self._begun()
         self._send(schedules)
         for daemon in self.daemons.values():
             daemon.observed.news = lambda d=daemon: self._hear(d)
@@ -215,9 +218,14 @@ class Cluster:
 
     def replan(self, schedules: Sequence[Schedule]) -> None:
         """The scheduler sends other schedules: newer versions than all before, from now on."""
-        version = 1 + max(daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule)
+        version = 1 + max((daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule), default=0)
         epoch = round(self._simulator.now_ms * 1e6)
         self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
+
+    def restart(self, schedules: Sequence[Schedule]) -> None:
+        """Another coordinator, that knows no more than what the scheduler had sent."""
+        self.coordinator = self._begun()
+        self._keep(schedules)
 
     def close(self) -> None:
         """Let go of the event loop."""
@@ -228,6 +236,12 @@ class Cluster:
         for schedule in schedules:
             when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
             self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
+        self._keep(schedules)
+
+    def _begun(self) -> Coordinator:
+        return Coordinator(self._transport, self._tell, lambda: round(self._simulator.now_ms * 1e6))
+
+    def _keep(self, schedules: Sequence[Schedule]) -> None:
         self.coordinator.keep(Member(each, each.job, self._models[each.job].weight) for each in schedules)
 
     def _report(self, daemon: Daemon) -> None:

@@ -245,9 +245,10 @@ def test_after_the_last_version_there_is_none() -> None:
 
 
 def test_a_changed_iteration_time_is_told_once_and_paces_keep_their_ratio() -> None:
+    wide = {"hold_ns": 24 * MS_NS, "slack_ns": 24 * MS_NS}
     members = {
-        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0), host="a"),
-        "b": Member(schedule("b"), host="b"),
+        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0, **wide), host="a"),
+        "b": Member(schedule("b", **wide), host="b"),
     }
     played = Played(members, {"a": 0, "b": 0})
     run(played, 20)
@@ -258,7 +259,24 @@ def test_a_changed_iteration_time_is_told_once_and_paces_keep_their_ratio() -> N
     assert ratio_of(paces) == [1, 2]
     assert paces[0] >= 104 * MS_NS
     assert played.has["a"].iteration_ns == 104 * MS_NS
-    assert played.has["b"].hold_ns < 7 * MS_NS  # edges of jobs with different paces moved against each other
+    assert played.has["b"].hold_ns < 24 * MS_NS  # edges of jobs with different paces moved against each other
+
+
+def test_paces_of_a_ratio_never_grow_so_far_that_nothing_is_held_any_more() -> None:
+    """Edges of jobs of different paces move against each other as these grow: the scheduler has to rank again."""
+    members = {
+        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0), host="a"),
+        "b": Member(schedule("b"), host="b"),
+    }
+    played = Played(members, {"a": 0, "b": 0})
+    run(played, 20)
+    told = []
+    for step, slower in enumerate(range(99, 107)):
+        played.changed = {"a": Change(slower * MS_NS, 98 * MS_NS)}
+        told += run(played, 10, begin=20 + 10 * step)
+        assert all(2 * one.hold_ns >= members[job].ranked.hold_ns for job, one in played.has.items())
+    assert any(isinstance(event, events.PacesChanged) for event in told)
+    assert any(isinstance(event, events.RatioBroken) for event in told)
 
 
 def test_a_change_is_not_believed_at_once_while_a_job_is_out_of_place() -> None:

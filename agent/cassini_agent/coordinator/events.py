@@ -96,7 +96,7 @@ class NotWorth:
 
 @dataclass(frozen=True, slots=True)
 class Unsteady:
-    """A component had to be re-anchored again and again; the next attempt waits so long."""
+    """A component had to be re-anchored so often that it costs too much; the next attempt waits about so long."""
 
     component: str
     pause_ns: int

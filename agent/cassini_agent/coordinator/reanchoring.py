@@ -6,10 +6,12 @@ later they get meanwhile. Until all follow it nothing more is decided: what is s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..control.anchor import Strayed, anchor
+from ..control.worth import Allowance
 from ..schedule import SECOND_NS, Schedule
 from . import events
 from .member import Member
@@ -25,14 +27,12 @@ ANSWER_NS = 2 * SECOND_NS
 """A job whose iterations are longer than that, or that does not take what it is sent, is not waited for any longer
 than this and three paces."""
 
-STEADY_NS = 60 * SECOND_NS
-"""After so long without a new epoch the next is granted at once."""
-
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
-"""Between two epochs, doubled while the component does not become steady."""
+"""Between two epochs, doubled each time the one before has not brought all into their places."""
 
-UNSTEADY_NS = STEADY_NS // 8
-"""A pause that the scheduler is told of."""
+BURST_PACES = 2
+"""What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
+as for the waits that a job decides by itself (``worth.Allowance``)."""
 
 
 @dataclass(slots=True)
@@ -60,10 +60,12 @@ class Reanchoring:
         self._members = members
         self._last: _Moved | None = None
         self._pause_ns = FIRST_PAUSE_NS
+        self._allowance: Allowance | None = None
+        self._is_unsteady = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = None
+        self._last = self._allowance = None
 
     def decide(
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
@@ -82,7 +84,9 @@ class Reanchoring:
             return drafts, told
         later = self._later_ns(known, placed)
         found = anchor([self._strayed(draft, placed.get(job), later) for job, draft in drafts.items()])
-        self._note(now_ns, known, told)
+        if not self._may_cost(found.cost, now_ns, told):
+            return drafts, told
+        self._note(now_ns, known)
         told.append(events.Reanchored(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
         epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
         moved = {
@@ -90,6 +94,22 @@ class Reanchoring:
             for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
         }
         return moved, told
+
+    def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
+        """Whether the jobs may wait so much, weighted, for a new epoch."""
+        if self._allowance is None:
+            longest = max(member.schedule.pace_ns for member in self._members.values())
+            self._allowance = Allowance(BURST_PACES * longest, now_ns)
+        mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
+        left = self._allowance.left_ns(now_ns)
+        if mean <= left:
+            self._allowance.spend(mean)
+            self._is_unsteady = False
+            return True
+        if not self._is_unsteady:
+            self._is_unsteady = True
+            told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
+        return False
 
     def _strayed(self, draft: Schedule, place_ns: int | None, later_ns: int) -> Strayed:
         weight = self._members[draft.job].weight
@@ -124,14 +144,10 @@ class Reanchoring:
         waited = sum(known[job].delay_total_ns - before for job, before in last.delay_total_ns.items() if job in known)
         return [events.Settled(self._name, waited, now_ns - last.at_ns)]
 
-    def _note(self, now_ns: int, known: Mapping[str, JobStatus], told: list[events.Event]) -> None:
+    def _note(self, now_ns: int, known: Mapping[str, JobStatus]) -> None:
         last = self._last
-        if last is None or now_ns - last.at_ns > STEADY_NS + self._pause_ns:
-            self._pause_ns = FIRST_PAUSE_NS
-        else:
-            self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS)
-            if self._pause_ns > UNSTEADY_NS:
-                told.append(events.Unsteady(self._name, self._pause_ns))
+        failed = last is not None and not last.settled
+        self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS) if failed else FIRST_PAUSE_NS
         waited = {job: status.delay_total_ns for job, status in known.items()}
         if last is not None and not last.settled:  # the cost of all attempts counts until one has succeeded
             waited = {**waited, **last.delay_total_ns}

@@ -147,8 +147,13 @@ class Renewal:
         same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
         if same_pace and not is_changed:
             return drafts
+        repaced = self._repaced(drafts, paces, natural, now_ns)
+        if any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items()):
+            # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
+            self._tell_once(events.RatioBroken(self._name, tuple(drafts)), ("hold", *drafts), told)
+            return drafts
         told.append(events.PacesChanged(self._name, paces))
-        return self._repaced(drafts, paces, natural, now_ns)
+        return repaced
 
     def _paces(self, drafts: Mapping[str, Schedule], needed: Mapping[str, int]) -> dict[str, int]:
         """The least paces of these jobs, in their ratio, that give each what it needs."""

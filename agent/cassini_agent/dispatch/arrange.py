@@ -220,6 +220,6 @@ def _margin(times: NaturalTimes, held: Schedule, iteration_ns: float) -> float:
     jitter = measured_jitter(times.times_ns)
     loss = loss_ns(held.iteration_ns, held.gain_ns)
     reach = late_reach_ns(held.hold_ns)
-    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles_of=times.quantiles_of)
+    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=times.quantiles_of is not None)
     # A profile's iteration time may be a median; what a pace has to carry is the mean.
     return min(LARGEST_MARGIN, max(0.0, (jitter.iteration_ns + margin.margin_ns) / iteration_ns - 1))
