@@ -79,7 +79,7 @@ def hold(told: dict[str, Any], log: Log, done: threading.Event) -> None:
         hold_ms=best.hold_ms,
         paces_ms=dict(ranking.paces_ms),
     )
-    where = {job: dispatch.Endpoint(one["url"], told["token"]) for job, one in told["jobs"].items()}
+    where = {job: dispatch.Endpoint(one["url"], told["token"], plain_http=True) for job, one in told["jobs"].items()}
     sent = dispatch.apply(ranking, longer, where, natural=natural)
     log("dispatched", jobs={one.job: one.accepted and one.schedule is not None for one in sent})
     members = [Member(one.schedule, one.job) for one in sent if one.schedule is not None]

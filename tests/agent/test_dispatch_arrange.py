@@ -146,7 +146,9 @@ def test_quantiles_do_as_well_as_the_times_themselves() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15"),
+        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15 of 15"),
+        ({"measured": {"a": NaturalTimes([413e6] * 15 + [900e6])}}, "got 15 of 16 that are no stalls"),
+        ({"measured": {"a": NaturalTimes([])}}, "got 0 of 0"),
         ({"measured": {"z": NaturalTimes([413e6] * 99)}}, "jobs of the problem, got 'z'"),
         ({"margins": {"a": 0.5}}, "0 to 0.4, got 0.5"),
         ({"margins": {"z": 0.1}}, "jobs of the problem, got 'z'"),

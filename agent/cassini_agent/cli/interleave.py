@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import sys
 import time
@@ -66,6 +68,8 @@ def interleave(
         from ..interleave import Interleaving
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
+    if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
+        logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
     told: deque[str] = deque(maxlen=SHOWN_EVENTS)
     is_live = not once and sys.stdout.isatty()
     try:

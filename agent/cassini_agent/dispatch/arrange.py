@@ -9,7 +9,7 @@ import cassini_core as cc
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.units import ticks_from_ms
 
-from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitter
 from ..coordinator.paces import late_reach_ns, loss_ns
 from ..schedule import MS_NS, Schedule
 from .plan import Plan, plan
@@ -209,17 +209,20 @@ def _margins_from(
     for job, times in sorted(measured.items()):
         if job not in iteration_ms:
             raise ValueError(f"measured: expected jobs of the problem, got {job!r}")
-        if len(times.times_ns) < MIN_SAMPLES:
-            raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {len(times.times_ns)}")
+        jitter = measured_jitter(times.times_ns) if times.times_ns else None
+        kept = 0 if jitter is None else len(jitter.deviation_ns)
+        if jitter is None or kept < MIN_SAMPLES:
+            what = f"{kept} of {len(times.times_ns)} that are no stalls"
+            raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {what}")
         if job in held:
-            found[job] = _margin(times, held[job], iteration_ms[job] * MS_NS)
+            is_sorted = times.quantiles_of is not None
+            found[job] = _margin(jitter, is_sorted, held[job], iteration_ms[job] * MS_NS)
     return found
 
 
-def _margin(times: NaturalTimes, held: Schedule, iteration_ns: float) -> float:
-    jitter = measured_jitter(times.times_ns)
+def _margin(jitter: Jitter, quantiles: bool, held: Schedule, iteration_ns: float) -> float:
     loss = loss_ns(held.iteration_ns, held.gain_ns)
     reach = late_reach_ns(held.hold_ns)
-    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=times.quantiles_of is not None)
+    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=quantiles)
     # A profile's iteration time may be a median; what a pace has to carry is the mean.
     return min(LARGEST_MARGIN, max(0.0, (jitter.iteration_ns + margin.margin_ns) / iteration_ns - 1))

@@ -23,7 +23,7 @@ from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
 from .groups import groups
 from .jobs import Seen, SeenJobs
 from .network import Network
-from .profile import LEAST, Profile
+from .profile import LEAST, ONLY, Profile
 
 __all__ = ["Engine", "Group"]
 
@@ -67,6 +67,7 @@ class Group:
     changed: set[str] = field(default_factory=set)
     free: dict[str, str] = field(default_factory=dict)
     components: set[str] = field(default_factory=set)
+    pending: str = ""
 
 
 class Engine:
@@ -216,7 +217,7 @@ class Engine:
     def _is_settled(self) -> bool:
         """Whether all that is to be waited for at the beginning is there."""
         if time.monotonic() - self._begun_s > SETTLE_S:
-            waiting = [job for job in self.seen.jobs.values() if job.told.startswith("only ")]
+            waiting = [job for job in self.seen.jobs.values() if job.told.startswith(ONLY)]
             return not waiting or time.monotonic() - self._begun_s > 6 * SETTLE_S
         known = {name for name, job in self.seen.jobs.items() if not job.told}
         return self.wanted is not None and set(self.wanted) <= known and self._heard >= set(self.hosts)
@@ -234,7 +235,7 @@ class Engine:
         now_s = time.monotonic()
         if now_s - group.at_s < group.pause_s or len(jobs) < 2:
             return
-        changed = self._changed(jobs, group)
+        changed = group.pending or self._changed(jobs, group)
         if changed and (group.changed or now_s >= group.left_alone_until_s):
             await self._arrange(jobs, changed)
 
@@ -316,6 +317,7 @@ class Engine:
             if not isinstance(profile, str):
                 profiles[job] = profile
         group = self._regroup(jobs)
+        group.pending = because  # until it has succeeded
         problem = self.network.problem(profiles)
         measured = {job: NaturalTimes(_centred(problem, job, one)) for job, one in profiles.items()}
         arranged = await asyncio.to_thread(arrange, problem, measured=measured)
@@ -338,7 +340,7 @@ class Engine:
         by_component: dict[str, dict[str, Schedule]] = {}
         for job, schedule in sent.items():
             by_component.setdefault(schedule.component, {})[job] = schedule
-        group.components = set(by_component)
+        group.components, group.pending = set(by_component), ""
         for members in by_component.values():
             self._keep(members, {job: planned.get(job, one) for job, one in members.items()})
         self.acknowledged |= {one.job: one for one in answers}

@@ -16,9 +16,11 @@ from math import sqrt
 from statistics import fmean, median, pstdev
 from typing import Any
 
-__all__ = ["LEAST", "History", "Profile", "Sample"]
+from ..control.margin import MIN_SAMPLES, measured_jitter
 
-LEAST = 16
+__all__ = ["LEAST", "ONLY", "History", "Profile", "Sample"]
+
+LEAST = MIN_SAMPLES
 """Of fewer iterations no profile is made."""
 
 WINDOWS = (64, 32, LEAST)
@@ -30,8 +32,8 @@ ALIKE = 0.01
 UNHINDERED = 0.1
 """So large a share of the iterations is taken not to be held up by others."""
 
-STALL = 3.0
-"""An iteration of so many usual ones is a checkpoint or a pause, and shows nothing."""
+ONLY = "only"
+"""How the reason begins that passes by itself."""
 
 OVERRUN = 1.02
 """Communication may seem to end so much later than its iteration, as the marks are made one after the other."""
@@ -57,7 +59,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an iteration is like when nobody is in the way, ns.
+    """What an iteration is like when nobody is in the way, ns; of at least ``LEAST`` iterations that are no stalls.
 
     Attributes
     ----------
@@ -132,18 +134,17 @@ class History:
             return f"none of its last {self._unmarked} iterations says when it communicated"
         samples = _usual(list(islice(reversed(self._samples), newest)))
         if len(samples) < LEAST:
-            return f"only {len(samples)} iterations are known, expected {LEAST} or more"
-        for window in WINDOWS:
-            if len(samples) >= window and (_agree(samples[:window]) or window == LEAST):
-                return _profile(samples[:window])
-        return _profile(samples[:LEAST])
+            return f"{ONLY} {len(samples)} usual iterations are known, expected {LEAST} or more"
+        return _profile(next(some for window in WINDOWS if _agree(some := samples[:window]) or window == LEAST))
 
 
 def _usual(samples: Sequence[Sample]) -> list[Sample]:
+    """Without stalls: iterations with a checkpoint, an evaluation or a pause in them, which show nothing."""
     if not samples:
         return []
-    usual = median(sample.natural_ns for sample in samples)
-    return [sample for sample in samples if sample.natural_ns < STALL * usual]
+    jitter = measured_jitter([sample.rest_ns for sample in samples])
+    longest = jitter.iteration_ns + max(jitter.deviation_ns)
+    return [sample for sample in samples if sample.rest_ns <= longest]
 
 
 def _agree(samples: Sequence[Sample]) -> bool:
