@@ -87,6 +87,13 @@ def test_only_the_chosen_placement_counts() -> None:
     assert [one.id for one in dispatch.arrange(problem, candidate="together").problem.candidates] == ["together"]
 
 
+def test_one_pace_that_wins_more_than_it_costs_is_found_too() -> None:
+    """+9 % in one of two that lose 14 % where they meet; but not where they lose next to nothing."""
+    paces = [one.pace_ns for one in plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)))).schedules]
+    assert paces == [450 * MS_NS] * 2
+    assert plan_of(dispatch.arrange(one_link(burst("a", 413, 20), burst("b", 450, 20)))).schedules == ()
+
+
 def test_a_ratio_is_found_within_the_same_share() -> None:
     arranged = dispatch.arrange(one_link(burst("a", 413.0, 80), burst("b", 840.0, 80)))
     paces = sorted(one.pace_ns for one in plan_of(arranged).schedules)
@@ -120,6 +127,12 @@ def test_who_is_not_held_is_named_with_the_reason(other: cc.Job, reason: str) ->
 def times(seed: int, iteration_ms: float, jitter: float, many: int = 256) -> list[float]:
     rng = random.Random(seed)
     return [iteration_ms * MS_NS * (1 + jitter * rng.gauss(0, 1)) for _ in range(many)]
+
+
+def test_nobody_is_slowed_by_more_than_half() -> None:
+    plan = plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)), margins={"a": 0.4, "b": 0.4}))
+    assert plan.schedules == ()
+    assert set(plan.free.values()) == {"a job of its component would be slowed by more than half"}
 
 
 def test_margins_come_from_measured_times() -> None:

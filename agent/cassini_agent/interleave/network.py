@@ -91,13 +91,17 @@ class Network:
         OSError
             It cannot be read.
         """
+        from cassini_core.problem_file import problem_from_json  # loads its JSON library
+
         text = Path(path).read_bytes()
         try:
             content = json.loads(text, object_pairs_hook=_without_repeats)
         except (ValueError, RecursionError) as error:
             raise cc.InputError(f"{path}: {error}") from None
         measured = _add_measured(content)
-        problem = cc.problem_from_json(json.dumps(content).encode() if measured else text)
+        if isinstance(content, dict):
+            text = json.dumps(content).encode()
+        problem = problem_from_json(text, str(path))
         return cls.of_problem(problem, candidate, measured)
 
     def route(self, job: str) -> Mapping[str, float]:
@@ -128,10 +132,8 @@ def _add_measured(content: Any) -> set[str]:
 
     Whatever is wrong with the file is left to its reader.
     """
-    if not isinstance(content, dict) or not isinstance(content.get("candidates"), list):
-        return set()
-    jobs = content.setdefault("jobs", [])
-    if not isinstance(jobs, list):
+    jobs = content.setdefault("jobs", []) if isinstance(content, dict) else None
+    if not isinstance(jobs, list) or not isinstance(content.get("candidates"), list):
         return set()
     listed = {job.get("id") for job in jobs if isinstance(job, dict)}
     named = {

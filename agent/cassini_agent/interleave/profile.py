@@ -23,8 +23,11 @@ __all__ = ["LEAST", "ONLY", "History", "Profile", "Sample"]
 LEAST = MIN_SAMPLES
 """Of fewer iterations no profile is made."""
 
-WINDOWS = (64, 32, LEAST)
-"""Iterations that a profile is made of: as many as say the same."""
+WINDOWS = (64, 32, LEAST + 4)
+"""Iterations that a profile is made of: as many as say the same, of the newest."""
+
+MANY_STALLS = 8
+"""One iteration in so many may be a stall; more of them are how the job is now."""
 
 ALIKE = 0.01
 """Share of the iteration time by which two halves of a window may differ, beside what chance makes of them."""
@@ -132,10 +135,16 @@ class History:
         """What is known of the last ``newest`` iterations at most; a text that says why, where that is not enough."""
         if self._unmarked >= LEAST:
             return f"none of its last {self._unmarked} iterations says when it communicated"
-        samples = _usual(list(islice(reversed(self._samples), newest)))
-        if len(samples) < LEAST:
-            return f"{ONLY} {len(samples)} usual iterations are known, expected {LEAST} or more"
-        return _profile(next(some for window in WINDOWS if _agree(some := samples[:window]) or window == LEAST))
+        samples = list(islice(reversed(self._samples), newest))
+        usual = []
+        for window in WINDOWS:
+            usual = _usual(samples[:window])
+            if len(usual) < LEAST:
+                break
+            few_stalls = len(usual) * MANY_STALLS >= len(samples[:window]) * (MANY_STALLS - 1)
+            if window == WINDOWS[-1] or (few_stalls and _agree(usual)):
+                return _profile(usual)
+        return f"{ONLY} {len(usual)} usual iterations are known, expected {LEAST} or more"
 
 
 def _usual(samples: Sequence[Sample]) -> list[Sample]:
