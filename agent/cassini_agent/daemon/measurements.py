@@ -13,6 +13,10 @@ NATURAL_WINDOW = 256
 ERROR_WINDOW = 64
 COMMUNICATION_WINDOW = 256
 JITTER_QUANTILES = 64
+RECENT_WINDOW = 32
+
+_UNKNOWN = -1
+"""In a ring of times, which are at least 0."""
 
 
 class Ring:
@@ -67,6 +71,7 @@ class Measurements:
         "_communication_starts",
         "_errors",
         "_natural",
+        "_recent",
         "adjustments",
         "delay_total_ns",
         "dropped",
@@ -83,6 +88,7 @@ class Measurements:
         self._communication_starts = Ring(COMMUNICATION_WINDOW)
         self._communication_offsets = Ring(COMMUNICATION_WINDOW)
         self._communication_ends = Ring(COMMUNICATION_WINDOW)
+        self._recent = tuple(Ring(RECENT_WINDOW) for _ in range(3))
         self.iterations = 0
         self.followed = 0
         self.place_ns: int | None = None
@@ -105,6 +111,16 @@ class Measurements:
         self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
         self._communication_offsets.extend(_offsets(message.start_ns, message.communication_start_ns))
         self._communication_ends.extend(_offsets(message.start_ns, message.communication_end_ns))
+        for ring, times in zip(
+            self._recent,
+            (
+                message.natural_ns,
+                _after(message.start_ns, message.communication_start_ns),
+                _after(message.start_ns, message.communication_end_ns),
+            ),
+            strict=True,
+        ):
+            ring.extend(_UNKNOWN if time is None else time for time in times)
         self.iterations = message.first + len(message.start_ns)
         self.adjustments = message.adjustments
         self.delay_total_ns = message.delay_total_ns
@@ -121,6 +137,7 @@ class Measurements:
             self._communication_starts,
             self._communication_offsets,
             self._communication_ends,
+            *self._recent,
         ):
             ring.clear()
 
@@ -153,6 +170,22 @@ class Measurements:
         starts, ends = sorted(self._communication_offsets.to_list()), sorted(self._communication_ends.to_list())
         return median(starts) if starts else None, median(ends) if ends else None
 
+    def recent_ns(self) -> dict[str, list[int | None]]:
+        """The last iterations one by one, oldest first, so that several figures of one iteration can be compared."""
+        names = ("natural_ns", "communication_start_ns", "communication_end_ns")
+        return {
+            name: [None if time == _UNKNOWN else time for time in ring.to_list()]
+            for name, ring in zip(names, self._recent, strict=True)
+        }
+
 
 def _offsets(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> Iterable[int]:
-    return (at - start for start, at in zip(starts_ns, at_ns, strict=True) if start is not None and at is not None)
+    return (time for time in _after(starts_ns, at_ns) if time is not None)
+
+
+def _after(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> list[int | None]:
+    """From the start of each iteration; None where either is not known, or it was before."""
+    return [
+        None if start is None or at is None or at < start else at - start
+        for start, at in zip(starts_ns, at_ns, strict=True)
+    ]

@@ -74,6 +74,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "jitter_ns": jitter_ns,
         "communication_start_ns": communication_start_ns,
         "communication_end_ns": communication_end_ns,
+        "recent": told.recent_ns(),
         "place_ns": told.place_ns,
         "error_ns": error_ns,
         "error_spread_ns": error_spread_ns,
