@@ -206,6 +206,16 @@ def test_a_job_that_reports_on_another_host_may_be_the_one_that_sends() -> None:
     assert found["a"].reason.endswith("other jobs of this host too: elsewhere")
 
 
+def test_the_cost_of_many_jobs_is_bounded() -> None:
+    rng = random.Random(5)
+    job = train(rng, 60, 400, [(100.0, 120.0)])
+    rows = counted([job], every(1, 1), rng)
+    jobs = {str(number): job.told(rows[-1][0], hook=True) for number in range(300)}
+    assert {one.reason for one in said(rows, jobs).values()} == {
+        "300 jobs on this host: too many to tell whose bursts these are"
+    }
+
+
 def test_the_rhythm_of_a_job_that_reports_nothing() -> None:
     rng = random.Random(6)
     one = train(rng, 60, PERIOD_MS, [BURST_MS], 0.02)

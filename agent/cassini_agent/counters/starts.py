@@ -29,7 +29,8 @@ _DEAD_BAND = 0.05  # of the iteration time: a finer answer is of no use to contr
 _MOST, _NEARLY_ALL = 0.6, 0.8
 _CHANCE = math.log(1e4)  # a distance that bursts at random times would show once in so many cases is no evidence
 _MOST_PAIRS = 32
-_MOST_BURSTS = 4  # of one iteration, for a rhythm
+_MOST_BURSTS = 8  # of one iteration, for a rhythm
+_LONG_PAUSES = 0.5, 0.75  # of the longest: what may be one between iterations
 _PAUSE = 1.5  # usual iterations: longer is no iteration
 
 
@@ -98,7 +99,7 @@ class Rhythm:
     start_ns : int or None
         When its latest communication began, after the longest pause of an iteration.
     duration_ns : int or None
-        From there to the end of the last burst, in the iteration before.
+        From there to the end of its last burst, median.
     spread_ns : int or None
         Nine in ten iteration times lie within so much of ``period_ns``.
     iterations : int
@@ -131,24 +132,31 @@ def witness(bursts: Sequence[Burst], heard: Heard, tolerance_ns: int = 5_000_000
 
 
 def find_rhythm(bursts: Sequence[Burst]) -> Rhythm:
-    """Iteration time and latest communication from bursts alone."""
+    """Iteration time and latest communication from bursts alone.
+
+    Between iterations lie the longest pauses; shorter ones, where something was lost or a phase ended, are within one.
+    """
     bursts = bursts[-WINDOW * _MOST_BURSTS :]
-    for many in range(1, _MOST_BURSTS + 1):
-        firsts = range(len(bursts) - many)
-        periods = [bursts[n + many].start_ns - bursts[n].start_ns for n in firsts]
-        if len(periods) < FEWEST_TO_MEASURE * many:
-            break
+    pauses = [after.start_ns - before.end_ns for before, after in pairwise(bursts)]
+    if len(pauses) < FEWEST_TO_MEASURE:
+        return Rhythm(f"too few bursts: {len(bursts)} of more than {FEWEST_TO_MEASURE}")
+    for share in _LONG_PAUSES:
+        firsts = [n for n, pause in enumerate(pauses, 1) if pause >= share * _quantile(pauses)]
+        periods = [bursts[b].start_ns - bursts[a].start_ns for a, b in pairwise(firsts)]
+        if len(periods) < FEWEST_TO_MEASURE:
+            continue
         period = statistics.median(periods)
-        spread = max(_quantile(abs(one - period) for one in periods), _blur(bursts))
-        if spread <= _DEAD_BAND * period / many:  # not less strict for more, or two iterations would pass for one
-            pauses = [bursts[n].start_ns - bursts[n - 1].end_ns for n in range(len(bursts) - many, len(bursts))]
-            first = len(bursts) - many + pauses.index(max(pauses))
-            span = bursts[first - 1].end_ns - bursts[first - many].start_ns
+        spread = max(_quantile(abs(one - period) for one in periods), _blur([bursts[n] for n in firsts]))
+        if spread <= _DEAD_BAND * period:
+            spans = [bursts[b - 1].end_ns - bursts[a].start_ns for a, b in pairwise(firsts)]
             return Rhythm(
-                f"{many} to an iteration", int(period), bursts[first].start_ns, span, int(spread), len(periods) // many
+                f"over {len(periods)} iterations",
+                int(period),
+                bursts[firsts[-1]].start_ns,
+                int(statistics.median(spans)),
+                int(spread),
+                len(periods),
             )
-    if len(bursts) < FEWEST_TO_MEASURE:
-        return Rhythm(f"too few bursts: {len(bursts)} of at least {FEWEST_TO_MEASURE}")
     return Rhythm("bursts keep no steady time: of several jobs, or of none with iterations")
 
 

@@ -20,6 +20,7 @@ __all__ = ["CounterWatch", "open_sources"]
 
 _BURSTS_KEPT = 4096
 _RATE_NS = 1_000_000_000
+_MOST_JOBS = 32  # some 0.3 ms each, once a second
 _MARKS = frozenset(("cnp_sent", "cnp_handled", "ecn_marked"))
 _MARKS_KEPT = 11  # readings, a second apart
 _TOLERANCE_NS = 5_000_000
@@ -163,6 +164,8 @@ class CounterWatch:
         with self._lock:
             nothing = self._no_counters() or self._missing() or self._no_bursts()
             bursts = list(self._bursts)
+        if len(jobs) > _MOST_JOBS:
+            nothing = nothing or f"{len(jobs)} jobs on this host: too many to tell whose bursts these are"
         if nothing:
             self._rhythm = Rhythm(nothing)
             return {job: Witness(SILENT, nothing) for job in jobs}
