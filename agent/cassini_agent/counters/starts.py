@@ -166,12 +166,13 @@ def _compare(bursts: Sequence[Burst], reports: Sequence[int], tolerance_ns: int)
     period = statistics.median(after - before for before, after in pairwise(reports))
     width = max(tolerance_ns, int(_DEAD_BAND * period))
     near = _near(bursts, reports[0] - period, reports[-1] + period)
+    reports = _watched(reports, near, period)
     bursts = [burst for burst in near if burst.blur_ns <= width]
     begins = [burst.start_ns for burst in bursts]
     pairs = sorted(pair for number, one in enumerate(reports) for pair in _distances(begins, one, number, period / 2))
     seen = len({number for _, number in pairs})
-    if seen < FEWEST:
-        return _few(seen, FEWEST, near, width)
+    if seen < max(FEWEST, len(reports) / 2):
+        return _few(seen, len(reports), near, width)
     middle = _usual(pairs, width)
     distances = _one_each([pair for pair in pairs if abs(pair[0] - middle) <= width], middle)
     found = _steady(distances, seen, len(begins) * 2 * width / (period * len(reports)), bursts, width)
@@ -204,11 +205,12 @@ def _measure(bursts: Sequence[Burst], starts: Sequence[int], tolerance_ns: int) 
     period = statistics.median(after - before for before, after in pairwise(starts))
     width = max(tolerance_ns, int(_DEAD_BAND * period))
     near = _near(bursts, starts[0] - period, starts[-1] + period)
+    starts = _watched(starts, near, period)
     # What begins about when an iteration does is looked for from the middle of one to the middle of the next.
     firsts, distances = max((_firsts(near, starts, period, back, width) for back in (0, period / 2)), key=_matched)
     seen = len(firsts)
-    if seen < FEWEST_TO_MEASURE:
-        return _few(seen, FEWEST_TO_MEASURE, near, width)
+    if seen < max(FEWEST_TO_MEASURE, len(starts) / 2):
+        return _few(seen, len(starts), near, width)
     found = _steady(distances, seen, 2 * width / period, near, width, _NEARLY_ALL)
     if found.offset_ns is None or found.spread_ns is None:
         return found
@@ -295,12 +297,20 @@ def _by_chance(matched: int, seen: int, chance: float) -> bool:
     return seen * divergence < _CHANCE
 
 
-def _few(seen: int, fewest: int, near: Sequence[Burst], width: int) -> Witness:
+def _few(seen: int, of: int, near: Sequence[Burst], width: int) -> Witness:
     if near and _blur(near) > width:
         why = f"counters are too coarse: read or refreshed only every {_blur(near) / 1e6:.0f} ms"
     else:
-        why = f"bursts are seen in too few iterations: {seen} of at least {fewest}"
+        why = f"bursts are seen in too few iterations: {seen} of {of}"
     return Witness(SILENT, why, iterations=seen)
+
+
+def _watched(starts: Sequence[int], near: Sequence[Burst], period: float) -> Sequence[int]:
+    """Those at which bursts were looked for: not before the first that was found, nor after the last."""
+    if not near:
+        return ()
+    first = bisect_left(starts, near[0].start_ns - period / 2)
+    return starts[first : bisect_left(starts, near[-1].start_ns + period / 2, lo=first)]
 
 
 def _near(bursts: Sequence[Burst], begin: float, end: float) -> Sequence[Burst]:
