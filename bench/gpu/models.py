@@ -113,5 +113,5 @@ def gpt2(device: torch.device, size: int, tiny: bool) -> Work:
     return Work(model, tokens, labels, 4, optimizer, 0.05 if tiny else 0.0)
 
 
-MODELS: dict[str, tuple[Callable[[torch.device, int, bool], Work], int]] = {"vgg16": (vgg16, 500), "gpt2": (gpt2, 32)}
+MODELS: dict[str, tuple[Callable[[torch.device, int, bool], Work], int]] = {"vgg16": (vgg16, 500), "gpt2": (gpt2, 16)}
 """By name: what makes the work of a rank, and the usual size of a micro-batch."""

@@ -15,6 +15,9 @@ __all__ = ["draw", "table"]
 SKIPPED = 2
 """Iterations at the beginning of a run that do not count."""
 
+ENTERING = 8
+"""Iterations after the schedules were sent that do not count: hosts are some ahead, and wait once for their places."""
+
 MODES = ["alone", "alone, with agent", "in phase", "random phase", "held"]
 
 
@@ -166,13 +169,13 @@ def _took(one: Mapping[str, Any]) -> list[float]:
 
 
 def _counted(run: Mapping[str, Any], name: str, pair: Mapping[str, Any]) -> list[float]:
-    """Those that count: not the first, and of the held run only those after the schedules were sent, three left out."""
+    """Those that count: not the first, and of the held run only those that are held."""
     one = run["jobs"][name]
     if run["mode"] != "held":
         return _took(one)[SKIPPED:]
     at_ns = pair["held"]["at_monotonic_ns"]
     first = next((k for k, start_ns in enumerate(one["starts_ns"]) if start_ns > at_ns), 0)
-    return _took(one)[first + 3 :]
+    return _took(one)[first + ENTERING :]
 
 
 def _ahead(one: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -88,7 +89,8 @@ class Job:
     ) -> None:
         for process, _ in self._ranks:
             if process.stdin is not None:
-                process.stdin.close()
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
         for process, _ in self._ranks:
             try:
                 process.wait(30 if error is None else 1)
@@ -103,8 +105,9 @@ class Job:
         line = json.dumps({**self.defaults, "do": do, "answer": str(self._answer), **more}) + "\n"
         for process, _ in self._ranks:
             assert process.stdin is not None
-            process.stdin.write(line.encode())
-            process.stdin.flush()
+            with suppress(BrokenPipeError):  # it has ended, and the answer will say so
+                process.stdin.write(line.encode())
+                process.stdin.flush()
 
     def answer(self) -> dict[str, Any]:
         """What rank 0 answers.
@@ -112,15 +115,17 @@ class Job:
         Raises
         ------
         RuntimeError
-            A rank has ended, or none has answered for long; with the end of its log.
+            A rank has ended, or there is no answer for long; with the ends of all logs.
         """
         assert self._answer is not None
         end_s = time.monotonic() + LONGEST_S
         while not self._answer.exists():
-            for process, log in self._ranks:
-                if process.poll() is not None or time.monotonic() > end_s:
-                    what = "has ended" if process.poll() is not None else f"has not answered in {LONGEST_S:.0f} s"
-                    raise RuntimeError(f"{log.name}: the rank {what}:\n{log.read_text(errors='replace')[-3000:]}")
+            ended = any(process.poll() is not None for process, _ in self._ranks)
+            if ended or time.monotonic() > end_s:
+                what = "a rank has ended" if ended else f"no answer in {LONGEST_S:.0f} s"
+                time.sleep(1.0)  # for the other ranks' words
+                logs = [f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for _, log in self._ranks]
+                raise RuntimeError("\n".join([f"{self.name}: {what}", *logs]))
             time.sleep(0.05)
         known: dict[str, Any] = json.loads(self._answer.read_text())
         return known

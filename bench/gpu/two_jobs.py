@@ -189,7 +189,10 @@ class Pair:
         (answer,) = side_by_side([job], [0.0], [iterations])
         self._keep("alone", [job], [answer], 0.0, agent)
         if agent:
-            self.report["profiles"][job.name] = answer["agent"]["profile"]
+            profile = answer["agent"]["profile"]
+            if profile is None or None in profile.values():
+                raise RuntimeError(f"{job.name}: expected a profile, got {profile}; the agent: {answer['agent']}")
+            self.report["profiles"][job.name] = profile
 
     def _fit_wire(self, other: str) -> None:
         """Size the job without a GPU: an iteration as long as the other's, and so much communication that both fit."""

@@ -9,7 +9,6 @@ for the report. How far the host runs ahead of its GPU is left to CUDA's launch 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from contextlib import nullcontext
@@ -173,7 +172,6 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.gpu is None:
         torch.set_num_threads(1)
-    os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
     serve(arguments)
 
 
