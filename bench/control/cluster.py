@@ -39,8 +39,10 @@ class Observed:
         self.natural_ns: list[int] = []
         self.error_ns: list[int] = []
         self.iterations = 0
+        self.followed = self.delay_total_ns = 0
         self.state = "waiting"
         self.changed: Change | None = None
+        self.news: Callable[[], None] = lambda: None
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self.controller.set_schedule(schedule, now_ns)
@@ -50,21 +52,29 @@ class Observed:
 
     def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
         decision = self.controller.step(now_ns, applied_ns)
+        followed = self.controller.schedule.version if self.controller.schedule is not None else 0
+        is_news = decision.state == "adjusting" or (decision.state, followed) != (self.state, self.followed)
+        if followed != self.followed:
+            self.error_ns.clear()
         self.iterations += 1
-        self.state = decision.state
+        self.state, self.followed = decision.state, followed
+        self.delay_total_ns = self.controller.delay_total_ns
         if decision.natural_ns is not None:
             self.natural_ns.append(decision.natural_ns)
         if decision.error_ns is not None:
             self.error_ns.append(decision.error_ns)
         self.changed = decision.changed or self.changed
+        if is_news or decision.changed is not None:
+            self.news()
         return decision
 
 
 class Daemon:
-    """Serves one job; what the job tells it is up to a second old."""
+    """Serves one job; what the job tells it is up to a second old, but for its news."""
 
-    def __init__(self, model: JobModel, observed: Observed) -> None:
+    def __init__(self, model: JobModel, observed: Observed, is_connected: Callable[[], bool] = lambda: True) -> None:
         self.model = model
+        self.is_connected = is_connected
         self.observed = observed
         self.schedule: Schedule | None = None
         self.mapping: ClockMapping | None = None
@@ -81,7 +91,9 @@ class Daemon:
         self._report = JobStatus(
             self.model.name,
             seen.state,
+            followed=seen.followed,
             iterations=seen.iterations,
+            delay_total_ns=seen.delay_total_ns,
             iteration_ns=middle,
             jitter_ns=tuple(q - (middle or 0) for q in quantiles),
             errors_ns=tuple(seen.error_ns[-ERROR_WINDOW:]),
@@ -89,7 +101,8 @@ class Daemon:
         )
 
     def status(self) -> JobStatus:
-        return replace(self._report, version=self.schedule.version if self.schedule else 0)
+        version = self.schedule.version if self.schedule else 0
+        return replace(self._report, version=version, schedule=self.schedule, connected=self.is_connected())
 
     def follow(self, schedule: Schedule, true_ms: float) -> None:
         """A schedule on the coordinator's clock, which is true time."""
@@ -143,6 +156,9 @@ class _Daemons:
     async def jobs(self, host: str) -> list[JobStatus]:
         return [self._reach(host).status()]
 
+    async def news(self, host: str, known: int | None, wait_s: float) -> int:
+        raise NotImplementedError  # the simulation itself calls for a round where a job has news
+
     async def put(self, host: str, schedule: Schedule) -> None:
         daemon, simulator = self._reach(host), self.simulator
         simulator.at(simulator.now_ms + self._way_ms(), lambda: daemon.follow(schedule, simulator.now_ms))
@@ -187,22 +203,29 @@ class Cluster:
         self._loop = asyncio.new_event_loop()
         self._models = {job.model.name: job.model for job in simulator.jobs}
         self.daemons = {
-            job.model.name: Daemon(job.model, job.control)
+            job.model.name: Daemon(job.model, job.control, lambda job=job: job.is_running)
             for job in simulator.jobs
             if isinstance(job.control, Observed)
         }
-        transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
-        self.coordinator = Coordinator(transport, tell, lambda: round(simulator.now_ms * 1e6))
+        self._transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
+        self._tell = tell
+        self.coordinator = self._begun()
         self._send(schedules)
         for daemon in self.daemons.values():
+            daemon.observed.news = lambda d=daemon: self._hear(d)
             simulator.at(FIRST_MS + self._rng.random() * REPORT_MS, lambda d=daemon: self._report(d))
         simulator.at(FIRST_MS, self._poll)
 
     def replan(self, schedules: Sequence[Schedule]) -> None:
         """The scheduler sends other schedules: newer versions than all before, from now on."""
-        version = 1 + max(daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule)
+        version = 1 + max((daemon.schedule.version for daemon in self.daemons.values() if daemon.schedule), default=0)
         epoch = round(self._simulator.now_ms * 1e6)
         self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
+
+    def restart(self, schedules: Sequence[Schedule]) -> None:
+        """Another coordinator, that knows no more than what the scheduler had sent."""
+        self.coordinator = self._begun()
+        self._keep(schedules)
 
     def close(self) -> None:
         """Let go of the event loop."""
@@ -213,13 +236,28 @@ class Cluster:
         for schedule in schedules:
             when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
             self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
+        self._keep(schedules)
+
+    def _begun(self) -> Coordinator:
+        return Coordinator(self._transport, self._tell, lambda: round(self._simulator.now_ms * 1e6))
+
+    def _keep(self, schedules: Sequence[Schedule]) -> None:
         self.coordinator.keep(Member(each, each.job, self._models[each.job].weight) for each in schedules)
 
     def _report(self, daemon: Daemon) -> None:
         daemon.reported()
         self._simulator.at(self._simulator.now_ms + REPORT_MS, lambda: self._report(daemon))
 
-    def _poll(self) -> None:
+    def _hear(self, daemon: Daemon) -> None:
+        """A job has news: its report is on its way at once, and the coordinator looks when it has come."""
+        way_ms = self._delay_ms * (0.5 + self._rng.expovariate(2.0))
+        self._simulator.at(self._simulator.now_ms + way_ms / 2, daemon.reported)
+        self._simulator.at(self._simulator.now_ms + way_ms, self._look)
+
+    def _look(self) -> None:
         if self._present(self._simulator.now_ms):
             self._loop.run_until_complete(self.coordinator.poll())  # nothing in it waits for anything but itself
+
+    def _poll(self) -> None:
+        self._look()
         self._simulator.at(self._simulator.now_ms + POLL_MS, self._poll)

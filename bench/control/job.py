@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
+from statistics import fmean
 from typing import Protocol
 
 from cassini_agent.control.controller import Decision
@@ -42,6 +44,11 @@ class JobModel:
         The iteration under way at ``(at_ms, ...)`` takes ``(..., ms)`` longer before it sends.
     change : tuple of float or None
         From ``(at_ms, ...)`` on computing takes ``(..., factor)`` times as long.
+    pattern : tuple of float
+        Computing takes so many times as long, in turn, from iteration to iteration: alternating, or every fourth with
+        an evaluation.
+    ends_ms : float
+        When the job ends: it begins no iteration after that.
     clock_ms, clock_ppm : float
         The host's clock against true time: ahead by this at time 0, and faster by this.
     ranks, weight : int, float
@@ -59,6 +66,8 @@ class JobModel:
     jitter_share: float = 0.0
     stalls: tuple[tuple[float, float], ...] = ()
     change: tuple[float, float] | None = None
+    pattern: tuple[float, ...] = (1.0,)
+    ends_ms: float = float("inf")
     clock_ms: float = 0.0
     clock_ppm: float = 0.0
     ranks: int = 1
@@ -69,9 +78,9 @@ class JobModel:
 
     @property
     def solo_ms(self) -> float:
-        """Mean iteration time, with what the last rank comes later."""
+        """Mean iteration time before any change, with what the last rank comes later."""
         late_ms = sum(self.skew_ms / rank for rank in range(1, self.ranks + 1)) if self.ranks > 1 else 0.0
-        return self.compute_ms + self.communicate_ms + late_ms
+        return self.compute_ms * fmean(self.pattern) + self.communicate_ms + late_ms
 
     def skew(self, rng: random.Random) -> float:
         """By how much one rank comes later than the collective ends, ms."""
@@ -83,7 +92,8 @@ class JobModel:
 
     def compute_times(self, seed: int) -> Iterator[float]:
         """Compute times without stalls and changes, ms."""
-        return (self.compute_ms * factor for factor in factors(self.jitter, self.jitter_share, seed))
+        drawn = factors(self.jitter, self.jitter_share, seed)
+        return (self.compute_ms * of_turn * factor for of_turn, factor in zip(cycle(self.pattern), drawn, strict=False))
 
     def alone_ms(self, seed: int) -> Iterator[float]:
         """Iteration times of the job alone."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, field, replace
-from statistics import fmean, quantiles
+from itertools import pairwise
+from statistics import quantiles
 from typing import Any
 
 from cassini_agent.control.controller import Controller
@@ -22,6 +23,10 @@ from .simulator import Simulator
 __all__ = ["RULES", "Outcome", "Scenario", "relative_phase_ms", "run"]
 
 WARM_UP_MS = 5000.0
+JOINING_MS = 10_000.0
+"""A job that begins after that is not in the first plan."""
+KNOWN_MS = 3000.0
+"""So long after it has begun the scheduler knows its profile."""
 FIRST_MS = 100.0
 
 RULES: dict[str, Callable[[int], Control]] = {
@@ -48,7 +53,9 @@ class Scenario:
     coordinator_s : tuple of (float, float)
         When there is no coordinator: from, to.
     ranks_again : bool
-        The scheduler ranks again where a job's iteration time has changed.
+        The scheduler ranks again where a job's iteration time has changed, and when a job has begun.
+    restart_s : float or None
+        When the coordinator is started again, with the schedules that the scheduler had sent.
     """
 
     name: str
@@ -58,6 +65,7 @@ class Scenario:
     minutes: float = 5.0
     absent_s: tuple[float, float] = (0.0, 0.0)
     ranks_again: bool = False
+    restart_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -87,7 +95,8 @@ class Outcome:
 def run(scenario: Scenario, seed: int) -> Outcome:
     """Simulate a scenario."""
     models = scenario.models
-    plan = schedules(models, seed, margins=scenario.margins)
+    first = [model for model in models if model.start_ms < JOINING_MS]
+    plan = schedules(first, seed, margins=scenario.margins)
     controls = [RULES[scenario.rule](int(model.ranks > 1)) for model in models]
     simulator = Simulator(models, controls, seed)
     told: list[str] = []
@@ -133,7 +142,24 @@ def _coordinated(
         cluster.replan(schedules(now, seed + 1))
 
     cluster = Cluster(simulator, plan, seed=seed, tell=tell, present=lambda ms: not absent[0] <= ms < absent[1])
+    if scenario.restart_s is not None:
+        simulator.at(1e3 * scenario.restart_s, lambda: cluster.restart(plan))
+    for model in scenario.models:
+        if model.start_ms >= JOINING_MS:
+            simulator.at(model.start_ms + KNOWN_MS, lambda: cluster.replan(schedules(scenario.models, seed + 1)))
     return closing(cluster)
+
+
+def _slower(model: JobModel, trace: Trace) -> float:
+    """Mean iteration time against the job alone, minus 1; what has changed is changed alone too."""
+    alone = replace(model, compute_ms=model.compute_ms * model.change[1]) if model.change else model
+    changed_ms = model.change[0] if model.change else float("inf")
+    spent = expected = 0.0
+    for begun, next_begun in pairwise(trace.start_ms):
+        if begun >= WARM_UP_MS:
+            spent += next_begun - begun
+            expected += alone.solo_ms if begun >= changed_ms else model.solo_ms
+    return spent / expected - 1
 
 
 def _measured(
@@ -152,7 +178,7 @@ def _measured(
         [schedule.pace_ns * 1e-6 for schedule in plan],
         [schedule.shift_ns * 1e-6 for schedule in plan],
         min(schedule.hold_ns for schedule in plan) * 1e-6,
-        [fmean(spans[m.name]) / m.solo_ms - 1 for m in models],
+        [_slower(m, traces[m.name]) for m in models],
         [quantiles(spans[m.name], n=100)[98] for m in models],
         [sum(traces[m.name].wait_ms) / traces[m.name].start_ms[-1] for m in models],
         [max(0, len(traces[m.name].adjusted_ms) - 1) / minutes for m in models],

@@ -9,7 +9,18 @@ from .jitter import KINDS
 from .job import JobModel
 from .scenario import RULES, Scenario
 
-__all__ = ["PAIR", "changed", "disturbed", "jittered", "more_jobs", "pair_rules", "skewed", "sweeps"]
+__all__ = [
+    "PAIR",
+    "changed",
+    "coming_and_going",
+    "disturbed",
+    "jittered",
+    "more_jobs",
+    "pair_rules",
+    "patterned",
+    "skewed",
+    "sweeps",
+]
 
 PAIR = (JobModel("a"), JobModel("b", start_ms=30.0))
 """Two jobs of 197 ms: 110 ms of compute, 87 ms of communication at line rate."""
@@ -74,6 +85,46 @@ def disturbed(minutes: float) -> list[Scenario]:
         Scenario("a collective of 17 s", stalled, minutes=minutes),
         Scenario("a collective of 17 s, no coordinator", stalled, minutes=minutes, absent_s=always),
         Scenario("3 % jitter, no coordinator", jittered(PAIR, 0.03), minutes=minutes, absent_s=always),
+        *(
+            Scenario(f"one iteration longer by {late:g} ms each minute", _stalled(late, minutes), minutes=minutes)
+            for late in (20, 60, 110, 170)
+        ),
+        Scenario("3 % jitter, the coordinator is restarted", jittered(PAIR, 0.03), minutes=minutes, restart_s=60.0),
+    ]
+
+
+def _stalled(late_ms: float, minutes: float) -> tuple[JobModel, ...]:
+    first, second = jittered(PAIR, 0.01)
+    return (replace(first, stalls=tuple((60e3 * (0.5 + k), late_ms) for k in range(int(minutes)))), second)
+
+
+def patterned(minutes: float) -> list[Scenario]:
+    """Iterations that differ in turn."""
+    patterns = {
+        "iterations of ±5 % in turn": (0.95, 1.05),
+        "every fourth iteration with an evaluation": (1.0, 1.0, 1.0, 2.0),
+    }
+    return [
+        Scenario(
+            name + (f", {100 * share:g} % jitter" if share else ""),
+            tuple(replace(model, pattern=pattern) for model in jittered(PAIR, share)),
+            minutes=minutes,
+        )
+        for name, pattern in patterns.items()
+        for share in (0.0, 0.01)
+    ]
+
+
+def coming_and_going(minutes: float) -> list[Scenario]:
+    """One of two or three jobs ends, or begins, after a minute."""
+    three = tuple(JobModel(name, 150.0, 40.0, start_ms=start) for name, start in (("a", 0), ("b", 30), ("c", 77)))
+    joining = (*three[:2], replace(three[2], start_ms=60e3))
+    leaving = (*three[:2], replace(three[2], ends_ms=60e3))
+    alone = (PAIR[0], replace(PAIR[1], ends_ms=60e3))
+    return [
+        Scenario("of two jobs one ends", jittered(alone, 0.01), minutes=minutes),
+        Scenario("of three jobs one ends", jittered(leaving, 0.01), minutes=minutes),
+        Scenario("to two jobs comes a third", jittered(joining, 0.01), minutes=minutes, ranks_again=True),
     ]
 
 

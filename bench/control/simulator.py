@@ -26,6 +26,7 @@ class _Running:
     start_ms: float = 0.0  # of the iteration under way, on rank 0
     applied_ns: int = 0
     left_ms: float = 0.0  # still to send, at line rate
+    is_running: bool = False
     stalls: list[tuple[float, float]] = field(default_factory=list)
 
 
@@ -57,7 +58,7 @@ class Simulator:
         self._count = 0
         self._sending: list[_Running] = []
         for job in self.jobs:
-            self.at(job.model.start_ms, lambda job=job: self._arrive(job))
+            self.at(job.model.start_ms, lambda job=job: self._begin(job))
 
     def at(self, when_ms: float, what: Callable[[], None]) -> None:
         """Have something done at a time; in order of calls where times are equal."""
@@ -93,8 +94,15 @@ class Simulator:
                 job.left_ms -= sent
         self.now_ms = to_ms
 
+    def _begin(self, job: _Running) -> None:
+        job.is_running = True
+        self._arrive(job)
+
     def _arrive(self, job: _Running) -> None:
         """An iteration is over (or the job begins); the next starts now, or after its wait."""
+        if self.now_ms >= job.model.ends_ms:
+            job.is_running = False
+            return
         if job.trace.start_ms:
             job.trace.natural_ms.append(self.now_ms - job.start_ms)
         if job.control.lag == 0:

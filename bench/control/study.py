@@ -35,6 +35,8 @@ def main() -> None:
         "More jobs, other paces": scenarios.more_jobs(minutes),
         "Disturbances": scenarios.disturbed(minutes),
         "Changed iteration times": scenarios.changed(minutes),
+        "Iterations that differ in turn": scenarios.patterned(minutes),
+        "Jobs that come and go": scenarios.coming_and_going(minutes),
     }
     progress = Progress()
     results = {name: _results(name, group, seeds, progress) for name, group in groups.items()}

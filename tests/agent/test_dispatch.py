@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.dispatch.fake import FakeDaemons
+from cassini_agent.dispatch.plan import ALONE
 from cassini_agent.schedule import MS_NS, Schedule
 from cassini_core.periods.harmonize_jobs import lengthen
 
@@ -36,6 +37,7 @@ def planned(problem: cc.Problem, margins: Mapping[str, float] | None = None) -> 
 
 
 TWO = one_link([burst("a", 255, 141, 114), burst("b", 255, 141, 114)])
+OTHER = one_link([burst("a", 255, 141, 114), burst("b", 255, 141, 90)])
 WHERE = {job: dispatch.Endpoint("http://here") for job in "abc"}
 
 
@@ -45,8 +47,9 @@ def test_two_jobs_get_the_shifts_of_the_ranking() -> None:
     assert [one.shift_ns for one in plan.schedules] == [0, 127_500_000]
     for one in plan.schedules:
         assert one.pace_ns == one.iteration_ns == 255 * MS_NS
-        assert one.hold_ns == math.floor(ranking.best.hold_ms * MS_NS)
-        assert one.component == "a"
+        assert one.hold_ns == round(ranking.best.hold_ms * MS_NS)
+        assert one.component == plan.schedules[0].component
+        assert one.component.startswith("a#")
         assert (one.version, one.epoch_ns, one.expires_ns) == (7, 10**18, 10**18 + HOUR_NS)
 
 
@@ -92,7 +95,8 @@ def test_paced_jobs_score_on_every_link_what_was_promised(
     schedules = {one.job: one for one in plan.schedules}
     (candidate,) = problem.candidates
     natural = {job.id: job for job in problem.jobs}
-    assert {*schedules, *plan.free} == {*ranking.best.shifts_ms, *ranking.best.free_jobs}
+    assert {*schedules, *plan.free} == set(candidate.routes)
+    assert {job for job, why in plan.free.items() if why == ALONE} == candidate.routes.keys() - ranking.best.shifts_ms
     for link in ranking.best.links:
         members = [job for job, route in candidate.routes.items() if link.id in route]
         if not all(job in schedules for job in members):
@@ -112,14 +116,16 @@ def test_jobs_of_a_component_keep_one_exact_ratio_and_others_need_no_margin() ->
     plan, _ = planned(problem, {"a": 0.02, "b": 0.018})
     paces = {one.job: one.pace_ns for one in plan.schedules}
     assert paces == {"a": 102 * MS_NS, "b": 204 * MS_NS, "c": 100 * MS_NS, "d": 100 * MS_NS}
-    assert {one.job: one.component for one in plan.schedules} == {"a": "a", "b": "a", "c": "c", "d": "c"}
+    names = {one.job: one.component.partition("#")[0] for one in plan.schedules}
+    assert names == {"a": "a", "b": "a", "c": "c", "d": "c"}
 
 
 def test_jobs_that_win_nothing_run_free() -> None:
     always = [burst("a", 100, 0, 100), burst("b", 100, 0, 100)]
     plan, _ = planned(one_link(always))
     assert plan.schedules == ()
-    assert plan.free == ("a", "b")
+    assert list(plan.free) == ["a", "b"]
+    assert plan.warnings == ("not held: 'a', 'b': interleaving wins nothing: at random phases its links score as much",)
     roomy, _ = planned(one_link([burst("a", 100, 0, 40), burst("b", 100, 0, 40)], capacity_gbps=100))
     assert roomy.schedules == ()
 
@@ -136,9 +142,10 @@ def test_each_job_is_either_held_or_free_and_told_so_once(odd_ms: float, order: 
     assert sorted(named) == ["a", "b", "c"]
     assert set(ranking.best.free_jobs) <= set(plan.free)
     assert {even, other} <= {one.job for one in plan.schedules}
-    told = asyncio.run(dispatch.send(plan.schedules, plan.free, 7, WHERE, FakeDaemons()))
+    told = asyncio.run(dispatch.send_plan(plan, 7, WHERE, FakeDaemons()))
     assert sorted(one.job for one in told) == ["a", "b", "c"]
     assert all(one.accepted for one in told)
+    assert {one.job: one.reason for one in told if one.free} == plan.free
 
 
 def test_what_cannot_be_planned_is_said() -> None:
@@ -183,9 +190,9 @@ def test_a_newer_ranking_replaces_an_older_one_and_never_the_other_way() -> None
     daemons = FakeDaemons()
     apply(daemons)
     first = dict(daemons.schedules)
-    apply(daemons)
+    dispatch.apply(cc.rank(OTHER), OTHER, WHERE, transport=daemons)
     assert all(daemons.schedules[job].version > first[job].version for job in first)
-    late = asyncio.run(dispatch.send(list(first.values()), [], 1, WHERE, daemons))
+    late = asyncio.run(dispatch.send(list(first.values()), {}, WHERE, daemons))
     assert not any(one.accepted for one in late)
     assert all("is known" in one.reason and one.attempts == 1 for one in late)
 

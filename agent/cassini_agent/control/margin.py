@@ -27,9 +27,6 @@ NORMAL_MAD = 1.4826
 MIN_SAMPLES = 16
 """Of fewer iterations nothing is said."""
 
-CONFIDENCE = 1.645
-"""Standard errors added to the mean of ``exp(theta J)``: of 20 profiles 19 ask for enough."""
-
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
@@ -90,9 +87,7 @@ def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
     return Jitter(mean, tuple(t - mean for t in kept), len(natural_ns) - len(kept))
 
 
-def margin(
-    deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles_of: int | None = None
-) -> Margin:
+def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles: bool = False) -> Margin:
     """The margin that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
 
     Parameters
@@ -103,9 +98,9 @@ def margin(
         How late a start may be, greater than 0.
     probability : float
         In (0, 1).
-    quantiles_of : int, optional
-        If given, the deviations are quantiles, at even distances, of so many iterations: their order says nothing, so
-        the jitter is taken to be independent.
+    quantiles : bool
+        The deviations are quantiles at even distances: their order says nothing, so the jitter is taken to be
+        independent.
 
     Raises
     ------
@@ -115,50 +110,48 @@ def margin(
     Notes
     -----
     Correlated jitter adds up over several iterations: the exponent is taken over sums of 1, 2, 4, ... iterations too,
-    and the largest counts. Of n iterations a mean is known to a standard error, of which ``CONFIDENCE`` are added.
-    O(n log n).
+    and the largest counts. Nothing is added for what a short profile does not show: a margin costs time in each
+    iteration, a start that is late costs little since it is put right at once, and a margin that proves too small grows
+    (``coordinator.member``). O(n log n).
     """
     if len(deviation_ns) < MIN_SAMPLES:
         raise ValueError(f"margin: expected at least {MIN_SAMPLES} iterations, got {len(deviation_ns)}")
     if not (hold_ns > 0 and 0 < probability < 1):
         raise ValueError(f"margin: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
     theta = math.log(1 / probability) / hold_ns
-    return Margin(*_needed(deviation_ns, theta, quantiles_of), theta, probability)
+    return Margin(*_needed(deviation_ns, theta, quantiles), theta, probability)
 
 
 def cheapest_margin(
-    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, quantiles_of: int | None = None
+    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, quantiles: bool = False
 ) -> Margin:
     """The margin with the least total cost per iteration: itself, and what is lost by starts that are too late.
 
     Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
     makes. ``loss_ns`` is what it costs until the jobs are apart again. Probabilities from 1/4 to 1/10000 are tried.
     """
-    found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), quantiles_of=quantiles_of) for step in range(3, 19)]
+    found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), quantiles=quantiles) for step in range(3, 19)]
     return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
 
 
-def _needed(deviation_ns: Sequence[float], theta: float, quantiles_of: int | None) -> tuple[float, int]:
+def _needed(deviation_ns: Sequence[float], theta: float, quantiles: bool) -> tuple[float, int]:
     """Largest margin for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
-    if quantiles_of is not None:
+    if quantiles:
         # Between two quantiles lies an even share of the iterations, the least and the greatest are of one each.
         middles = [(low + high) / 2 for low, high in pairwise(sorted(deviation_ns))]
-        return max(0.0, _rate(middles, theta, 1, quantiles_of)), 1
+        return max(0.0, _rate(middles, theta, 1)), 1
     before = [0.0, *accumulate(deviation_ns)]
-    best, best_block, block = _rate(deviation_ns, theta, 1, len(deviation_ns)), 1, 2
+    best, best_block, block = _rate(deviation_ns, theta, 1), 1, 2
     while len(deviation_ns) // block >= MIN_SAMPLES:
         sums = [end - begin for begin, end in zip(before, before[block:], strict=False)]
-        found = _rate(sums, theta, block, len(sums))
+        found = _rate(sums, theta, block)
         if found > best:
             best, best_block = found, block
         block *= 2
     return max(best, 0.0), best_block
 
 
-def _rate(sums: Sequence[float], theta: float, block: int, count: int) -> float:
+def _rate(sums: Sequence[float], theta: float, block: int) -> float:
     """``ln(E exp(theta S)) / (theta block)``; taken about the largest ``S``, so that nothing overflows."""
     largest = max(sums)
-    powers = [math.exp(theta * (s - largest)) for s in sums]
-    mean = fmean(powers)
-    error = math.sqrt(fmean((power - mean) ** 2 for power in powers) * block / count)
-    return (largest + math.log(mean + CONFIDENCE * error) / theta) / block
+    return (largest + math.log(fmean(math.exp(theta * (s - largest)) for s in sums)) / theta) / block

@@ -2,7 +2,8 @@
 
 The jobs of a component keep one pattern. If one of them has strayed, the epoch moves to where all together wait least;
 if iteration times or jitter are others, the paces are renewed in the same ratio; if pacing costs more than it wins, the
-component is set free. Every decision is a new version of all its schedules; who has not got it gets it again.
+component is set free. A job that has left, or that costs the others too much, is let go of. Every decision is a new
+version of all its schedules; who has not got it gets it again.
 """
 
 from __future__ import annotations
@@ -11,27 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..control.anchor import Strayed, anchor
-from ..schedule import MAX_VERSION, SECOND_NS, Schedule
+from ..schedule import MAX_VERSION, Schedule
 from . import events
+from .adoption import newer_commands
 from .lease import Lease
 from .member import Member
-from .renewal import Renewal, epoch_near
+from .presence import Presence
+from .reanchoring import Reanchoring
+from .renewal import Renewal
 from .status import JobStatus
 
 if TYPE_CHECKING:
     from cassini_core import Job
 
 __all__ = ["Component", "Outcome"]
-
-ANSWER_NS = 1_300_000_000
-"""From the latest start a report tells of to the first on the new schedule: a report and a message's way, at most."""
-
-STEADY_NS = 60 * SECOND_NS
-"""After so long without a new epoch the next is granted at once."""
-
-FIRST_PAUSE_NS, LONGEST_PAUSE_NS = 3 * SECOND_NS, 300 * SECOND_NS
-"""Between two epochs, doubled while the component does not become steady."""
 
 
 @dataclass(slots=True)
@@ -53,6 +47,15 @@ class Component:
     profiles : mapping of str to cassini_core.Job, optional
         Profiles of all jobs; then ``harmonize`` is asked whether another ratio would be better.
 
+    Attributes
+    ----------
+    members : dict of str to Member
+        Those that are held together.
+    released : dict of str to Member
+        Those that were let go of: their schedules are withdrawn.
+    over : bool
+        Nothing is held any more: by a newer command of the scheduler, or as too few are left.
+
     Raises
     ------
     ValueError
@@ -65,97 +68,134 @@ class Component:
         if len(names) != 1:
             raise ValueError(f"component: expected schedules of one component, got those of {sorted(names)}")
         (self.name,) = names
-        self.free = False
-        self._anchored_ns = -(2**62)
-        self._pause_ns = FIRST_PAUSE_NS
+        self.released: dict[str, Member] = {}
+        self.superseded = False
         self._renewal = Renewal(self.name, self.members, profiles)
+        self._reanchoring = Reanchoring(self.name, self.members)
+        self._presence = Presence(self.name)
         self._lease = Lease()
         self._decided_ns = -(2**62)
 
+    @property
+    def over(self) -> bool:
+        return self.superseded or not self.members
+
+    @property
+    def is_missing_members(self) -> bool:
+        """Whether some member was not heard of at the last look."""
+        return bool(self._presence.absent)
+
+    def host_of(self, job: str) -> str:
+        """Whose daemon serves a member, or one that was let go of."""
+        return (self.members.get(job) or self.released[job]).host
+
+    def hosts(self) -> set[str]:
+        """Whose daemons have to be asked."""
+        return {member.host for member in (*self.members.values(), *self.released.values())}
+
     def decide(self, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
-        """What to do now. ``statuses`` of the jobs whose daemons answered; ``now_ns`` on the coordinator's clock."""
+        """What to do now.
+
+        Parameters
+        ----------
+        statuses : mapping of str to JobStatus
+            Of the jobs whose daemons answered; of one that its daemon does not know, a status that is not connected.
+        now_ns : int
+            On the coordinator's clock.
+        """
         outcome = Outcome()
-        if any(j in statuses and statuses[j].version > m.schedule.version for j, m in self.members.items()):
-            return outcome  # the scheduler has sent others since: these here are history
-        if self.free:
-            outcome.clear = [(j, m.schedule.version) for j, m in self.members.items() if _has(statuses.get(j))]
+        if self.superseded:
             return outcome
         if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
-            self._anchored_ns = -(2**62)
+            self._reanchoring.restart()
             self._renewal.restart()
+            self._presence.restart()
         self._decided_ns = now_ns
-        known = {j: statuses[j] for j in self.members if j in statuses and statuses[j].connected}
+        self._follow_newer(statuses, outcome)
+        if self.superseded:
+            return outcome
+        self._let_go_of_those_who_left(statuses, now_ns, outcome)
+        self._keep_together(statuses, now_ns, outcome)
+        outcome.clear += [
+            (job, member.schedule.version)
+            for job, member in self.released.items()
+            if job in statuses and _has(statuses[job], member.schedule.version)
+        ]
+        return outcome
+
+    def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
+        if not self.members:
+            return
         drafts = {job: member.schedule for job, member in self.members.items()}
         drafts = self._lease.renewed(drafts, statuses, now_ns)
-        if len(known) == len(self.members):  # else a part of the jobs would move and the rest not
+        known = {j: statuses[j] for j in self.members if j in statuses and j not in self._presence.absent}
+        if len(known) == len(self.members):  # paces are those of all
             drafts, told = self._renewal.decide(drafts, known, now_ns)
             outcome.events += told
-            if any(isinstance(event, events.NotWorth) for event in told):
-                self.free = True
-                outcome.clear = [(job, draft.version) for job, draft in drafts.items()]
-                return outcome
-            drafts = self._anchored(drafts, known, now_ns, outcome)
-        for job, member in self.members.items():
-            if drafts[job] != member.schedule:
-                # One version for all: the phase of each is meant for those of the others.
-                version = 1 + max(draft.version for draft in drafts.values())
-                if version > MAX_VERSION:
-                    break  # no daemon would take it; what they have stays
-                for other, each in self.members.items():
-                    each.follow(replace(drafts[other], version=version))
-                break
+            for event in told:
+                if isinstance(event, events.NotWorth):
+                    self._release(self.members)
+                elif isinstance(event, events.MemberFreed):
+                    self._release([event.job])
+                    self._release_the_last(outcome)
+        if known.keys() & self.members.keys() and self._presence.may_move:
+            drafts = {job: drafts[job] for job in self.members}
+            known = {job: status for job, status in known.items() if job in self.members}
+            drafts, told = self._reanchoring.decide(drafts, known, now_ns)
+            outcome.events += told
+            if any(isinstance(event, events.Reanchored) for event in told):
+                self._renewal.disturbed(now_ns)
+        self._adopt_drafts(drafts)
         outcome.send += [
             member.schedule
             for job, member in self.members.items()
             if job in statuses and statuses[job].version < member.schedule.version
         ]
-        return outcome
 
-    def _anchored(
-        self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int, outcome: Outcome
-    ) -> dict[str, Schedule]:
-        errors = {job: self.members[job].error_ns(status) for job, status in known.items()}
-        strayed = any(status.state == "adjusting" for status in known.values())
-        if not strayed or now_ns < self._anchored_ns + self._pause_ns:
-            return drafts
-        placed = {job: error for job, error in errors.items() if error is not None}
-        if len(placed) < len(drafts):
-            return drafts
-        later = self._later_ns(known)
-        found = anchor(
-            [
-                Strayed(placed[job] + later, draft.pace_ns, draft.dead_band_ns // 2, self.members[job].weight)
-                for job, draft in drafts.items()
-            ]
-        )
-        self._note_anchor(now_ns, outcome)
-        outcome.events.append(events.Reanchored(self.name, found.epoch_shift_ns, sum(found.wait_ns)))
-        self._renewal.disturbed(now_ns)
-        epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
-        return {
-            job: replace(draft, epoch_ns=epoch, shift_ns=(draft.shift_ns + change) % draft.pace_ns)
-            for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
-        }
+    def _adopt_drafts(self, drafts: Mapping[str, Schedule]) -> None:
+        """One version for all, if anything is another: the phase of each is meant for those of the others."""
+        if all(drafts[job] == member.schedule for job, member in self.members.items()):
+            return
+        version = 1 + max(drafts[job].version for job in self.members)
+        if version > MAX_VERSION:
+            return  # no daemon would take it; what they have stays
+        for job, member in self.members.items():
+            member.follow(replace(drafts[job], version=version))
 
-    def _later_ns(self, known: Mapping[str, JobStatus]) -> int:
-        """By how much jobs that hold each other up will be later when the answer is there.
-
-        They get later together, so what is between them stays; but where the epoch is too early for all, each would
-        have to wait for almost a pace. Where it is somewhat late, all wait a little.
-        """
-        drifts = [self.members[job].drift_ns(status) for job, status in known.items()]
-        shortest = min(self.members[job].schedule.pace_ns for job in known)
-        return max(0, min(drifts)) * -(-ANSWER_NS // shortest)
-
-    def _note_anchor(self, now_ns: int, outcome: Outcome) -> None:
-        if now_ns - self._anchored_ns > STEADY_NS + self._pause_ns:
-            self._pause_ns = FIRST_PAUSE_NS
+    def _follow_newer(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> None:
+        newer = newer_commands(self.members, statuses)
+        if newer is None:
+            return
+        if newer.adopted:
+            for job, schedule in newer.adopted.items():
+                self.members[job].follow(schedule)
+            outcome.events.append(events.Adopted(self.name, max(s.version for s in newer.adopted.values())))
         else:
-            self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS)
-            if self._pause_ns > STEADY_NS // 4:
-                outcome.events.append(events.Unsteady(self.name, self._pause_ns))
-        self._anchored_ns = now_ns
+            self.superseded = True
+            outcome.events.append(events.Superseded(self.name, newer.jobs))
+
+    def _let_go_of_those_who_left(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
+        left, told = self._presence.look(self.members, statuses, now_ns)
+        outcome.events += told
+        outcome.events += [events.MemberLeft(self.name, job, why) for job, why in left.items()]
+        if left:
+            self._release(left)
+            self._release_the_last(outcome)
+
+    def _release(self, jobs: Iterable[str]) -> None:
+        """Let go of members: their schedules are withdrawn until their daemons have none."""
+        for job in list(jobs):
+            self.released[job] = self.members.pop(job)
+            self._presence.forget(job)
+
+    def _release_the_last(self, outcome: Outcome) -> None:
+        """One that is alone has nobody to keep clear of."""
+        if len(self.members) == 1:
+            (last,) = self.members
+            outcome.events.append(events.Dissolved(self.name, (last,)))
+            self._release([last])
 
 
-def _has(status: JobStatus | None) -> bool:
-    return status is not None and status.version > 0 and status.state not in ("free", "waiting")
+def _has(status: JobStatus, version: int) -> bool:
+    """Whether a daemon still has this schedule, or one before it; of a newer one somebody else has the say."""
+    return status.schedule is not None and status.version <= version

@@ -5,12 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "Adopted",
+    "Dissolved",
     "Event",
+    "Failed",
     "IterationChanged",
+    "MemberBack",
+    "MemberFreed",
+    "MemberLeft",
+    "MemberMissing",
+    "MemberMoved",
     "NotWorth",
     "PacesChanged",
     "RatioBroken",
+    "Reachable",
     "Reanchored",
+    "Refused",
+    "Settled",
+    "Superseded",
     "Unreachable",
     "Unsteady",
 ]
@@ -18,11 +30,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Reanchored:
-    """The epoch of a component moved; ``wait_ns`` is what all its jobs together wait for it."""
+    """The epoch of a component moved; ``wait_ns`` is what all its jobs together should wait for it."""
 
     component: str
     epoch_shift_ns: int
     wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """All jobs are held on what ``Reanchored`` told of, so long after; ``waited_ns`` is what they waited meanwhile."""
+
+    component: str
+    waited_ns: int
+    after_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,18 @@ class RatioBroken:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberFreed:
+    """A job runs free, as the others would lose this share of their time, more than they may, if they waited for it.
+
+    Rank again: another ratio of the paces, or another placement, may suit it.
+    """
+
+    component: str
+    job: str
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
 class NotWorth:
     """Pacing costs more per iteration than interleaving wins, weighted by job; the component was set free."""
 
@@ -62,18 +95,123 @@ class NotWorth:
 
 @dataclass(frozen=True, slots=True)
 class Unsteady:
-    """A component had to be re-anchored again and again; the next attempt waits so long."""
+    """A component had to be re-anchored so often that it costs too much; the next attempt waits about so long."""
 
     component: str
     pause_ns: int
 
 
 @dataclass(frozen=True, slots=True)
+class MemberMissing:
+    """Nothing is heard of a job: its daemon does not answer, it is not connected, or silent. It keeps its grid."""
+
+    component: str
+    job: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBack:
+    """A job that was missing is heard of again."""
+
+    component: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMoved:
+    """The rank 0 of a job has turned up on another host; it gets its schedule there."""
+
+    component: str
+    job: str
+    host: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLeft:
+    """A job has been missing for long, or is gone: the others go on without it, and its schedule is withdrawn."""
+
+    component: str
+    job: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dissolved:
+    """Of a component no two jobs are left: the last one was set free."""
+
+    component: str
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The daemons have newer schedules of this component, as after a restart of the coordinator: these are kept."""
+
+    component: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """The daemons of these jobs have newer commands that are not of this component: it was let go of."""
+
+    component: str
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A daemon does not take what it was sent for this job; told once for each version."""
+
+    component: str
+    job: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A decision about a component failed, through a fault of ours; the others go on, and it is tried again."""
+
+    component: str
+    error: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unreachable:
-    """A daemon did not answer, or answered nonsense."""
+    """A daemon does not answer, or answers nonsense; told once."""
 
     host: str
     reason: str
 
 
-Event = Reanchored | IterationChanged | PacesChanged | RatioBroken | NotWorth | Unsteady | Unreachable
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """A daemon that was unreachable answers again."""
+
+    host: str
+
+
+Event = (
+    Reanchored
+    | Settled
+    | IterationChanged
+    | PacesChanged
+    | RatioBroken
+    | MemberFreed
+    | NotWorth
+    | Unsteady
+    | MemberMissing
+    | MemberBack
+    | MemberMoved
+    | MemberLeft
+    | Dissolved
+    | Adopted
+    | Superseded
+    | Refused
+    | Failed
+    | Unreachable
+    | Reachable
+)

@@ -12,7 +12,7 @@ from ..dispatch.http import HttpTransport
 from ..dispatch.send import Endpoint
 from ..schedule import Schedule
 from .status import JobStatus
-from .transport import TransportError
+from .transport import RefusedError, TransportError
 
 __all__ = ["HttpDaemons"]
 
@@ -49,7 +49,19 @@ class HttpDaemons:
 
     async def jobs(self, host: str) -> list[JobStatus]:
         """``GET /v1/jobs``."""
-        answer = await self._request("GET", host, "/v1/jobs")
+        return self._statuses(host, await self._request("GET", host, "/v1/jobs"))
+
+    async def news(self, host: str, known: int | None, wait_s: float) -> int:
+        """``GET /v1/jobs?since&wait_ms``; the jobs in the answer are passed over: others are asked at the same time."""
+        path = "/v1/jobs" if known is None else f"/v1/jobs?since={known}&wait_ms={round(1000 * wait_s)}"
+        answer = await self._request("GET", host, path, timeout_s=wait_s + 1.0)
+        change = answer.get("change")
+        if type(change) is not int:
+            raise TransportError(f"{host}: expected a count of changes, got {str(answer)[:100]}")
+        return change
+
+    @staticmethod
+    def _statuses(host: str, answer: Mapping[str, Any]) -> list[JobStatus]:
         jobs = answer.get("jobs")
         if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
             raise TransportError(f"{host}: expected a list of jobs, got {str(answer)[:100]}")
@@ -74,9 +86,11 @@ class HttpDaemons:
             raise TransportError(f"{host}: {error or type(error).__name__}") from error
         self._check(host, reply.status, reply.body)
 
-    async def _request(self, method: str, host: str, path: str, body: Any = None) -> Mapping[str, Any]:
+    async def _request(
+        self, method: str, host: str, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Mapping[str, Any]:
         try:
-            reply = await self._http.request(method, self._endpoint(host), path, body)
+            reply = await self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
         except (OSError, TimeoutError) as error:
             raise TransportError(f"{host}: {error or type(error).__name__}") from error
         self._check(host, reply.status, reply.body)
@@ -90,4 +104,5 @@ class HttpDaemons:
     @staticmethod
     def _check(host: str, status: int, body: Mapping[str, Any]) -> None:
         if status != 200:
-            raise TransportError(f"{host}: {status} {body.get('error', '')}".rstrip())
+            kind = RefusedError if status in (400, 409) else TransportError
+            raise kind(f"{host}: {status} {body.get('error', '')}".rstrip())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median_low
 
-from ..control.phase import circular_median, wrap
-from ..schedule import SECOND_NS, Schedule
+from ..control.phase import wrap
+from ..schedule import Schedule
 from .status import JobStatus
 
 __all__ = ["Member"]
 
 RECENT = 5
-"""Starts whose median is a job's phase error."""
+"""Starts whose distances are the drift."""
 
 FEW, TOO_OFTEN = 4, 3.0
 """So many runs of late starts, and so many times more than promised, and the margin is widened."""
@@ -53,7 +51,6 @@ class Member:
     probability: float = 0.005
     widened: float = 1.0
     ranked: Schedule = field(init=False)
-    _since: int | None = field(default=None, repr=False)  # iterations when the schedule was in force
     _counted: int = field(default=0, repr=False)
     _starts: int = field(default=0, repr=False)
     _runs: int = field(default=0, repr=False)
@@ -63,31 +60,25 @@ class Member:
         self.ranked = self.schedule
 
     def follow(self, schedule: Schedule) -> None:
-        """A new schedule; what was measured under the old one does not count for it."""
+        """A new schedule; what was measured under another pace does not count for it."""
         if schedule.pace_ns != self.schedule.pace_ns:
             self._starts = self._runs = 0
-        self.schedule, self._since = schedule, None
+        self.schedule = schedule
 
-    def fresh_errors(self, status: JobStatus) -> Sequence[int]:
-        """Phase errors of starts that were surely on the present schedule.
-
-        A job reports once a second, so what it reports after the daemon has the schedule can be older by that.
-        """
-        if status.version != self.schedule.version:
+    def errors_ns(self, status: JobStatus) -> tuple[int, ...]:
+        """Phase errors of starts on the present schedule, the latest last; none while the job follows another."""
+        if status.followed != self.schedule.version:
             return ()
-        if self._since is None or status.iterations < self._since - 64:  # or the job began again
-            self._since = status.iterations + math.ceil(1.25 * SECOND_NS / self.schedule.pace_ns) + 2
-        count = min(status.iterations - self._since, len(status.errors_ns))
-        return status.errors_ns[-count:] if count > 0 else ()
+        return status.errors_ns if status.place_ns is None else (*status.errors_ns, status.place_ns)
 
-    def error_ns(self, status: JobStatus) -> int | None:
-        """Median error of the last starts on the present schedule; None while there are too few."""
-        fresh = self.fresh_errors(status)
-        return circular_median(fresh[-RECENT:], self.schedule.pace_ns) if len(fresh) >= RECENT else None
+    def place_ns(self, status: JobStatus) -> int | None:
+        """Error of the latest start on the present schedule; None while there is none."""
+        errors = self.errors_ns(status)
+        return errors[-1] if errors else None
 
     def drift_ns(self, status: JobStatus) -> int:
         """By how much its starts get later from one to the next (negative: earlier), by the median of the last."""
-        last = self.fresh_errors(status)[-RECENT:]
+        last = self.errors_ns(status)[-RECENT:]
         return median_low([wrap(b - a, self.schedule.pace_ns) for a, b in pairwise(last)]) if len(last) > 1 else 0
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
@@ -96,7 +87,7 @@ class Member:
         Quantiles say nothing of how jitter is correlated; this does. Not the late starts are counted but the runs of
         them: jobs that meet hold each other up, and one late start makes many.
         """
-        fresh = self.fresh_errors(status)
+        fresh = status.errors_ns if status.followed == self.schedule.version else ()
         new = fresh[-max(0, status.iterations - self._counted) :] if status.iterations > self._counted else ()
         self._counted = status.iterations
         for error in new:

@@ -71,9 +71,10 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     if status.iteration_ns is None or len(status.jitter_ns) < MIN_SAMPLES:
         return None
     jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
+    if len(jitter.deviation_ns) < MIN_SAMPLES:  # the rest are stalls
+        return None
     loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
-    count = min(max(status.iterations, MIN_SAMPLES), WINDOW)
-    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, quantiles_of=count)
+    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, quantiles=True)
     member.probability = found.probability
     return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
 

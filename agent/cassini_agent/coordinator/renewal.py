@@ -22,7 +22,7 @@ __all__ = ["Renewal", "epoch_near"]
 LOOK_NS = 60 * SECOND_NS
 """So often paces are looked at, while all is calm."""
 
-BELIEVED_NS = 6 * SECOND_NS
+BELIEVED_NS = 2 * SECOND_NS
 """A changed iteration time is believed at once where all jobs are held; else it may be contention, unless it lasts."""
 
 CHANGED = 0.002
@@ -33,6 +33,9 @@ LONGER, SHORTER = 0.004, 0.006
 
 MAX_LENGTHENING = 0.03
 """A job that the others make slower than it needs by this share is better ranked again."""
+
+MOST_LOSS = 0.1
+"""The largest share of its time that a job may lose to the pace of another one, however much it wins by it."""
 
 
 class Renewal:
@@ -128,10 +131,10 @@ class Renewal:
         told: list[events.Event],
     ) -> dict[str, Schedule]:
         needed = {job: natural[job] + margins[job] for job in drafts}
-        ratio = ratio_of([draft.pace_ns for draft in drafts.values()])
-        # For shorter paces than those that were ranked no hold is known.
-        least = [max(needed[job], self._members[job].ranked.pace_ns) for job in drafts]
-        paces = dict(zip(drafts, common_paces(least, ratio), strict=True))
+        paces = self._paces(drafts, needed)
+        if freed := self._too_slow(drafts, needed, paces):
+            told.append(freed)
+            return drafts  # the others' paces are looked at in the next round
         if not_worth := self._not_worth(drafts, paces, natural):
             told.append(not_worth)
             return drafts
@@ -144,8 +147,40 @@ class Renewal:
         same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
         if same_pace and not is_changed:
             return drafts
+        repaced = self._repaced(drafts, paces, natural, now_ns)
+        if any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items()):
+            # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
+            self._tell_once(events.RatioBroken(self._name, tuple(drafts)), ("hold", *drafts), told)
+            return drafts
         told.append(events.PacesChanged(self._name, paces))
-        return self._repaced(drafts, paces, natural, now_ns)
+        return repaced
+
+    def _paces(self, drafts: Mapping[str, Schedule], needed: Mapping[str, int]) -> dict[str, int]:
+        """The least paces of these jobs, in their ratio, that give each what it needs."""
+        ratio = ratio_of([draft.pace_ns for draft in drafts.values()])
+        # For shorter paces than those that were ranked no hold is known.
+        least = [max(needed[job], self._members[job].ranked.pace_ns) for job in drafts]
+        return dict(zip(drafts, common_paces(least, ratio), strict=True))
+
+    def _too_slow(
+        self, drafts: Mapping[str, Schedule], needed: Mapping[str, int], paces: Mapping[str, int]
+    ) -> events.MemberFreed | None:
+        """The job that all others wait for, if that costs one of them more than it may: who gains pays, and no more.
+
+        Without the slow job the others would collide with it now and then, so they may lose what interleaving wins
+        them, but for ``MOST_LOSS`` at most.
+        """
+        slowest = max(drafts, key=lambda job: needed[job] / paces[job])
+        others = {job: draft for job, draft in drafts.items() if job != slowest}
+        if not others:
+            return None
+        without = self._paces(others, needed)
+        for job, draft in others.items():
+            loss = paces[job] / without[job] - 1
+            wins = draft.gain_ns / draft.iteration_ns if draft.gain_ns else MOST_LOSS
+            if loss > min(MOST_LOSS, wins):
+                return events.MemberFreed(self._name, slowest, loss)
+        return None
 
     def _repaced(
         self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int], now_ns: int

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..control.change import Change
+from ..schedule import Schedule
 
 __all__ = ["JobStatus"]
 
@@ -19,7 +20,11 @@ class JobStatus:
     ----------
     job, state : str
     version : int
-        Of the schedule the daemon has; 0 for none.
+        Of the newest command the daemon has; 0 for none.
+    followed : int
+        Of the schedule whose grid the errors are from; 0 for none.
+    schedule : Schedule or None
+        What the daemon has, on the coordinator's clock.
     connected : bool
     iterations : int
         Counted from the start of the job.
@@ -28,7 +33,11 @@ class JobStatus:
     jitter_ns : tuple of int
         Quantiles of natural times minus that.
     errors_ns : tuple of int
-        The last phase errors, oldest first.
+        The last phase errors on the grid that is followed, oldest first.
+    place_ns : int or None
+        The error of the iteration that is under way.
+    delay_total_ns : int
+        What the job has waited since it began.
     changed : Change or None
         What the job last found to be its natural iteration time.
     """
@@ -36,11 +45,15 @@ class JobStatus:
     job: str
     state: str
     version: int = 0
+    followed: int = 0
+    schedule: Schedule | None = None
     connected: bool = True
     iterations: int = 0
     iteration_ns: int | None = None
     jitter_ns: tuple[int, ...] = ()
     errors_ns: tuple[int, ...] = ()
+    place_ns: int | None = None
+    delay_total_ns: int = 0
     changed: Change | None = None
 
     @classmethod
@@ -55,15 +68,22 @@ class JobStatus:
         changed = mapping.get("changed")
         if changed is not None and not isinstance(changed, Mapping):
             raise ValueError(f"status.changed: expected an object or null, got {changed!r}"[:200])
+        schedule = mapping.get("schedule")
+        if schedule is not None and not isinstance(schedule, Mapping):
+            raise ValueError(f"status.schedule: expected an object or null, got {schedule!r}"[:200])
         return cls(
             job=_text(mapping, "job"),
             state=_text(mapping, "state"),
             version=_whole(mapping, "version") or 0,
+            followed=_whole(mapping, "followed") or 0,
+            schedule=None if schedule is None else Schedule.from_mapping(schedule),
             connected=mapping.get("connected") is True,
             iterations=_whole(mapping, "iterations") or 0,
             iteration_ns=_whole(mapping, "iteration_ns"),
             jitter_ns=_wholes(mapping, "jitter_ns"),
             errors_ns=_wholes(mapping, "errors_ns"),
+            place_ns=_whole(mapping, "place_ns"),
+            delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
             changed=None
             if changed is None
             else Change(_whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0),

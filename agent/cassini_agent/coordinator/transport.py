@@ -8,11 +8,15 @@ from ..control.clock_sync import ClockMapping, ClockSample
 from ..schedule import Schedule
 from .status import JobStatus
 
-__all__ = ["Transport", "TransportError"]
+__all__ = ["RefusedError", "Transport", "TransportError"]
 
 
 class TransportError(Exception):
     """No answer, or one that makes no sense."""
+
+
+class RefusedError(TransportError):
+    """The daemon answered, and does not take what it was sent."""
 
 
 class Transport(Protocol):
@@ -23,6 +27,9 @@ class Transport(Protocol):
 
     async def jobs(self, host: str) -> list[JobStatus]:
         """What the daemon knows of its jobs."""
+
+    async def news(self, host: str, known: int | None, wait_s: float) -> int:
+        """The daemon's count of changes, once it is another than ``known``, or after ``wait_s``; at once for None."""
 
     async def put(self, host: str, schedule: Schedule) -> None:
         """Give a job its schedule."""

@@ -244,6 +244,11 @@ class HttpApi:
         return _json(200, job_status_json(job, self._counters, now_ns))
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
+        wait_ms = _whole(request, "wait_ms", self._limits.http_wait_ms)
+        changes = self._registry.changes
+        if wait_ms is not None:
+            await changes.after(_whole(request, "since", 2**62) or 0, wait_ms / 1000)
+        count = changes.count  # what changes while the list is being sent is in the next one
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         request[_STREAMING] = True
         await response.prepare(request)
@@ -257,7 +262,7 @@ class HttpApi:
                 await response.write(separator + b",".join(job_status_json(j, self._counters, now_ns) for j in jobs))
                 separator = b","
             await asyncio.sleep(0)
-        await response.write(b"]}")
+        await response.write(b'],"change":%d}' % count)
         await response.write_eof()
         return response
 
@@ -303,6 +308,16 @@ class _LibraryLog(logging.Handler):
 _STREAMING = "cassini_streaming"
 
 _REASONS = {401: "unauthorized", 404: "not_found", 405: "not_found", 413: "oversized", 429: "too_fast"}
+
+
+def _whole(request: web.Request, key: str, most: int) -> int | None:
+    """A whole number of the query, 0 to ``most``; None where it is not given."""
+    text = request.query.get(key)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= 19 and int(text) <= most):
+        raise RefusedError("malformed", f"{key}: expected a whole number from 0 to {most}, got {text[:40]!r}")
+    return int(text)
 
 
 def _job_id(request: web.Request) -> str:

@@ -26,6 +26,7 @@ class Limits:
     http_connections_per_peer: int = 64
     http_idle_s: float = 10.0
     http_request_s: float = 10.0
+    http_wait_ms: int = 5_000
     http_body_bytes: int = 64 * 1024
     http_requests_per_s: float = 2000.0
     http_request_burst: float = 4000.0

@@ -135,12 +135,19 @@ class LocalSocket:
         assert job is not None
         if connection.rank != 0:
             return "not_rank_0"
+        is_urgent = False
         if isinstance(message, Iterations):
+            before = job.measurements.state, job.measurements.followed
             if job.measurements.record(message):
                 job.changed = None
+            is_urgent = message.state == "adjusting" or before != (message.state, message.version)
         elif isinstance(message, Changed):
             job.changed = {"iteration_ns": message.iteration_ns, "was_ns": message.was_ns}
-        self._registry.touch(job, self._clocks.monotonic_ns())
+            is_urgent = True
+        job.heard_ns = self._clocks.monotonic_ns()
+        self._registry.touch(job, job.heard_ns)
+        if is_urgent:
+            self._registry.changes.note()
         return None
 
     def _greet(self, connection: Connection, hello: Hello) -> str | None:

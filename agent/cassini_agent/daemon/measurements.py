@@ -11,7 +11,7 @@ __all__ = ["Measurements", "Ring", "median", "quantiles"]
 
 NATURAL_WINDOW = 256
 ERROR_WINDOW = 64
-START_WINDOW = 256
+COMMUNICATION_WINDOW = 256
 JITTER_QUANTILES = 64
 
 
@@ -62,22 +62,30 @@ class Measurements:
     """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
 
     __slots__ = (
+        "_communication_ends",
+        "_communication_offsets",
+        "_communication_starts",
         "_errors",
         "_natural",
-        "_starts",
         "adjustments",
         "delay_total_ns",
         "dropped",
+        "followed",
         "iterations",
         "note",
+        "place_ns",
         "state",
     )
 
     def __init__(self) -> None:
         self._natural = Ring(NATURAL_WINDOW)
         self._errors = Ring(ERROR_WINDOW)
-        self._starts = Ring(START_WINDOW)
+        self._communication_starts = Ring(COMMUNICATION_WINDOW)
+        self._communication_offsets = Ring(COMMUNICATION_WINDOW)
+        self._communication_ends = Ring(COMMUNICATION_WINDOW)
         self.iterations = 0
+        self.followed = 0
+        self.place_ns: int | None = None
         self.adjustments = 0
         self.delay_total_ns = 0
         self.dropped = 0
@@ -89,9 +97,14 @@ class Measurements:
         began_again = message.first < self.iterations
         if began_again:
             self.forget_windows()
+        elif message.version != self.followed:
+            self._errors.clear()  # of another grid
+        self.followed, self.place_ns = message.version, message.place_ns
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
-        self._starts.extend(value for value in message.communication_start_ns if value is not None)
+        self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
+        self._communication_offsets.extend(_offsets(message.start_ns, message.communication_start_ns))
+        self._communication_ends.extend(_offsets(message.start_ns, message.communication_end_ns))
         self.iterations = message.first + len(message.start_ns)
         self.adjustments = message.adjustments
         self.delay_total_ns = message.delay_total_ns
@@ -101,11 +114,18 @@ class Measurements:
         return began_again
 
     def forget_windows(self) -> None:
-        for ring in (self._natural, self._errors, self._starts):
+        self.followed, self.place_ns = 0, None
+        for ring in (
+            self._natural,
+            self._errors,
+            self._communication_starts,
+            self._communication_offsets,
+            self._communication_ends,
+        ):
             ring.clear()
 
     def errors_ns(self) -> list[int]:
-        """The last phase errors, oldest first."""
+        """The last phase errors on the grid of the schedule that is followed, oldest first."""
         return self._errors.to_list()
 
     def error_ns(self) -> tuple[int | None, int | None]:
@@ -126,4 +146,13 @@ class Measurements:
 
     def communication_starts_ns(self) -> list[int]:
         """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""
-        return self._starts.to_list()
+        return self._communication_starts.to_list()
+
+    def communication_ns(self) -> tuple[int | None, int | None]:
+        """From the start of an iteration to the first start and to the last end of its communication: medians."""
+        starts, ends = sorted(self._communication_offsets.to_list()), sorted(self._communication_ends.to_list())
+        return median(starts) if starts else None, median(ends) if ends else None
+
+
+def _offsets(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> Iterable[int]:
+    return (at - start for start, at in zip(starts_ns, at_ns, strict=True) if start is not None and at is not None)

@@ -52,7 +52,11 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
 
 
 class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"):
-    """What rank 0 measured; one entry per iteration in each list, null where nothing is known."""
+    """What rank 0 measured; one entry per iteration in each list, null where nothing is known.
+
+    ``version`` is that of the schedule whose grid the errors are from, 0 for none: of one message all are from one.
+    ``place_ns`` is the error of the iteration that is under way, which no list has yet.
+    """
 
     first: _Count
     start_ns: Annotated[list[_Instant | None], _List]
@@ -64,8 +68,10 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
     adjustments: _Count
     delay_total_ns: _Count
     dropped: _Count
-    state: Annotated[str, msgspec.Meta(pattern="^(waiting|held|adjusting|free|expired)$")]
+    state: Annotated[str, msgspec.Meta(pattern="^(waiting|held|adjusting|unlocked|free|expired)$")]
     note: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    version: _Count = 0
+    place_ns: _Signed | None = None
 
     def __post_init__(self) -> None:
         lists = (self.natural_ns, self.delay_ns, self.error_ns, self.communication_start_ns, self.communication_end_ns)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ..schedule import Schedule
+from .changes import Changes
 from .limits import Limits
 from .measurements import Measurements
 
@@ -59,6 +60,8 @@ class Job:
         The newest command was to run free.
     keep_until_ns : int
         Until then (monotonic) an older schedule could still be replayed: the version must be known.
+    seen_ns, heard_ns : int or None
+        When anything happened to it last, and when its rank 0 last reported (monotonic).
     line : bytes
         What the journal holds of it; empty: to be made anew.
     revision : int
@@ -69,6 +72,7 @@ class Job:
         "changed",
         "cleared",
         "follows",
+        "heard_ns",
         "host",
         "id",
         "keep_until_ns",
@@ -97,6 +101,7 @@ class Job:
         self.measurements = Measurements()
         self.changed: dict[str, int] | None = None
         self.seen_ns: int | None = None
+        self.heard_ns: int | None = None
         self.revision = 0
         self.status_cache: tuple[object, bytes] | None = None
 
@@ -110,9 +115,16 @@ class Job:
 
 
 class Registry:
-    """All jobs, the least recently heard of first."""
+    """All jobs, the least recently heard of first.
+
+    Attributes
+    ----------
+    changes : Changes
+        What a coordinator should know of at once: who came or went, is elsewhere than it should be, or is another.
+    """
 
     def __init__(self, limits: Limits) -> None:
+        self.changes = Changes()
         self._limits = limits
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._of_user: Counter[int] = Counter()
@@ -173,6 +185,7 @@ class Registry:
             self.claim(job, link.uid)
         job.links.add(link)
         self.touch(job, now_ns)
+        self.changes.note()
         return job, claims
 
     def claim(self, job: Job, uid: int) -> None:
@@ -185,6 +198,7 @@ class Registry:
         job.links.discard(link)
         if job.id in self._jobs:
             self.touch(job, now_ns)
+            self.changes.note()
 
     def _make_room(self, now_ns: int) -> None:
         for job in self._jobs.values():

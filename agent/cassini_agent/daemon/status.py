@@ -7,11 +7,17 @@ from typing import Any
 
 import msgspec
 
+from ..schedule import SECOND_NS
 from .counter_source import CounterSource
 from .counts import Counts
 from .registry import Job
 
 __all__ = ["CounterView", "job_status", "job_status_json"]
+
+SILENT_NS, SILENT_ITERATIONS = 5 * SECOND_NS, 10
+"""A job reports each second, or after each iteration if that takes longer. One that is not heard of for so long, and
+for so many of its iterations, is in a checkpoint, was stopped, or its agent has failed: what it said last says
+nothing."""
 
 
 class CounterView:
@@ -52,10 +58,13 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
     told = job.measurements
     error_ns, error_spread_ns = told.error_ns()
     iteration_ns, jitter_ns = told.iteration_ns()
+    communication_start_ns, communication_end_ns = told.communication_ns()
     return {
         "job": job.id,
         "component": None if job.offered is None or job.cleared else job.offered.component,
         "version": job.version,
+        "followed": told.followed,
+        "schedule": None if job.offered is None or job.cleared else job.offered.to_mapping(),
         "state": _state(job, now_ns),
         "note": told.note,
         "connected": bool(job.links),
@@ -63,6 +72,9 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "iterations": told.iterations,
         "iteration_ns": iteration_ns,
         "jitter_ns": jitter_ns,
+        "communication_start_ns": communication_start_ns,
+        "communication_end_ns": communication_end_ns,
+        "place_ns": told.place_ns,
         "error_ns": error_ns,
         "error_spread_ns": error_spread_ns,
         "errors_ns": told.errors_ns(),
@@ -87,7 +99,14 @@ def job_status_json(job: Job, counters: CounterView, now_ns: int) -> bytes:
 def _state(job: Job, now_ns: int) -> str:
     """What the job said of itself; without a connection, what would become of it if it came."""
     if job.links and job.measurements.iterations:
-        return job.measurements.state
+        return "silent" if _is_silent(job, now_ns) else job.measurements.state
     if job.host is None:
         return "free" if job.cleared else "waiting"
     return "expired" if job.in_force(now_ns) is None else job.measurements.state
+
+
+def _is_silent(job: Job, now_ns: int) -> bool:
+    if job.heard_ns is None:
+        return False
+    usual_ns = job.measurements.iteration_ns()[0] or 0
+    return now_ns - job.heard_ns > max(SILENT_NS, SILENT_ITERATIONS * usual_ns)

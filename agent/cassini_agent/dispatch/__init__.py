@@ -6,63 +6,83 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import cassini_core as cc
 
-from .plan import Plan, plan, with_margins
-from .send import Acknowledgement, Endpoint, Reply, Transport, send
+from .arrange import Arrangement, NaturalTimes, arrange, with_margins
+from .difference import difference, is_torn
+from .plan import Plan, plan
+from .send import Acknowledgement, Endpoint, Known, Reply, Transport, look, send
 
 __all__ = [
     "Acknowledgement",
+    "Arrangement",
     "Endpoint",
+    "Known",
+    "NaturalTimes",
     "Plan",
     "Reply",
     "Transport",
     "apply",
     "apply_async",
+    "arrange",
+    "look",
     "new_version",
     "plan",
     "send",
+    "send_plan",
     "with_margins",
 ]
 
 Result = TypeVar("Result")
 
+LEASE_S = 3600.0
+LEAD_S = 0.5
+
+SETTLE_S, SETTLE_TIMES = 0.7, 3
+"""Between two looks while a coordinator is just sending new versions of what is looked at, and how often."""
+
 
 def apply(
-    ranking: cc.Ranking,
-    problem: cc.Problem,
-    where: Mapping[str, Endpoint],
+    ranking: cc.Ranking | Arrangement,
+    problem: cc.Problem | None = None,
+    where: Mapping[str, Endpoint] | None = None,
     *,
     natural: cc.Problem | None = None,
-    lease_s: float = 3600.0,
-    lead_s: float = 0.5,
+    lease_s: float = LEASE_S,
+    lead_s: float = LEAD_S,
     transport: Transport | None = None,
 ) -> list[Acknowledgement]:
-    """Have the agents apply and hold the shifts of a ranking's best placement.
+    """Have the agents apply and hold the shifts of a ranking's best placement. Twice the same changes nothing.
+
+    Daemons are asked first what they have. A component that runs as planned is left alone, on the grid that it has; the
+    acknowledgements have its schedules, so a coordinator that was restarted goes on with them. Another one gets a new
+    version, with its grid where the jobs that were held before wait least.
 
     Parameters
     ----------
-    ranking : Ranking
-        Of ``problem``.
+    ranking : Ranking or Arrangement
+        Of ``problem``; or what :func:`arrange` made, which has the problem in it.
     problem : Problem
-        What was ranked.
+        What was ranked; None with an arrangement.
     where : mapping of str to Endpoint
-        The daemon of each job of the placement: that of the server of its rank 0.
+        The daemon of each job of the placement: that of the server of its rank 0. Jobs that the placement does not have
+        lose the schedule that they may have.
     natural : Problem, optional
         The problem before margins for jitter were added, if they were (:func:`with_margins`).
     lease_s : float
         The agents let their jobs run free so long after, unless a newer schedule has come.
     lead_s : float
-        The grids begin so long from now, so that all jobs have heard of them.
+        New grids begin so long from now, so that all jobs have heard of them.
     transport : Transport, optional
         Default: HTTP.
 
     Returns
     -------
     list of Acknowledgement
-        One per job of the placement that shares a link; look at ``accepted`` of each. Daemons that do not answer raise
+        One per job of the placement; look at ``accepted`` and ``free`` of each. Daemons that do not answer raise
         nothing. May be called from a thread with or without a running event loop.
 
     Raises
@@ -75,25 +95,69 @@ def apply(
 
 
 async def apply_async(
-    ranking: cc.Ranking,
-    problem: cc.Problem,
-    where: Mapping[str, Endpoint],
+    ranking: cc.Ranking | Arrangement,
+    problem: cc.Problem | None = None,
+    where: Mapping[str, Endpoint] | None = None,
     *,
     natural: cc.Problem | None = None,
-    lease_s: float = 3600.0,
-    lead_s: float = 0.5,
+    lease_s: float = LEASE_S,
+    lead_s: float = LEAD_S,
     transport: Transport | None = None,
 ) -> list[Acknowledgement]:
     """:func:`apply`, for a scheduler with an event loop of its own."""
+    if isinstance(ranking, Arrangement):
+        if problem is not None or natural is not None:
+            raise ValueError("problem, natural: expected none with an arrangement, which has them")
+        problem, natural, ranking = ranking.problem, ranking.natural, ranking.ranking
+    if problem is None or where is None:
+        raise ValueError("apply: expected the problem that was ranked, and where the jobs' daemons are")
     version = new_version()
     epoch_ns = time.time_ns() + round(lead_s * 1e9)
     planned = plan(ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=round(lease_s * 1e9), natural=natural)
     if transport is not None:
-        return await send(planned.schedules, planned.free, version, where, transport)
+        return await send_plan(planned, version, where, transport, lease_s=lease_s)
     from .http import HttpTransport
 
     async with HttpTransport() as http:
-        return await send(planned.schedules, planned.free, version, where, http)
+        return await send_plan(planned, version, where, http, lease_s=lease_s)
+
+
+async def send_plan(
+    planned: Plan,
+    version: int,
+    where: Mapping[str, Endpoint],
+    transport: Transport,
+    *,
+    lease_s: float = LEASE_S,
+) -> list[Acknowledgement]:
+    """Send what of a plan its jobs do not have yet; an acknowledgement per job, also of those that had it."""
+    jobs = {one.job for one in planned.schedules} | set(planned.free)
+    known = await look(sorted(jobs | set(where)), where, transport)
+    for _ in range(SETTLE_TIMES):
+        if not is_torn(planned, known):
+            break
+        await asyncio.sleep(SETTLE_S)
+        known = await look(sorted(known), where, transport)
+    wanted = difference(planned, known, version=version, now_ns=time.time_ns(), lease_ns=round(lease_s * 1e9))
+    # Who did not answer a moment ago is not asked again: the others would wait for it twice.
+    silent = {job: reason for job, reason in known.items() if isinstance(reason, str)}
+    sent = await send([one for one in wanted.send if one.job not in silent], wanted.clear, where, transport)
+    answers = {one.job: one for one in sent}
+    unsent = {one.job: one for one in wanted.send if one.job in silent}
+    for job in jobs & silent.keys():
+        answers[job] = Acknowledgement(job, False, False, 0, 0, silent[job], unsent.get(job), job in planned.free)
+    for job in (jobs | set(answers)) - answers.keys():
+        each, has = known[job], wanted.kept.get(job)
+        assert isinstance(each, Known)
+        answers[job] = Acknowledgement(job, True, each.connected, each.version, 0, "", has, has is None)
+    of_plan = {one.job: one for one in planned.schedules}
+    return [_told(one, planned, of_plan) for _, one in sorted(answers.items())]
+
+
+def _told(one: Acknowledgement, planned: Plan, of_plan: Mapping[str, Any]) -> Acknowledgement:
+    if one.free and one.accepted:
+        return replace(one, reason=planned.free.get(one.job, "the placement does not have it"))
+    return replace(one, planned=of_plan.get(one.job))
 
 
 _version_lock = threading.Lock()

@@ -35,6 +35,14 @@ class FakeDaemons:
     lost: list[bool] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
 
+    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
+        """What the job has; never counted as a request, and never wrong."""
+        if job not in self.versions:
+            return Reply(404, {"error": "no such job here"})
+        has = self.schedules.get(job)
+        said = None if has is None else has.to_mapping()
+        return Reply(200, {"job": job, "version": self.versions[job], "connected": True, "schedule": said})
+
     async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
         """Accept a newer version, or the same one again."""
         if (fault := self._fault(schedule.job)) is not None:

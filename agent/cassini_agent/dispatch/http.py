@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -32,7 +33,8 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> HttpTransport:
-        self._session = aiohttp.ClientSession(timeout=self._timeout)
+        # As many connections as there are daemons: one to each waits for its news.
+        self._session = aiohttp.ClientSession(timeout=self._timeout, connector=aiohttp.TCPConnector(limit=0))
         return self
 
     async def __aexit__(
@@ -40,6 +42,10 @@ class HttpTransport:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+
+    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
+        """``GET /v1/jobs/{job}``."""
+        return await self.request("GET", endpoint, f"/v1/jobs/{quote(job, safe='')}")
 
     async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
         """``PUT /v1/jobs/{job}/schedule``."""
@@ -51,8 +57,12 @@ class HttpTransport:
         """``DELETE /v1/jobs/{job}/schedule``."""
         return await self.request("DELETE", endpoint, f"/v1/jobs/{quote(job, safe='')}/schedule?version={version}")
 
-    async def request(self, method: str, endpoint: Endpoint, path: str, body: Any = None) -> Reply:
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
         """One request; an answer that is no JSON object comes back as an empty one.
+
+        ``timeout_s`` is for a request that the daemon is to answer later.
 
         Raises
         ------
@@ -64,18 +74,31 @@ class HttpTransport:
         headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token is not None else {}
         url = endpoint.url.rstrip("/") + path
         tls = endpoint.tls if endpoint.tls is not None else True
+        timeout = self._timeout if timeout_s is None else aiohttp.ClientTimeout(total=timeout_s)
         try:
-            async with self._session.request(method, url, json=body, headers=headers, ssl=tls) as answer:
+            # A token goes to the daemon and to nobody that it may name.
+            async with self._session.request(
+                method, url, json=body, headers=headers, ssl=tls, timeout=timeout, allow_redirects=False
+            ) as answer:
                 data = bytearray()
                 async for part in answer.content.iter_any():
                     data += part
                     if len(data) > LARGEST_ANSWER:
                         raise ConnectionError(f"expected an answer of at most {LARGEST_ANSWER} bytes")
                 return Reply(answer.status, _object(bytes(data)))
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise ConnectionError(f"its certificate is not accepted: {error.certificate_error}") from error
+        except aiohttp.ClientConnectorError as error:
+            raise ConnectionError(_why(error.os_error)) from error
         except (OSError, TimeoutError):
             raise
         except aiohttp.ClientError as error:
             raise ConnectionError(str(error) or type(error).__name__) from error
+
+
+def _why(error: OSError) -> str:
+    """What the system says of a connection that could not be made; the library's text speaks of TLS in any case."""
+    return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
 
 
 def _object(data: bytes) -> dict[str, Any]:

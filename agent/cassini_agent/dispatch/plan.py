@@ -1,22 +1,26 @@
-"""From a ranking to schedules: paces and shifts of the ranking, and what interleaving is worth."""
+"""From a ranking to schedules: paces and shifts of the ranking, the hold of each component, what interleaving wins."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from hashlib import blake2s
 
 import cassini_core as cc
-from cassini_core.joint.affinity import affinity_graph, components
+from cassini_core.joint.affinity import Component, affinity_graph, components
+from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, PreparedLink
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.units import ticks_from_ms
 
+from ..control.phase import turns
 from ..schedule import MS_NS, Schedule
 
-__all__ = ["Plan", "plan", "with_margins"]
+__all__ = ["ALONE", "Plan", "plan"]
 
-LARGEST_MARGIN = 0.4
-"""A schedule's pace is at most 1.5 iteration times; harmonising needs some of that."""
+ALONE = "it meets no other job on a link"
+
+_NAME_CHARACTERS = 200
+"""Of the first job's id in the name of a component: an id has at most 256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,23 @@ class Plan:
     Attributes
     ----------
     schedules : tuple of Schedule
-        Of the jobs that are to be held, by id.
-    free : tuple of str
-        Jobs on shared links that run free: no shift of theirs matters or can be held, or interleaving wins nothing.
+        Of the jobs that are to be held, by id. The name of a component says what is planned for it: it is the first
+        job's id and a fingerprint of the members, their paces, relative shifts, hold, slack and gain.
+    free : mapping of str to str
+        The other jobs of the placement, which run free, by id, and why.
     """
 
     schedules: tuple[Schedule, ...]
-    free: tuple[str, ...]
+    free: Mapping[str, str] = field(hash=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each reason for which jobs that share links are not held."""
+        by_reason: dict[str, list[str]] = {}
+        for job, reason in self.free.items():
+            if reason != ALONE:
+                by_reason.setdefault(reason, []).append(repr(job))
+        return tuple(f"not held: {', '.join(jobs)}: {reason}" for reason, jobs in by_reason.items())
 
 
 def plan(
@@ -74,21 +88,26 @@ def plan(
     if candidate is None:
         raise ValueError(f"ranking: expected a candidate of the problem, got {best.id!r}")
     natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (natural or problem).jobs}
-    hold_ns = math.floor((best.hold_ms or 0.0) * MS_NS)
+    found = _components(candidate, best)
+    holds = _holds(ranking, best, problem, candidate, found)
     gains = _gains(problem, candidate, best)
     schedules: list[Schedule] = []
-    free = list(best.free_jobs)
-    for members in _components(candidate, best):
-        if hold_ns == 0 or all(gains[job] == 0 for job in members):
-            free += members
+    free = dict.fromkeys(candidate.routes, ALONE)
+    for job in best.free_jobs:
+        free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
+    for component, hold_ns in zip(found, holds, strict=True):
+        paces = [round(ranking.paces_ms[job] * MS_NS) for job in component.jobs]
+        if why := _why_not(hold_ns, paces, max(gains[job] for job in component.jobs)):
+            free |= dict.fromkeys(component.jobs, why)
             continue
-        for job in members:
-            pace_ns = round(ranking.paces_ms[job] * MS_NS)
-            slack_ns = math.floor(best.slack_ms[job] * MS_NS)
-            schedules.append(
+        members = []
+        for job, pace_ns in zip(component.jobs, paces, strict=True):
+            free.pop(job)
+            slack_ns = ticks_from_ms(best.slack_ms[job])
+            members.append(
                 Schedule(
                     job=job,
-                    component=members[0],
+                    component=job,
                     version=version,
                     epoch_ns=epoch_ns,
                     pace_ns=pace_ns,
@@ -100,42 +119,19 @@ def plan(
                     expires_ns=epoch_ns + lease_ns,
                 )
             )
-    return Plan(tuple(sorted(schedules, key=lambda one: one.job)), tuple(sorted(free)))
+        schedules += _named(members)
+    return Plan(tuple(sorted(schedules, key=lambda one: one.job)), dict(sorted(free.items())))
 
 
-def with_margins(problem: cc.Problem, margins: Mapping[str, float]) -> cc.Problem:
-    """The problem with longer iteration times, to be ranked: margins come first, harmonising after.
-
-    A job that is held at exactly its natural iteration time never makes up for what jitter costs it; the margin is what
-    it makes up per iteration. Shifts have to be found on the lengthened circles: a burst late in a long iteration moves
-    against the grid of a shorter one when paces change.
-
-    Parameters
-    ----------
-    problem : Problem
-        Natural iteration times.
-    margins : mapping of str to float
-        By what share of its iteration time each job is to be paced slower (``control.margin``), 0 to 0.4; a job that is
-        absent needs none.
-
-    Raises
-    ------
-    ValueError
-        A margin out of bounds, or of a job that is not there.
-    """
-    unknown = margins.keys() - {job.id for job in problem.jobs}
-    if unknown:
-        raise ValueError(f"margins: expected jobs of the problem, got {min(unknown)!r}")
-    for job_id, margin in margins.items():
-        if not 0 <= margin <= LARGEST_MARGIN:
-            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {margin!r}")
-    # The wait comes at the end of an iteration: a burst that lasts beyond the end is split there.
-    jobs = [lengthen(job, ticks_from_ms(job.iteration_ms * (1 + margins.get(job.id, 0.0)))) for job in problem.jobs]
-    return cc.Problem(jobs, problem.links, problem.candidates)
+def _named(members: list[Schedule]) -> list[Schedule]:
+    """Members by id, with the name of their component: equal names mean equal plans, whoever made them and when."""
+    said = [astuple(replace(one, component="-", version=1, epoch_ns=0, expires_ns=0)) for one in members]
+    fingerprint = blake2s(repr(said).encode(), digest_size=6).hexdigest()
+    return [replace(one, component=f"{members[0].job[:_NAME_CHARACTERS]}#{fingerprint}") for one in members]
 
 
-def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[list[str]]:
-    """Jobs whose shifts matter and that hang together over shared links, sorted; by their first.
+def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[Component]:
+    """Jobs whose shifts matter and that hang together over shared links, and these links; by the first job.
 
     Free jobs are in none: their paces fit no ratio, and whom they alone connect need not know of each other.
     """
@@ -144,7 +140,51 @@ def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[list[
         link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in held}
         for link in best.links
     }
-    return sorted(sorted(one.jobs) for one in components(affinity_graph(on_link, held)))
+    return [one for one in components(affinity_graph(on_link, held)) if one.jobs]
+
+
+def _holds(
+    ranking: cc.Ranking,
+    best: cc.RankedCandidate,
+    problem: cc.Problem,
+    candidate: cc.Candidate,
+    found: list[Component],
+) -> list[int]:
+    """The hold of each component, ns: the least over its own links, each at the shifts of the ranking.
+
+    The ranking gives the least over all components, which would narrow each to the tightest of them all.
+    """
+    least_ns = ticks_from_ms(best.hold_ms or 0.0)
+    if len(found) < 2:
+        return [least_ns] * len(found)
+    paced = {job.id: lengthen(job, ticks_from_ms(ranking.paces_ms[job.id])) for job in problem.jobs}
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    resolution_ms = DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
+    on_links: dict[str, int] = {}
+    for link in (link.id for link in best.links):
+        members = [job for job, route in candidate.routes.items() if link in route]
+        prepared = PreparedLink.from_jobs(
+            [paced[job] for job in members], capacity[link], {job: candidate.routes[job][link] for job in members}
+        )
+        shifts = [ticks_from_ms(best.shifts_ms[job]) for job in members]
+        # From the first, as the ranking evaluates them.
+        relative = [(shift - shifts[0]) % period for shift, period in zip(shifts, prepared.period, strict=True)]
+        seen = prepared.evaluate(relative, resolution_ms=resolution_ms, slack_tolerance=ranking.slack_tolerance)
+        on_links[link] = seen.hold
+    if abs(min(on_links.values()) - least_ns) > 1:
+        # Ranked with options that are not known here, so that other jobs may be free: what it said holds anyway.
+        return [least_ns] * len(found)
+    return [min((on_links[link] for link in one.links), default=0) for one in found]
+
+
+def _why_not(hold_ns: int, paces_ns: Sequence[int], gain_ns: int) -> str | None:
+    if gain_ns == 0:
+        return "interleaving wins nothing: at random phases its links score as much"
+    if hold_ns == 0:
+        return "nothing can be held: the best shifts leave its jobs no room to move"
+    if 4 * hold_ns >= max(turns(paces_ns)):  # one job late, the others early: twice the hold apart, to either side
+        return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
+    return None
 
 
 def _gains(problem: cc.Problem, candidate: cc.Candidate, best: cc.RankedCandidate) -> dict[str, int]:

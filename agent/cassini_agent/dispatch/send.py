@@ -1,19 +1,24 @@
-"""Schedules to daemons: one acknowledgement per job, retried while that can help, never twice something else."""
+"""Requests to the daemons of jobs: retried while that can help, never twice something else, one outcome per job."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
-from ..schedule import Schedule
+from ..schedule import Schedule, ScheduleError
 
-__all__ = ["Acknowledgement", "Endpoint", "Reply", "Transport", "send"]
+__all__ = ["Acknowledgement", "Endpoint", "Known", "Reply", "Transport", "look", "send"]
 
 AT_ONCE = 64
 """Requests under way at the same time."""
+
+ATTEMPTS, LOOKS = 5, 3
+"""How often a change is sent, and how often a daemon is asked what it has, before it is given up."""
 
 FIRST_WAIT_S = 0.1
 
@@ -30,11 +35,48 @@ class Endpoint:
         Sent as ``Authorization: Bearer``.
     tls : ssl.SSLContext or None
         With the certificates for ``https``; one with a client certificate for mutual TLS.
+    plain_http : bool
+        The token may cross the network in the clear, because the network is trusted.
+
+    Raises
+    ------
+    ValueError
+        No such address; or a token would leave this host in the clear, and ``plain_http`` does not say that it may.
     """
 
     url: str
-    token: str | None = None
-    tls: Any = None
+    token: str | None = field(default=None, repr=False)
+    tls: Any = field(default=None, repr=False)
+    plain_http: bool = False
+
+    def __post_init__(self) -> None:
+        parts = _split(self.url)
+        if parts is None:
+            raise ValueError(f"url: expected http://host:port or https://host:port, got {self.url!r}")
+        scheme, host = parts
+        if self.token is not None and scheme == "http" and not self.plain_http and not _is_this_host(host):
+            raise ValueError(
+                f"url: expected https:// or an address of this host, got {self.url!r}: "
+                "a token would cross the network in the clear (plain_http=True where it is trusted)"
+            )
+
+
+def _split(url: str) -> tuple[str, str] | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        return None
+    return parts.scheme, parts.hostname
+
+
+def _is_this_host(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +88,73 @@ class Reply:
 
 
 class Transport(Protocol):
-    """How requests travel: over HTTP, or to daemons that a test plays."""
+    """How requests travel: over HTTP, or to daemons that a test plays. OSError or TimeoutError: no answer came."""
+
+    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
+        """``GET /v1/jobs/{job}``."""
 
     async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
-        """``PUT /v1/jobs/{job}/schedule``. OSError or TimeoutError where no answer came."""
+        """``PUT /v1/jobs/{job}/schedule``."""
 
     async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
-        """``DELETE /v1/jobs/{job}/schedule``. OSError or TimeoutError where no answer came."""
+        """``DELETE /v1/jobs/{job}/schedule``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the daemon of a job has.
+
+    Attributes
+    ----------
+    version : int
+        Of the newest command, 0 before the first.
+    schedule : Schedule or None
+        In force or expired, on the coordinator's clock; None if the job runs free.
+    connected : bool
+        The job is connected to the daemon.
+    """
+
+    version: int = 0
+    schedule: Schedule | None = None
+    connected: bool = False
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> Known:
+        """From a ``JobStatus``; what makes no sense is taken for a job without a schedule."""
+        version, schedule = body.get("version"), None
+        if isinstance(body.get("schedule"), Mapping):
+            try:
+                schedule = Schedule.from_mapping(body["schedule"])
+            except ScheduleError:
+                schedule = None
+        return cls(version if type(version) is int else 0, schedule, body.get("connected") is True)
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What became of one job's schedule.
+    """What became of one job.
 
     Attributes
     ----------
     job : str
         Which.
     accepted : bool
-        The daemon has it; or, for a job that is to run free, has none.
+        The daemon has the schedule; or, for a job that is to run free, has none.
     connected : bool
         The job was connected to the daemon at that moment; if not, it gets the schedule when it says hello.
     version : int
-        Of the schedule.
+        Of the schedule; of a job that runs free, of the latest command.
     attempts : int
-        Requests made.
+        Requests made to change something; 0 where the daemon had it already.
     reason : str
-        Why it was not accepted; else empty.
+        Why it was not accepted; or why the job runs free; else empty.
     schedule : Schedule or None
-        What was sent: a coordinator keeps it. None for a job that is to run free.
+        What the job has now: a coordinator keeps it. None for a job that is to run free, and where nothing is known.
+    free : bool
+        The job is to run free.
+    planned : Schedule or None
+        What the ranking gave the job: its pace, for which its hold is known, is not always that of ``schedule``, which
+        a coordinator may have adapted since. None for a job that is to run free.
     """
 
     job: str
@@ -84,18 +164,45 @@ class Acknowledgement:
     attempts: int
     reason: str
     schedule: Schedule | None = None
+    free: bool = False
+    planned: Schedule | None = None
+
+
+async def look(
+    jobs: Iterable[str], where: Mapping[str, Endpoint], transport: Transport, *, attempts: int = LOOKS
+) -> dict[str, Known | str]:
+    """What the daemons of jobs have, all asked at once; a text that says why, where that is not to be known.
+
+    A request that got no answer, or 429 or 5xx, is made again up to ``attempts`` times.
+    """
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(job: str) -> Known | str:
+        endpoint = where.get(job)
+        if endpoint is None:
+            return NO_DAEMON
+        async with gate:
+            reply, reason, _ = await _until_answered(lambda: transport.get_job(endpoint, job), endpoint, attempts)
+        if reply is None:
+            return reason
+        return Known() if reply.status == 404 else Known.from_body(reply.body)
+
+    asked = list(jobs)
+    return dict(zip(asked, await asyncio.gather(*map(one, asked)), strict=True))
+
+
+NO_DAEMON = "no daemon is known for this job"
 
 
 async def send(
     schedules: Sequence[Schedule],
-    free: Sequence[str],
-    version: int,
+    free: Mapping[str, int],
     where: Mapping[str, Endpoint],
     transport: Transport,
     *,
-    attempts: int = 5,
+    attempts: int = ATTEMPTS,
 ) -> list[Acknowledgement]:
-    """Send schedules, and to the jobs of ``free`` that they have none. All at once, each for itself.
+    """Send schedules, and to the jobs of ``free`` (with the version) that they have none. All at once, each for itself.
 
     A request that got no answer, or 429 or 5xx, is made again, up to ``attempts`` times with growing pauses: the same
     version with the same contents is acknowledged again, so a lost answer does no harm. Anything else is final. Nothing
@@ -105,10 +212,20 @@ async def send(
 
     async def one(job: str, schedule: Schedule | None) -> Acknowledgement:
         endpoint = where.get(job)
+        version = free[job] if schedule is None else schedule.version
         if endpoint is None:
-            return Acknowledgement(job, False, False, version, 0, "no daemon is known for this job", schedule)
+            return Acknowledgement(job, False, False, version, 0, NO_DAEMON, schedule, schedule is None)
+
+        def request() -> Awaitable[Reply]:
+            if schedule is None:
+                return transport.delete_schedule(endpoint, job, version)
+            return transport.put_schedule(endpoint, schedule)
+
         async with gate:
-            return await _until_answered(endpoint, job, schedule, version, transport, attempts)
+            reply, reason, made = await _until_answered(request, endpoint, attempts)
+        accepted = reply is not None and reply.status == 200
+        connected = accepted and reply is not None and bool(reply.body.get("connected"))
+        return Acknowledgement(job, accepted, connected, version, made, reason, schedule, schedule is None)
 
     wanted: list[tuple[str, Schedule | None]] = [(schedule.job, schedule) for schedule in schedules]
     wanted += [(job, None) for job in free]
@@ -116,24 +233,22 @@ async def send(
 
 
 async def _until_answered(
-    endpoint: Endpoint, job: str, schedule: Schedule | None, version: int, transport: Transport, attempts: int
-) -> Acknowledgement:
+    request: Callable[[], Awaitable[Reply]], endpoint: Endpoint, attempts: int
+) -> tuple[Reply | None, str, int]:
+    """An answer that is final, or None; what is wrong with it, empty for 200 and 404; and how often it was asked."""
     reason, made = "", 0
     for made in range(1, attempts + 1):
         try:
-            if schedule is None:
-                reply = await transport.delete_schedule(endpoint, job, version)
-            else:
-                reply = await transport.put_schedule(endpoint, schedule)
+            reply = await request()
         except (OSError, TimeoutError) as error:
-            reason = f"{endpoint.url}: {error or type(error).__name__}"
+            reason = f"{endpoint.url}: {str(error) or type(error).__name__}"
         else:
             if reply.status == 200:
-                return Acknowledgement(job, True, bool(reply.body.get("connected")), version, made, "", schedule)
+                return reply, "", made
             reason = f"{endpoint.url}: {reply.status} {reply.body.get('error', '')}".rstrip()
             if reply.status != 429 and reply.status < 500:
-                break
+                return (reply if reply.status == 404 else None), reason, made
         if made < attempts:
             # Spread, so that the schedulers of a whole cluster do not come again in step.
             await asyncio.sleep(FIRST_WAIT_S * 2 ** (made - 1) * random.uniform(0.5, 1.5))
-    return Acknowledgement(job, False, False, version, made, reason, schedule)
+    return None, reason, made

@@ -1,0 +1,73 @@
+"""Daemons that have newer commands than the coordinator knows: of its predecessor, or of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..schedule import Schedule
+from .member import Member
+from .paces import ratio_of
+from .status import JobStatus
+
+__all__ = ["Newer", "newer_commands"]
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """What the daemons have.
+
+    Attributes
+    ----------
+    jobs : tuple of str
+        Those with newer commands.
+    adopted : dict of str to Schedule
+        For all members, if what is newer is of the same component; empty if it is not.
+    """
+
+    jobs: tuple[str, ...]
+    adopted: dict[str, Schedule]
+
+
+def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStatus]) -> Newer | None:
+    """What is newer than the schedules of the members; None if nothing is.
+
+    A coordinator that was restarted knows the schedules that its predecessor began with; since then that one has moved
+    epochs and renewed paces. If it was stopped while it sent, some daemons have its last version and others the one
+    before: then those get the pattern of the newest, in which each keeps its shift.
+    """
+    newer = {
+        job: statuses[job]
+        for job, member in members.items()
+        if job in statuses and statuses[job].version > member.schedule.version
+    }
+    if not newer:
+        return None
+    component = next(iter(members.values())).schedule.component
+    found = {job: status.schedule for job, status in newer.items() if status.schedule is not None}
+    if len(found) < len(newer) or any(schedule.component != component for schedule in found.values()):
+        return Newer(tuple(newer), {})
+    newest = max(found.values(), key=lambda schedule: schedule.version)
+    known = {job: found.get(job, member.schedule) for job, member in members.items()}
+    if all(schedule.version == newest.version for schedule in known.values()):
+        return Newer(tuple(newer), known)
+    paces = ratio_of([member.schedule.pace_ns for member in members.values()])
+    ratio = dict(zip(members, paces, strict=True))
+    base, rest = divmod(newest.pace_ns, ratio[newest.job])
+    if rest:
+        return Newer(tuple(newer), {})
+    adopted = {}
+    for job, schedule in known.items():
+        pace = base * ratio[job]
+        adopted[job] = replace(
+            schedule,
+            version=newest.version + 1,
+            epoch_ns=newest.epoch_ns,
+            pace_ns=pace,
+            iteration_ns=min(max(schedule.iteration_ns, -(-2 * pace // 3)), pace),
+            shift_ns=schedule.shift_ns % pace,
+            hold_ns=min(schedule.hold_ns, pace // 2),
+            slack_ns=min(schedule.slack_ns, pace // 2),
+            gain_ns=min(schedule.gain_ns, pace),
+        )
+    return Newer(tuple(newer), adopted)

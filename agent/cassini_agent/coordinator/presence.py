@@ -1,0 +1,83 @@
+"""Which members of a component are heard of, and what becomes of one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..schedule import SECOND_NS
+from . import events
+from .status import JobStatus
+
+__all__ = ["Presence"]
+
+MISSING_NS = 3 * SECOND_NS
+"""A member that is not heard of for so long is told of."""
+
+GONE_NS = 30 * SECOND_NS
+"""A job that is not connected for so long, though its daemon answers, has ended, or begins again from a checkpoint."""
+
+LOST_NS = 120 * SECOND_NS
+"""A job that is silent, or whose daemon does not answer, for so long is not counted on: it may be in a checkpoint, and
+its daemon may be about to be started again, so this is longer."""
+
+UNREACHABLE, DISCONNECTED, SILENT = "its daemon does not answer", "not connected", "silent"
+
+
+class Presence:
+    """Of one component.
+
+    Attributes
+    ----------
+    absent : dict of str to str
+        Members that are not heard of now, and why: their places are not known.
+    """
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._since_ns: dict[str, int] = {}
+        self._told: set[str] = set()
+        self.absent: dict[str, str] = {}
+
+    def restart(self) -> None:
+        """The clock was set back: who is missing is missing since now."""
+        self._since_ns.clear()
+
+    def look(
+        self, members: Iterable[str], statuses: Mapping[str, JobStatus], now_ns: int
+    ) -> tuple[dict[str, str], list[events.Event]]:
+        """Who has left, and why; and what is told of those who are missing, or back."""
+        self.absent = {job: why for job in members if (why := _why_absent(statuses.get(job)))}
+        told: list[events.Event] = []
+        for job in self._since_ns.keys() - self.absent.keys():
+            del self._since_ns[job]
+            if job in self._told:
+                self._told.remove(job)
+                told.append(events.MemberBack(self._component, job))
+        left = {}
+        for job, why in self.absent.items():
+            missing_ns = now_ns - self._since_ns.setdefault(job, now_ns)
+            if missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS):
+                left[job] = why
+            elif missing_ns >= MISSING_NS and job not in self._told:
+                self._told.add(job)
+                told.append(events.MemberMissing(self._component, job, why))
+        return left, told
+
+    def forget(self, job: str) -> None:
+        """It is no member any more."""
+        self._since_ns.pop(job, None)
+        self._told.discard(job)
+        self.absent.pop(job, None)
+
+    @property
+    def may_move(self) -> bool:
+        """Whether the epoch may move: not while a job may run on, out of reach, on the grid that it has."""
+        return UNREACHABLE not in self.absent.values()
+
+
+def _why_absent(status: JobStatus | None) -> str:
+    if status is None:
+        return UNREACHABLE
+    if not status.connected:
+        return DISCONNECTED
+    return SILENT if status.state == "silent" else ""

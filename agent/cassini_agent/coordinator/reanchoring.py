@@ -1,0 +1,154 @@
+"""When the epoch of a component moves, where to, and what it cost: pure.
+
+A job that is out of its place says so at once. The answer is reckoned from where all jobs are now, and from how much
+later they get meanwhile. Until all follow it nothing more is decided: what is seen before is the old grid's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..control.anchor import Strayed, anchor
+from ..control.worth import Allowance
+from ..schedule import SECOND_NS, Schedule
+from . import events
+from .member import Member
+from .renewal import epoch_near
+from .status import JobStatus
+
+__all__ = ["Reanchoring"]
+
+ANSWER_STARTS = 1
+"""From the start that a job reports of to the one that it begins on the new grid: the next."""
+
+ANSWER_NS = 2 * SECOND_NS
+"""A job whose iterations are longer than that, or that does not take what it is sent, is not waited for any longer
+than this and three paces."""
+
+FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
+"""Between two epochs, doubled each time the one before has not brought all into their places."""
+
+BURST_PACES = 2
+"""What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
+as for the waits that a job decides by itself (``worth.Allowance``)."""
+
+
+@dataclass(slots=True)
+class _Moved:
+    """The last move: when, and what all had waited by then."""
+
+    at_ns: int
+    delay_total_ns: dict[str, int]
+    settled: bool = False
+
+
+class Reanchoring:
+    """Decides for one component.
+
+    Parameters
+    ----------
+    name : str
+        Of the component.
+    members : mapping of str to Member
+        Those that are held together; others may leave it.
+    """
+
+    def __init__(self, name: str, members: Mapping[str, Member]) -> None:
+        self._name = name
+        self._members = members
+        self._last: _Moved | None = None
+        self._pause_ns = FIRST_PAUSE_NS
+        self._allowance: Allowance | None = None
+        self._is_unsteady = False
+
+    def restart(self) -> None:
+        """The clock was set back: forget when anything was."""
+        self._last = self._allowance = None
+
+    def decide(
+        self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
+    ) -> tuple[dict[str, Schedule], list[events.Event]]:
+        """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
+        told = self._settled(known, now_ns)
+        if not any(status.state == "adjusting" for status in known.values()):
+            return drafts, told
+        if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
+            return drafts, told
+        places = {job: self._members[job].place_ns(status) for job, status in known.items()}
+        if any(place is None for place in places.values()) and not self._waited_long(now_ns):
+            return drafts, told
+        placed = {job: place for job, place in places.items() if place is not None}
+        if not any(known[job].state == "adjusting" for job in placed):
+            return drafts, told
+        later = self._later_ns(known, placed)
+        found = anchor([self._strayed(draft, placed.get(job), later) for job, draft in drafts.items()])
+        if not self._may_cost(found.cost, now_ns, told):
+            return drafts, told
+        self._note(now_ns, known)
+        told.append(events.Reanchored(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
+        epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
+        moved = {
+            job: replace(draft, epoch_ns=epoch, shift_ns=(draft.shift_ns + change) % draft.pace_ns)
+            for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
+        }
+        return moved, told
+
+    def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
+        """Whether the jobs may wait so much, weighted, for a new epoch."""
+        if self._allowance is None:
+            longest = max(member.schedule.pace_ns for member in self._members.values())
+            self._allowance = Allowance(BURST_PACES * longest, now_ns)
+        mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
+        left = self._allowance.left_ns(now_ns)
+        if mean <= left:
+            self._allowance.spend(mean)
+            self._is_unsteady = False
+            return True
+        if not self._is_unsteady:
+            self._is_unsteady = True
+            told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
+        return False
+
+    def _strayed(self, draft: Schedule, place_ns: int | None, later_ns: int) -> Strayed:
+        weight = self._members[draft.job].weight
+        if place_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
+            return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
+        return Strayed(place_ns + later_ns, draft.pace_ns, draft.dead_band_ns // 2, weight)
+
+    def _later_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
+        """By how much jobs that hold each other up will be later when the answer is there.
+
+        They get later together, so what is between them stays; but where the epoch is too early for all, each would
+        have to wait for almost a pace. Where it is somewhat late, all wait a little.
+        """
+        drifts = [self._members[job].drift_ns(known[job]) for job in placed]
+        return max(0, min(drifts)) * ANSWER_STARTS
+
+    def _waited_long(self, now_ns: int) -> bool:
+        longest = max(member.schedule.pace_ns for member in self._members.values())
+        return self._last is not None and now_ns - self._last.at_ns > ANSWER_NS + 3 * longest
+
+    def _settled(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
+        """What the last move has really cost, once all are held on it."""
+        last = self._last
+        if last is None or last.settled or len(known) < len(self._members):
+            return []
+        if any(
+            status.state != "held" or status.followed != self._members[job].schedule.version
+            for job, status in known.items()
+        ):
+            return []
+        last.settled = True
+        waited = sum(known[job].delay_total_ns - before for job, before in last.delay_total_ns.items() if job in known)
+        return [events.Settled(self._name, waited, now_ns - last.at_ns)]
+
+    def _note(self, now_ns: int, known: Mapping[str, JobStatus]) -> None:
+        last = self._last
+        failed = last is not None and not last.settled
+        self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS) if failed else FIRST_PAUSE_NS
+        waited = {job: status.delay_total_ns for job, status in known.items()}
+        if last is not None and not last.settled:  # the cost of all attempts counts until one has succeeded
+            waited = {**waited, **last.delay_total_ns}
+        self._last = _Moved(now_ns, waited)

@@ -1,0 +1,225 @@
+"""From what is known of running jobs to a ranking that can be sent: margins, one pace where times are nearly equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import cassini_core as cc
+from cassini_core.periods.harmonize_jobs import lengthen
+from cassini_core.units import ticks_from_ms
+
+from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from ..coordinator.paces import late_reach_ns, loss_ns
+from ..schedule import MS_NS, Schedule
+from .plan import Plan, plan
+
+__all__ = ["ALIKE", "Arrangement", "NaturalTimes", "arrange", "with_margins"]
+
+LARGEST_MARGIN = 0.4
+"""A schedule's pace is at most 1.5 iteration times; one pace for several jobs, and harmonising, need some of that."""
+
+ALIKE = 0.03
+"""Jobs that meet and whose needed times differ by less than this share have one pace. It is what the coordinator takes
+for the most that a job may be slowed for the others."""
+
+FIRST_MARGIN = 0.01
+"""Share that is added to iteration times where margins are not known yet: to find the hold that they depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalTimes:
+    """Measured natural iteration times of a job, which its margin is taken from.
+
+    Attributes
+    ----------
+    times_ns : sequence of float
+        In the order they were measured; or quantiles at even distances, the least and the greatest among them.
+    quantiles_of : int or None
+        If they are quantiles, of how many iterations.
+    """
+
+    times_ns: Sequence[float]
+    quantiles_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How the jobs of one placement are to be interleaved: made by :func:`arrange`, sent by ``dispatch.apply``.
+
+    Attributes
+    ----------
+    natural : Problem
+        Natural iteration times, and the one candidate that was arranged.
+    problem : Problem
+        The same with margins: what was ranked.
+    ranking : Ranking
+        Of ``problem``.
+    margins : mapping of str to float
+        By what share of its iteration time each job is paced slower for its own sake; jobs without are absent.
+    """
+
+    natural: cc.Problem
+    problem: cc.Problem
+    ranking: cc.Ranking
+    margins: Mapping[str, float]
+
+    def plan(self, *, epoch_ns: int, version: int, lease_ns: int) -> Plan:
+        """Schedules on grids that begin at ``epoch_ns``; see :func:`plan`."""
+        return plan(
+            self.ranking, self.problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=self.natural
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Which jobs that share links are not held, and why; and what the ranking warns of."""
+        best = self.ranking.best
+        ranked = () if best is None else best.warnings
+        return (*self.plan(epoch_ns=0, version=1, lease_ns=1).warnings, *self.ranking.warnings, *ranked)
+
+
+def arrange(
+    problem: cc.Problem,
+    *,
+    margins: Mapping[str, float] | None = None,
+    measured: Mapping[str, NaturalTimes] | None = None,
+    alike: float = ALIKE,
+    candidate: str | None = None,
+) -> Arrangement:
+    """Find how to interleave jobs that are known by their natural iteration times.
+
+    All that has to fit together is done here: margins for jitter, one pace for jobs whose needed times are nearly
+    equal, the ranking of what comes out. Done apart it is easily done wrong: margins that differ by more than the
+    ranking harmonises leave all jobs free.
+
+    Parameters
+    ----------
+    problem : Problem
+        Jobs with natural iteration times.
+    margins : mapping of str to float, optional
+        By what share of its iteration time each job is to be paced slower, 0 to 0.4.
+    measured : mapping of str to NaturalTimes, optional
+        For jobs that are not in ``margins``: their margin is taken from these times. A job in neither has none.
+    alike : float
+        Jobs of a component whose needed times differ by less than this share get the longest of them as their one
+        pace; and by so much times are lengthened where that gives a ratio.
+    candidate : str, optional
+        Which placement; by default the best of a ranking.
+
+    Raises
+    ------
+    ValueError
+        No such candidate, or a margin or measured times that are out of bounds.
+
+    Notes
+    -----
+    Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent.
+    """
+    natural = _with_one_candidate(problem, margins or {}, alike, candidate)
+    shares = dict(margins or {})
+    if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
+        shares |= _margins_from(natural, wanted, shares, alike)
+    longer = with_margins(natural, shares, alike=alike)
+    return Arrangement(natural, longer, cc.rank(longer, period_tolerance=alike), shares)
+
+
+def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
+    """The problem with longer iteration times, to be ranked: margins come first, harmonising after.
+
+    A job that is held at exactly its natural iteration time never makes up for what jitter costs it; the margin is what
+    it makes up per iteration. Shifts have to be found on the lengthened circles: a burst late in a long iteration moves
+    against the grid of a shorter one when paces change.
+
+    Parameters
+    ----------
+    problem : Problem
+        Natural iteration times.
+    margins : mapping of str to float
+        By what share of its iteration time each job is to be paced slower (``control.margin``), 0 to 0.4; a job that is
+        absent needs none.
+    alike : float
+        Jobs that share links, directly or through others, and whose times then differ by less than this share, get the
+        longest of them: a ranking would leave both free if their margins differ by more than it harmonises.
+
+    Raises
+    ------
+    ValueError
+        A margin out of bounds, or of a job that is not there.
+    """
+    unknown = margins.keys() - {job.id for job in problem.jobs}
+    if unknown:
+        raise ValueError(f"margins: expected jobs of the problem, got {min(unknown)!r}")
+    for job_id, margin in margins.items():
+        if not 0 <= margin <= LARGEST_MARGIN:
+            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {margin!r}")
+    if not 0 <= alike < 0.1:
+        raise ValueError(f"alike: expected a share of 0 to 0.1, got {alike!r}")
+    needed = {job.id: ticks_from_ms(job.iteration_ms * (1 + margins.get(job.id, 0.0))) for job in problem.jobs}
+    for together in _that_meet(problem):
+        longest = 0
+        for job_id in sorted(together, key=lambda one: (-needed[one], one)):
+            if longest > (1 + alike) * needed[job_id] or longest == 0:
+                longest = needed[job_id]
+            needed[job_id] = longest
+    # The wait comes at the end of an iteration: a burst that lasts beyond the end is split there.
+    jobs = [lengthen(job, needed[job.id]) for job in problem.jobs]
+    return cc.Problem(jobs, problem.links, problem.candidates)
+
+
+def _that_meet(problem: cc.Problem) -> list[list[str]]:
+    """Jobs that send and share links in some candidate, directly or through others."""
+    sends = {job.id for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)}
+    group = {job: [job] for job in sends}
+    for candidate in problem.candidates:
+        first: dict[str, str] = {}
+        for job, route in candidate.routes.items():
+            if job not in sends:
+                continue
+            for link in route:
+                one, other = group[first.setdefault(link, job)], group[job]
+                if one is not other:
+                    one += other
+                    for each in other:
+                        group[each] = one
+    return list({id(jobs): jobs for jobs in group.values()}.values())
+
+
+def _with_one_candidate(
+    problem: cc.Problem, margins: Mapping[str, float], alike: float, candidate: str | None
+) -> cc.Problem:
+    if candidate is None and len(problem.candidates) > 1:
+        best = cc.rank(with_margins(problem, margins, alike=alike), period_tolerance=alike).best
+        candidate = None if best is None else best.id
+    kept = [one for one in problem.candidates if candidate is None or one.id == candidate]
+    if len(kept) != 1:
+        raise ValueError(f"candidate: expected one of the problem, got {candidate!r}")
+    return cc.Problem(problem.jobs, problem.links, kept)
+
+
+def _margins_from(
+    natural: cc.Problem, measured: Mapping[str, NaturalTimes], margins: Mapping[str, float], alike: float
+) -> dict[str, float]:
+    """Margins by how much each job jitters, and how far it may be late where the ranking puts it."""
+    longer = with_margins(natural, {**dict.fromkeys(measured, FIRST_MARGIN), **margins}, alike=alike)
+    ranking = cc.rank(longer, period_tolerance=alike)
+    first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, natural=natural)
+    held = {one.job: one for one in first.schedules}
+    iteration_ms = {job.id: job.iteration_ms for job in natural.jobs}
+    found = {}
+    for job, times in sorted(measured.items()):
+        if job not in iteration_ms:
+            raise ValueError(f"measured: expected jobs of the problem, got {job!r}")
+        if len(times.times_ns) < MIN_SAMPLES:
+            raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {len(times.times_ns)}")
+        if job in held:
+            found[job] = _margin(times, held[job], iteration_ms[job] * MS_NS)
+    return found
+
+
+def _margin(times: NaturalTimes, held: Schedule, iteration_ns: float) -> float:
+    jitter = measured_jitter(times.times_ns)
+    loss = loss_ns(held.iteration_ns, held.gain_ns)
+    reach = late_reach_ns(held.hold_ns)
+    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=times.quantiles_of is not None)
+    # A profile's iteration time may be a median; what a pace has to carry is the mean.
+    return min(LARGEST_MARGIN, max(0.0, (jitter.iteration_ns + margin.margin_ns) / iteration_ns - 1))

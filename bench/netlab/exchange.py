@@ -1,0 +1,134 @@
+"""The communication of an iteration between two ranks over plain sockets: a ring all-reduce of two.
+
+Each socket carries its part of the gradients in two halves, each way: the second half leaves when the first of the
+other rank has come, as reduced values leave after they were reduced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import time
+
+__all__ = ["Exchange", "connected"]
+
+CHUNK = 1 << 18
+
+
+class Exchange:
+    """All sockets between two ranks.
+
+    Parameters
+    ----------
+    sockets : list of socket.socket
+        Connected.
+    size_bytes : int
+        What each rank sends in an iteration.
+    leads : bool
+        Whether this rank says when the last iteration is; it does so in the first byte that it sends.
+    """
+
+    def __init__(self, sockets: list[socket.socket], size_bytes: int, leads: bool) -> None:
+        self._sockets = sockets
+        self._half = size_bytes // len(sockets) // 2
+        self._leads = leads
+        self._payload = bytearray(self._half)
+        self._sink = bytearray(CHUNK)
+        for one in sockets:
+            one.setblocking(False)
+
+    def run(self, last: bool) -> bool:
+        """Exchange once; whether it was the last.
+
+        Raises
+        ------
+        ConnectionError
+            The other rank is gone.
+        """
+        self._payload[0] = int(last)
+        told = last
+        sent = dict.fromkeys(self._sockets, 0)
+        got = dict.fromkeys(self._sockets, 0)
+        both = selectors.EVENT_READ | selectors.EVENT_WRITE
+        with selectors.DefaultSelector() as ready:
+            wanted = dict.fromkeys(self._sockets, both)
+            for one in self._sockets:
+                ready.register(one, both)
+            while wanted:
+                for key, events in ready.select():
+                    one: socket.socket = key.fileobj  # type: ignore[assignment]
+                    if events & selectors.EVENT_READ:
+                        first = got[one] == 0
+                        got[one] += self._receive(one, 2 * self._half - got[one])
+                        if first and one is self._sockets[0] and not self._leads:
+                            told = bool(self._sink[0])
+                    if events & selectors.EVENT_WRITE:
+                        sent[one] += self._send(one, sent[one], got[one])
+                    now = selectors.EVENT_READ if got[one] < 2 * self._half else 0
+                    if sent[one] < self._half or self._half <= got[one] and sent[one] < 2 * self._half:
+                        now |= selectors.EVENT_WRITE
+                    if not now:
+                        ready.unregister(one)
+                        del wanted[one]
+                    elif now != wanted[one]:
+                        ready.modify(one, now)
+                        wanted[one] = now
+        return told
+
+    def _send(self, one: socket.socket, sent: int, got: int) -> int:
+        allowed = self._half if got < self._half else 2 * self._half
+        begin = sent % self._half if sent < 2 * self._half else 0
+        length = min(CHUNK, allowed - sent, self._half - begin)
+        if length <= 0:
+            return 0
+        with contextlib.suppress(BlockingIOError):
+            return one.send(memoryview(self._payload)[begin : begin + length])
+        return 0
+
+    def _receive(self, one: socket.socket, most: int) -> int:
+        if most == 0:
+            return 0
+        try:
+            count = one.recv_into(self._sink, min(CHUNK, most))
+        except BlockingIOError:
+            return 0
+        if count == 0:
+            raise ConnectionError("the other rank is gone")
+        return count
+
+
+def connected(rank: int, address: str, port: int, flows: int, patience_s: float) -> list[socket.socket]:
+    """So many connections from rank 1 to rank 0, which listens at ``address``.
+
+    Raises
+    ------
+    TimeoutError
+        The other rank did not come.
+    """
+    end_s = time.monotonic() + patience_s
+    found = []
+    if rank == 0:
+        with socket.create_server((address, port), backlog=flows) as server:
+            for _ in range(flows):
+                server.settimeout(max(0.1, end_s - time.monotonic()))
+                found.append(server.accept()[0])
+            order = [(one.recv(1)[0], one) for one in found]
+        found = [one for _, one in sorted(order, key=lambda each: each[0])]
+    else:
+        for number in range(flows):
+            found.append(_connect(address, port, end_s))
+            found[-1].sendall(bytes([number]))
+    for one in found:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return found
+
+
+def _connect(address: str, port: int, end_s: float) -> socket.socket:
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=max(0.1, end_s - time.monotonic()))
+        except ConnectionError:
+            if time.monotonic() > end_s:
+                raise TimeoutError(f"{address}:{port}: nobody listens") from None
+            time.sleep(0.05)

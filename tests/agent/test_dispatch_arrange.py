@@ -1,0 +1,159 @@
+"""Jobs that need nearly the same time get one pace, whatever their margins; who is not held is named, and why."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cassini_core as cc
+from cassini_agent import dispatch
+from cassini_agent.dispatch import NaturalTimes
+from cassini_agent.dispatch.fake import FakeDaemons
+from cassini_agent.schedule import MS_NS
+
+
+def burst(job: str, iteration_ms: float, duration_ms: float = 170.0) -> cc.Job:
+    return cc.Job(job, iteration_ms, [cc.Phase(237.2, duration_ms, 45)])
+
+
+def one_link(*jobs: cc.Job) -> cc.Problem:
+    return cc.Problem(jobs, [cc.Link("up", 50)], [cc.Candidate("c", {job.id: ["up"] for job in jobs})])
+
+
+TWO = one_link(burst("a", 413.18), burst("b", 412.95))
+
+
+def plan_of(arranged: dispatch.Arrangement) -> dispatch.Plan:
+    return arranged.plan(epoch_ns=10**18, version=1, lease_ns=10**9)
+
+
+def test_what_was_measured_on_a_network_is_held_in_one_pace() -> None:
+    """4.5 and 2.8 % of margin are further apart than a ranking harmonises: it called both free and nobody said so."""
+    arranged = dispatch.arrange(TWO, margins={"a": 0.045, "b": 0.028})
+    plan = plan_of(arranged)
+    assert {one.pace_ns for one in plan.schedules} == {round(413.18 * 1.045 * MS_NS)}
+    assert [one.job for one in plan.schedules] == ["a", "b"]
+    assert all(10 * MS_NS < one.hold_ns < 60 * MS_NS for one in plan.schedules)  # never half a circle of a free job
+    assert arranged.warnings == ()
+
+
+def test_margins_by_themselves_give_one_pace_too() -> None:
+    """For those who rank themselves."""
+    longer = dispatch.with_margins(TWO, {"a": 0.045, "b": 0.028})
+    assert not cc.rank(longer).best.free_jobs
+
+
+@settings(max_examples=60)
+@given(
+    iteration=st.floats(100, 400),
+    apart=st.floats(0, 0.0299),
+    shares=st.lists(st.floats(0, 0.1), min_size=2, max_size=2),
+)
+def test_needs_that_differ_by_less_than_the_share_are_one_pace(
+    iteration: float, apart: float, shares: list[float]
+) -> None:
+    jobs = [cc.Job(name, iteration, [cc.Phase(0, iteration * 0.4, 45)]) for name in "ab"]
+    low, high = sorted(shares)
+    margins = {"a": low, "b": min(high, (1 + low) * (1 + apart) - 1)}
+    plan = plan_of(dispatch.arrange(one_link(*jobs), margins=margins))
+    assert len({one.pace_ns for one in plan.schedules}) == 1
+    assert len(plan.schedules) == 2
+    for one in plan.schedules:
+        assert one.pace_ns >= round(iteration * (1 + margins[one.job]) * MS_NS)
+        assert one.iteration_ns == round(iteration * MS_NS)
+
+
+def test_jobs_that_do_not_meet_are_not_made_alike() -> None:
+    jobs = [burst("a", 410), burst("b", 412), burst("c", 418), burst("d", 420)]
+    routes = {"a": ["x"], "b": ["x"], "c": ["y"], "d": ["y"]}
+    problem = cc.Problem(jobs, [cc.Link("x", 50), cc.Link("y", 50)], [cc.Candidate("c", routes)])
+    paces = {one.job: one.pace_ns / MS_NS for one in plan_of(dispatch.arrange(problem)).schedules}
+    assert paces == {"a": 412, "b": 412, "c": 420, "d": 420}
+
+
+def test_only_the_chosen_placement_counts() -> None:
+    """In the other one a slower job would meet them."""
+    jobs = [burst("a", 410), burst("b", 410), burst("c", 420)]
+    apart, together = {"a": ["x"], "b": ["x"], "c": ["y"]}, {"a": ["x"], "b": ["x"], "c": ["x"]}
+    problem = cc.Problem(
+        jobs, [cc.Link("x", 50), cc.Link("y", 50)], [cc.Candidate("apart", apart), cc.Candidate("together", together)]
+    )
+    arranged = dispatch.arrange(problem)
+    assert [one.id for one in arranged.problem.candidates] == ["apart"]
+    assert {one.pace_ns for one in plan_of(arranged).schedules} == {410 * MS_NS}
+    assert [one.id for one in dispatch.arrange(problem, candidate="together").problem.candidates] == ["together"]
+
+
+def test_a_ratio_is_found_within_the_same_share() -> None:
+    arranged = dispatch.arrange(one_link(burst("a", 413.0, 80), burst("b", 840.0, 80)))
+    paces = sorted(one.pace_ns for one in plan_of(arranged).schedules)
+    assert paces[1] == 2 * paces[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (burst("b", 300), "nearly the same"),
+        (cc.Job("b", 5.001, [cc.Phase(0, 2.5, 45)]), "keeps no ratio"),
+        (cc.Job("b", 413, [cc.Phase(0, 412.9, 45)]), "next to nothing"),
+    ],
+)
+def test_who_is_not_held_is_named_with_the_reason(other: cc.Job, reason: str) -> None:
+    arranged = dispatch.arrange(one_link(burst("a", 413), other))
+    plan = plan_of(arranged)
+    assert plan.schedules == ()
+    told = [line for line in arranged.warnings if line.startswith("not held: ")]
+    assert any(reason in line and "'b'" in line for line in told), told
+    answers = dispatch.apply(
+        arranged, where={job: dispatch.Endpoint("http://here") for job in "ab"}, transport=FakeDaemons()
+    )
+    assert [(one.job, one.accepted, one.free, one.schedule) for one in answers] == [
+        ("a", True, True, None),
+        ("b", True, True, None),
+    ]
+    assert reason in answers[1].reason
+
+
+def times(seed: int, iteration_ms: float, jitter: float, many: int = 256) -> list[float]:
+    rng = random.Random(seed)
+    return [iteration_ms * MS_NS * (1 + jitter * rng.gauss(0, 1)) for _ in range(many)]
+
+
+def test_margins_come_from_measured_times() -> None:
+    calm = {job: NaturalTimes(times(1, 413, 0.002)) for job in "ab"}
+    lively = {job: NaturalTimes(times(1, 413, 0.03)) for job in "ab"}
+    paces = []
+    for measured in (calm, lively):
+        arranged = dispatch.arrange(TWO, measured=measured)
+        plan = plan_of(arranged)
+        assert len(plan.schedules) == 2
+        paces.append(plan.schedules[0].pace_ns / MS_NS)
+        assert arranged.margins.keys() == {"a", "b"}
+    assert 412.9 < paces[0] < 418 < paces[1] < 450
+
+
+def test_quantiles_do_as_well_as_the_times_themselves() -> None:
+    one = sorted(times(2, 413, 0.02))
+    quantiles = NaturalTimes([one[k * 255 // 63] for k in range(64)], quantiles_of=256)
+    by_times = dispatch.arrange(TWO, measured={"a": NaturalTimes(times(2, 413, 0.02))})
+    by_quantiles = dispatch.arrange(TWO, measured={"a": quantiles})
+    assert by_quantiles.margins["a"] == pytest.approx(by_times.margins["a"], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15"),
+        ({"measured": {"z": NaturalTimes([413e6] * 99)}}, "jobs of the problem, got 'z'"),
+        ({"margins": {"a": 0.5}}, "0 to 0.4, got 0.5"),
+        ({"margins": {"z": 0.1}}, "jobs of the problem, got 'z'"),
+        ({"candidate": "z"}, "one of the problem, got 'z'"),
+        ({"alike": 0.5}, "a share of 0 to 0.1, got 0.5"),
+    ],
+)
+def test_what_cannot_be_arranged_is_said(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        dispatch.arrange(TWO, **options)  # type: ignore[arg-type]
