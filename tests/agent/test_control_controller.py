@@ -115,18 +115,20 @@ def test_a_lost_job_leaves_the_coordinator_the_time_it_needs(pace_ms: int, lag: 
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-@pytest.mark.parametrize("lengths_ms", [(245, 245), (17_060, 197), (1_520, 197)])
-def test_a_job_out_of_its_place_is_known_by_its_second_start(lag: int, lengths_ms: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("late_ms", "starts"), [(50, 2), (70, 2), (90, 1), (-60, 1)])
+def test_a_job_out_of_its_place_is_known_by_its_second_start_or_where_it_is_far_by_its_first(
+    lag: int, late_ms: int, starts: int
+) -> None:
     job = Played(lag).run(steady(), 100)
-    for length in lengths_ms:
-        job.iterate(length * MS_NS)
-    assert (job.decisions[-1].state, job.decisions[-1].strayed) == ("held", True)
-    job.iterate(197 * MS_NS)
-    assert job.decisions[-1].state == "adjusting"
+    job.iterate((17_000 + late_ms) * MS_NS)
+    job.run(steady(), 3)
+    states = [decision.state for decision in job.decisions[-3:]]
+    assert states == ["held"] * (starts - 1) + ["adjusting"] * (4 - starts)
+    assert job.decisions[-3].strayed
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-@pytest.mark.parametrize("longer_ms", [5, 10, 20])
+@pytest.mark.parametrize("longer_ms", [5, 10])
 def test_a_job_that_is_off_with_every_other_start_is_in_its_place(lag: int, longer_ms: int) -> None:
     turns = cycle([(198 - longer_ms) * MS_NS, (198 + longer_ms) * MS_NS])
     job = Played(lag).run(turns, 300)
@@ -137,7 +139,7 @@ def test_a_job_that_is_off_with_every_other_start_is_in_its_place(lag: int, long
 def test_an_answer_is_for_a_job_too_that_has_only_begun_to_stray() -> None:
     """The one that asked was heard a moment before: both have been held up, and the answer is for where both are."""
     job = Played().run(steady(), 100)
-    job.iterate(270 * MS_NS)
+    job.iterate(255 * MS_NS)
     job.iterate(200 * MS_NS)
     assert (job.decisions[-1].state, job.decisions[-1].strayed) == ("held", True)
     job.controller.set_schedule(replace(SCHEDULE, version=2), job.now_ns)  # the other one moved

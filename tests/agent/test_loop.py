@@ -151,7 +151,7 @@ def test_a_job_out_of_its_place_says_so_at_its_second_start_there() -> None:
     told = schedule(loop.clock, version=7)
     loop.link.incoming.append(told)
     loop.run(30)
-    loop.run(1, lambda _: 17_345 * MS)
+    loop.run(1, lambda _: 17_190 * MS)
     loop.link.sent.clear()
     loop.run(2)
     assert [message["state"] for message in loop.link.sent] == ["held", "adjusting"]
