@@ -29,8 +29,10 @@ class Seen:
         What its schedule was made from.
     count : int
         ``history.count`` when that was.
+    unknown : str
+        Why it is left out; empty while it is not.
     told : str
-        Why it was left out last; empty while it is not.
+        The kind of reason that was told last.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Seen:
     history: History = field(default_factory=History)
     planned: Profile | None = None
     count: int = 0
+    unknown: str = ""
     told: str = ""
     missing_since_s: float | None = None
 
