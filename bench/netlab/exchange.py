@@ -10,6 +10,9 @@ import contextlib
 import selectors
 import socket
 import time
+from typing import cast
+
+from cassini_agent import Agent
 
 __all__ = ["Exchange", "connected"]
 
@@ -38,8 +41,23 @@ class Exchange:
         for one in sockets:
             one.setblocking(False)
 
-    def run(self, last: bool) -> bool:
-        """Exchange once; whether it was the last.
+    def warm_up(self) -> None:
+        """Exchange once outside the loop: afterwards windows have grown, and the other rank is here."""
+        self._exchange(False)
+
+    def run(self, agent: Agent, last: bool) -> bool:
+        """What a training loop does for its communication; whether it was the last iteration.
+
+        Raises
+        ------
+        ConnectionError
+            The other rank is gone.
+        """
+        with agent.communication():
+            return self._exchange(last)
+
+    def _exchange(self, last: bool) -> bool:
+        """Once; the ``last`` of the rank that leads.
 
         Raises
         ------
@@ -53,11 +71,11 @@ class Exchange:
         both = selectors.EVENT_READ | selectors.EVENT_WRITE
         with selectors.DefaultSelector() as ready:
             wanted = dict.fromkeys(self._sockets, both)
-            for one in self._sockets:
-                ready.register(one, both)
+            for each in self._sockets:
+                ready.register(each, both)
             while wanted:
                 for key, events in ready.select():
-                    one: socket.socket = key.fileobj  # type: ignore[assignment]
+                    one = cast(socket.socket, key.fileobj)
                     if events & selectors.EVENT_READ:
                         first = got[one] == 0
                         got[one] += self._receive(one, 2 * self._half - got[one])
@@ -66,7 +84,7 @@ class Exchange:
                     if events & selectors.EVENT_WRITE:
                         sent[one] += self._send(one, sent[one], got[one])
                     now = selectors.EVENT_READ if got[one] < 2 * self._half else 0
-                    if sent[one] < self._half or self._half <= got[one] and sent[one] < 2 * self._half:
+                    if sent[one] < self._half or (self._half <= got[one] and sent[one] < 2 * self._half):
                         now |= selectors.EVENT_WRITE
                     if not now:
                         ready.unregister(one)

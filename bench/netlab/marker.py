@@ -16,6 +16,7 @@ __all__ = ["VARIABLE", "compiled", "usable"]
 
 SOURCE = Path(__file__).with_name("marker.bpf.c")
 VARIABLE = "CASSINI_NETLAB_MARKER"
+CLANGS = ("clang", *(f"clang-{version}" for version in range(21, 13, -1)))
 RATE_MBIT = 400
 """Of all bottlenecks; a compiled marker is for this rate alone."""
 
@@ -28,11 +29,11 @@ def compiled(out: Path) -> None:
     RuntimeError
         There is no clang, or it says why it cannot.
     """
-    clang = shutil.which("clang")
+    clang = next(filter(None, map(shutil.which, CLANGS)), None)
     if clang is None:
         raise RuntimeError("clang: not found (Debian's packages clang and libbpf-dev)")
     command = [clang, "-O2", "-g", "-target", "bpf", f"-DRATE_BPS={RATE_MBIT}000000ULL"]
-    # Debian keeps the kernel's headers of an architecture in a folder of its own, which clang leaves out for this target.
+    # Debian keeps an architecture's kernel headers in a folder of its own, which clang leaves out for this target.
     command += ["-I", f"/usr/include/{platform.machine()}-linux-gnu", "-c", str(SOURCE), "-o", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -40,7 +41,7 @@ def compiled(out: Path) -> None:
 
 
 def usable(folder: Path) -> tuple[str | None, str]:
-    """The object file to load, or None and why there is none: what the environment names, else compiled in ``folder``."""
+    """The object file to load, or None and why: what the environment names, else compiled into ``folder``."""
     if named := os.environ.get(VARIABLE):
         return (named, "") if Path(named).is_file() else (None, f"{VARIABLE}: {named} is not there")
     out = folder / "marker.o"

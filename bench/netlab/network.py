@@ -14,35 +14,55 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import names
-from .topology import Queue, Topology, setup
+from .topology import Queue, Topology, marked, setup
 
-__all__ = ["clean_up", "missing", "network"]
+__all__ = ["clean_up", "folder", "missing", "network", "refused"]
 
 FOLDERS = Path(tempfile.gettempdir())
+BUCKET = "qdisc add dev e0 root tbf rate 1mbit burst 10k limit 10k"
 
 
 def missing() -> list[str]:
     """What this machine lacks for a lab, in words; empty if nothing."""
     found = []
-    if os.name != "posix" or not hasattr(os, "geteuid") or os.geteuid() != 0:
+    if os.geteuid() != 0:
         found.append("root: namespaces and queues are made by root alone")
     found += [f"{tool}: Debian's package iproute2 has it" for tool in ("ip", "tc") if shutil.which(tool) is None]
     if shutil.which("sysctl") is None:
         found.append("sysctl: Debian's package procps has it")
     if found:
         return found
-    probe = names.name(0, "probe")
     try:
-        _run(["ip", "netns", "add", probe])
-        try:
-            _run(["ip", "-n", probe, *"link add e0 type veth peer name e1".split()])
-            _run(["tc", "-n", probe, *"qdisc add dev e0 root tbf rate 1mbit burst 10k limit 10k".split()])
-            _run(["tc", "-n", probe, *"qdisc add dev e1 root handle 1: htb".split()])
-        finally:
-            _run(["ip", "netns", "del", probe])
+        with _probe():
+            pass
     except (OSError, RuntimeError) as error:
         found.append(f"namespaces with shaped veth pairs: {error}")
     return found
+
+
+def refused(marker: str) -> str:
+    """Why this machine does not load an ECN marker; empty if it does."""
+    try:
+        with _probe() as space:
+            for command in marked(space, "e0", marker):
+                _run(command)
+    except (OSError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def _probe() -> Iterator[str]:
+    """A namespace with what every lab needs."""
+    space = names.name(0, "probe")
+    _run(["ip", "netns", "add", space])
+    try:
+        for words in ("ip link add e0 type veth peer name e1", "tc qdisc add dev e1 root handle 1: htb"):
+            _run([words[:2], "-n", space, *words[3:].split()])
+        _run(["tc", "-n", space, *BUCKET.split()])
+        yield space
+    finally:
+        _run(["ip", "netns", "del", space])
 
 
 @contextmanager
@@ -101,6 +121,7 @@ def _alive(pid: int) -> bool:
 
 
 def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    # In a session of its own: Ctrl-C must not end a command that takes the network down.
+    done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")

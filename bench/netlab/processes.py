@@ -77,7 +77,12 @@ class Processes:
         command = ["ip", "netns", "exec", self._prefix + space, sys.executable, "-m", module, *arguments]
         with (self.folder / log).open("ab") as file:
             process = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, **(environment or {})}, stdout=file, stderr=file
+                command,
+                cwd=ROOT,
+                env={**os.environ, **(environment or {})},
+                stdout=file,
+                stderr=file,
+                start_new_session=True,  # Ctrl-C is for us, who end the others in order
             )
         self._started.append(process)
         return process

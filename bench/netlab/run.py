@@ -3,141 +3,242 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from .marker import RATE_MBIT
 from .network import folder, network
-from .processes import DAEMON_PORT, Processes, processes
-from .topology import DUMBBELL, Queue, Topology
+from .processes import DAEMON_PORT, Failed, Processes, processes
+from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
+from .topology import Queue
 
-__all__ = ["RATE_MBIT", "Setting", "run"]
+__all__ = ["offsets_s", "run"]
 
-RATE_MBIT = 400
-START_AFTER_S = 4.0
+START_AFTER_S = 5.0
 """From launch to the first iteration: what imports and connections take on two busy cores."""
 
+DDP_START_AFTER_S = 12.0
+"""The same where torch is imported."""
 
-@dataclass(frozen=True)
-class Setting:
-    """What is measured, but for the mode: runs of one setting have one time alone.
+ENDING_S = 20.0
+"""After the end of a run until all must have ended."""
 
-    Attributes
-    ----------
-    topology : Topology
-    jobs : tuple of str
-        Of the topology's.
-    flows : int
-        Sockets of a job.
-    per_job : bool
-        A queue for each job at the bottleneck, or one for all.
-    congestion : str
-    jitter : float
-        Standard deviation of a rank's compute phase as a share of it.
-    compute_ms, megabytes : float
-        Of each job and iteration; bytes each way.
-    traffic : str
-        ``plain`` or ``ddp``.
-    """
-
-    topology: Topology = DUMBBELL
-    jobs: tuple[str, ...] = ("a", "b")
-    flows: int = 8
-    per_job: bool = False
-    congestion: str = "cubic"
-    jitter: float = 0.0
-    compute_ms: float = 230.0
-    megabytes: float = 8.4
-    traffic: str = "plain"
-
-    def options(self) -> dict[str, Any]:
-        """For the worker."""
-        names = ("flows", "congestion", "jitter", "compute_ms", "megabytes", "traffic")
-        return {one: getattr(self, one) for one in names}
+LATE_US = 50_000
+"""A job that starts later than it should by so much was not ready: its run is not what it says."""
 
 
-@dataclass
-class Plan:
-    """What happens in a run.
-
-    Attributes
-    ----------
-    offsets_s : mapping of str to float
-        Jobs that run, and when each starts after the first.
-    seconds : float
-        From the first start.
-    seed : str
-        Of the jitter.
-    held : str
-        ``""``, ``"once"`` (schedules are sent once) or ``"held"``.
-    agent : bool
-        Whether jobs have an agent and hosts a daemon.
-    profiles : mapping of str to dict
-        What the agent measured of each job alone; for held runs.
-    """
-
-    offsets_s: Mapping[str, float]
-    seconds: float
-    seed: str
-    held: str = ""
-    agent: bool = False
-    profiles: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-
-
-def run(setting: Setting, plan: Plan, marker: str | None, lane: int, stop: threading.Event) -> dict[str, Any]:
+def run(
+    scenario: Scenario,
+    number: int,
+    alone: Mapping[str, Any] | None,
+    marker: str | None,
+    lane: int,
+    stop: threading.Event,
+) -> dict[str, Any]:
     """Set up, run, take down.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    number : int
+        Of the run; with the scenario's name its seed.
+    alone : mapping or None
+        A run of the setting alone, as this function returned it; None for that itself.
+    marker : str or None
+        Object file of the ECN marker.
+    lane : int
+        Names what is made.
+    stop : threading.Event
+        Ends the run early.
 
     Returns
     -------
     dict
-        ``begin_ns``; ``end_ns``; ``jobs``: per job what its ranks wrote; ``events``: what the scheduler's side wrote.
+        Times in µs after the first start: ``end_us``, ``dispatched_us`` and ``disturbed_us`` (begin, end), the last two
+        None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
+        (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
+        ranks) and ``agent``; ``events`` of the scheduler's side.
+
+    Raises
+    ------
+    Failed
+        A process ended as it should not, or was not ready in time.
+    Stopped
+        ``stop`` was set.
+    RuntimeError
+        The network could not be made.
     """
+    setting = scenario.setting
     queue = Queue(RATE_MBIT, setting.per_job)
-    with (
-        folder() as own,
-        network(setting.topology, queue, setting.congestion, marker, lane) as prefix,
-        processes(setting.topology, prefix, Path(own), stop) as lab,
-    ):
-        return _in_lab(setting, plan, lab)
+    with ExitStack() as held:
+        own = Path(held.enter_context(folder()))
+        prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
+        lab = held.enter_context(processes(setting.topology, prefix, own, stop))
+        return _Run(scenario, number, alone, lab).result()
 
 
-def _in_lab(setting: Setting, plan: Plan, lab: Processes) -> dict[str, Any]:
-    if plan.agent or plan.held:
-        for job in plan.offsets_s:
-            for rank in range(2):
-                lab.daemon(f"{job}{rank}")
-        lab.daemons_ready()
-    begin_s = time.monotonic() + START_AFTER_S
-    until_s = begin_s + plan.seconds
-    started = {}
-    for job, offset_s in plan.offsets_s.items():
-        options = {**setting.options(), "seed": plan.seed, "begin_s": begin_s + offset_s, "until_s": until_s}
-        for rank in range(2):
-            started[job, rank] = lab.rank(job, rank, options, plan.agent or bool(plan.held))
-    events = lab.folder / "events.jsonl"
-    if plan.held:
-        lab.scheduler(
+def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
+    """When each job starts after the first, without one that joins later."""
+    jobs = [job for job in scenario.setting.jobs if job != scenario.disturbance.joins]
+    if scenario.mode == ALONE:
+        return {jobs[0]: 0.0}
+    if scenario.mode == FIRST_SHIFT:
+        return {job: index / len(jobs) * alone_s for index, job in enumerate(jobs)}
+    if scenario.mode in (RANDOM, HELD):
+        drawn = random.Random(f"{scenario.name} {number}")
+        return {job: drawn.uniform(0.0, alone_s) if index else 0.0 for index, job in enumerate(jobs)}
+    return dict.fromkeys(jobs, 0.0)
+
+
+class _Run:
+    """A run in its lab; what disturbances act on."""
+
+    def __init__(self, scenario: Scenario, number: int, alone: Mapping[str, Any] | None, lab: Processes) -> None:
+        self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
+        self._scenario = scenario
+        self._number = number
+        self._lab = lab
+        self._profile = alone["jobs"]["a"]["agent"]["profile"] if alone is not None else None
+        self._scheduler: subprocess.Popen[bytes] | None = None
+        self._begin_s = 0.0
+
+    def result(self) -> dict[str, Any]:
+        """Run to the end."""
+        scenario, lab = self._scenario, self._lab
+        jobs = scenario.setting.jobs[:1] if scenario.mode == ALONE else scenario.setting.jobs
+        agent = scenario.mode in (ALONE, HELD)
+        if agent:
+            for job in jobs:
+                for rank in range(2):
+                    lab.daemon(f"{job}{rank}")
+            lab.daemons_ready()
+        patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
+        self._begin_s = time.monotonic() + patience_s
+        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else 0.0
+        offsets = offsets_s(scenario, self._number, alone_s)
+        for job, offset_s in offsets.items():
+            self._start(job, offset_s, agent)
+        if scenario.mode == HELD:
+            self.start_scheduler()
+        disturbed = self._disturb(patience_s)
+        until_s = self._begin_s + scenario.seconds
+        lab.wait_until(until_s)
+        written = {
+            job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
+        }
+        record = self._record(written, disturbed)
+        for job, offset_s in offsets.items():
+            late_us = record["jobs"][job]["starts_us"][0] - offset_s * 1e6
+            if late_us > LATE_US:
+                raise Failed(f"{job} started {late_us / 1e3:.0f} ms late")
+        return record
+
+    def kill_daemon(self, host: str) -> None:
+        """See ``Live``."""
+        self._lab.kill_daemon(host)
+
+    def daemon(self, host: str) -> None:
+        """See ``Live``."""
+        self._lab.daemon(host)
+
+    def kill_scheduler(self) -> None:
+        """See ``Live``."""
+        assert self._scheduler is not None
+        self._scheduler.kill()
+
+    def start_scheduler(self) -> None:
+        """See ``Live``."""
+        topology = self._scenario.setting.topology
+        jobs = {
+            job: {
+                "url": f"http://{topology.management(f'{job}0')}:{DAEMON_PORT}",
+                "route": topology.route(job),
+                "profile": self._profile,
+            }
+            for job in self._scenario.setting.jobs
+        }
+        self._scheduler = self._lab.scheduler(
             {
-                "jobs": {
-                    job: {
-                        "url": f"http://{lab.topology.management(f'{job}0')}:{DAEMON_PORT}",
-                        "route": lab.topology.route(job),
-                        "profile": plan.profiles[job],
-                    }
-                    for job in plan.offsets_s
-                },
-                "links": dict.fromkeys(lab.topology.links, RATE_MBIT / 1e3),
-                "token": lab.token,
-                "events": str(events),
-                "coordinate": plan.held == "held",
+                "jobs": jobs,
+                "links": dict.fromkeys(topology.links, RATE_MBIT / 1e3),
+                "token": self._lab.token,
+                "events": str(self._events),
+                "apply_every_s": self._scenario.disturbance.apply_every_s,
             }
         )
-    lab.wait_until(until_s)
-    results = {
-        job: [lab.result(job, rank, started[job, rank], until_s + 20) for rank in range(2)] for job in plan.offsets_s
+
+    @property
+    def _events(self) -> Path:
+        return self._lab.folder / "events.jsonl"
+
+    def _start(self, job: str, offset_s: float, agent: bool) -> None:
+        scenario = self._scenario
+        told = {
+            key.replace("_at", "_at_s"): value + self._begin_s if key.endswith("_at") else value
+            for key, value in scenario.disturbance.options.get(job, {}).items()
+        }
+        options = {
+            **scenario.setting.options(),
+            **told,
+            "seed": f"{scenario.setting.name} {self._number}",
+            "begin_s": self._begin_s + offset_s,
+            "until_s": self._begin_s + scenario.seconds,
+        }
+        for rank in range(2):
+            self.ranks[job, rank] = self._lab.rank(job, rank, options, agent)
+
+    def _disturb(self, patience_s: float) -> tuple[float, float] | None:
+        """When it began and ended, of the monotonic clock."""
+        one = self._scenario.disturbance
+        if one.at_s is None:
+            return None
+        if one.joins:
+            self._lab.wait_until(self._begin_s + one.at_s - patience_s)
+            self._start(one.joins, one.at_s, agent=True)
+        self._lab.wait_until(self._begin_s + one.at_s)
+        begin_s = time.monotonic()
+        one.begin(self)
+        self._lab.wait_until(begin_s + one.lasts_s)
+        one.end(self)
+        return begin_s, time.monotonic()
+
+    def _record(
+        self, written: Mapping[str, list[dict[str, Any]]], disturbed: tuple[float, float] | None
+    ) -> dict[str, Any]:
+        origin_ns = round(self._begin_s * 1e9)
+        events = [json.loads(line) for line in self._events.read_text().splitlines()] if self._events.exists() else []
+        told = [{"at_us": (one.pop("t_ns") - origin_ns) // 1000, **one} for one in events]
+        sent = [one["at_us"] for one in told if one["what"] == "dispatched"]
+        return {
+            "scenario": self._scenario.name,
+            "number": self._number,
+            "end_us": round(self._scenario.seconds * 1e6),
+            "dispatched_us": min(sent, default=None),
+            "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
+            "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},
+            "events": told,
+        }
+
+
+def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:
+    first = ranks[0]
+
+    def counted(what: str) -> list[int]:
+        totals = [sum(pair) for pair in zip(*(one[what] for one in ranks), strict=True)]
+        return [after - before for before, after in pairwise(totals)]
+
+    return {
+        "starts_us": [(one - origin_ns) // 1000 for one in first["starts_ns"]],
+        "communication_us": [[(one - origin_ns) // 1000 for one in pair] for pair in first["communication_ns"]],
+        "extra_ms": first["extra_ms"],
+        "marks": counted("marks"),
+        "retransmissions": counted("retransmissions"),
+        "agent": first["agent"],
     }
-    told = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
-    return {"begin_ns": round(begin_s * 1e9), "end_ns": round(until_s * 1e9), "jobs": results, "events": told}

@@ -22,7 +22,6 @@ from typing import Any
 
 import cassini_core as cc
 from cassini_agent import dispatch
-from cassini_agent.control.margin import cheapest_margin, measured_jitter
 from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.member import Member
 
@@ -67,9 +66,9 @@ def await_jobs(told: dict[str, Any], log: Log, done: threading.Event) -> bool:
 
 def hold(told: dict[str, Any], log: Log, done: threading.Event) -> None:
     """Rank, send, and coordinate until the signal comes."""
-    natural = _problem(told)
-    longer = dispatch.with_margins(natural, _margins(natural, told))
-    ranking = cc.rank(longer)
+    measured = {job: dispatch.NaturalTimes(one["profile"]["natural_ns"]) for job, one in told["jobs"].items()}
+    arranged = dispatch.arrange(_problem(told), measured=measured)
+    ranking = arranged.ranking
     best = ranking.best
     assert best is not None
     log(
@@ -80,7 +79,7 @@ def hold(told: dict[str, Any], log: Log, done: threading.Event) -> None:
         paces_ms=dict(ranking.paces_ms),
     )
     where = {job: dispatch.Endpoint(one["url"], told["token"], plain_http=True) for job, one in told["jobs"].items()}
-    sent = dispatch.apply(ranking, longer, where, natural=natural)
+    sent = dispatch.apply(arranged, where=where)
     log("dispatched", jobs={one.job: one.accepted and one.schedule is not None for one in sent})
     members = [Member(one.schedule, one.job) for one in sent if one.schedule is not None]
     if not members or not told["coordinate"]:
@@ -101,19 +100,6 @@ def _problem(told: dict[str, Any]) -> cc.Problem:
     links = [cc.Link(link, gbps) for link, gbps in told["links"].items()]
     routes = {job: one["route"] for job, one in told["jobs"].items()}
     return cc.Problem(jobs, links, [cc.Candidate("as it is", routes)])
-
-
-def _margins(natural: cc.Problem, told: dict[str, Any]) -> dict[str, float]:
-    """One pace for all, since jobs of nearly equal paces would run free."""
-    best = cc.rank(natural).best
-    hold_ns = max(1.0, ((best.hold_ms or 0.0) if best is not None else 0.0) * 1e6)
-    paces_ms = []
-    for job in natural.jobs:
-        jitter = measured_jitter(told["jobs"][job.id]["profile"]["natural_ns"])
-        margin = cheapest_margin(jitter.deviation_ns, hold_ns, job.iteration_ms * 1e6)
-        # The iteration time of a profile is a median; what a pace has to carry is the mean.
-        paces_ms.append(max(job.iteration_ms, (jitter.iteration_ns + margin.margin_ns) / 1e6))
-    return {job.id: max(paces_ms) / job.iteration_ms - 1 for job in natural.jobs}
 
 
 def _status(job: str, url: str, token: str) -> dict[str, Any] | None:

@@ -71,6 +71,11 @@ class ServerStore(_Store):
     def _ask(self, what: str, key: str, value: str = "") -> Any:
         return self._values.ask(what, key, value)
 
+    def close(self) -> None:
+        """Serve nobody any more."""
+        self._server.shutdown()
+        self._server.server_close()
+
     def clone(self) -> ServerStore:
         """Itself: any thread may ask."""
         return self
@@ -84,7 +89,8 @@ class ClientStore(_Store):
         end_s = time.monotonic() + patience_s
         while True:
             try:
-                self._file = socket.create_connection(self._where, timeout=patience_s).makefile("rwb", buffering=0)
+                self._socket = socket.create_connection(self._where, timeout=patience_s)
+                self._file = self._socket.makefile("rwb", buffering=0)
                 return
             except ConnectionError:
                 if time.monotonic() > end_s:
@@ -101,3 +107,8 @@ class ClientStore(_Store):
     def clone(self) -> ClientStore:
         """Another connection."""
         return ClientStore(*self._where)
+
+    def close(self) -> None:
+        """Let go of rank 0."""
+        self._file.close()
+        self._socket.close()

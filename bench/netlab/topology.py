@@ -2,7 +2,8 @@
 
 Hosts hang on routers, routers are a tree, and some links between routers are bottlenecks, shaped in both directions.
 Every host has a second interface to the management network, where daemons, coordinator and the jobs' stores talk: they
-do not wait behind the traffic that is measured.
+do not wait behind the traffic that is measured. Each end of a bottleneck has one marker, also where each job has a
+queue.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["DUMBBELL", "LOOP", "RACKS", "TOPOLOGIES", "Queue", "Topology", "setup"]
+__all__ = ["DUMBBELL", "LOOP", "RACKS", "TOPOLOGIES", "Queue", "Topology", "marked", "setup"]
 
 MTU = 9000
 MANAGEMENT = "m"
@@ -19,7 +20,7 @@ MANAGEMENT = "m"
 MANAGEMENT_ADDRESS = "10.78.0.254"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Topology:
     """Where jobs and bottlenecks are.
 
@@ -88,8 +89,8 @@ class Topology:
         return crossed
 
 
-DUMBBELL = Topology("dumbbell", {job: ("l", "r") for job in "abc"}, {"core": ("l", "r")})
-LOOP = Topology("two racks", {job: ("l", "r") for job in "ab"}, {"left": ("l", "s"), "right": ("s", "r")})
+DUMBBELL = Topology("dumbbell", dict.fromkeys("abc", ("l", "r")), {"core": ("l", "r")})
+LOOP = Topology("two racks", dict.fromkeys("ab", ("l", "r")), {"left": ("l", "s"), "right": ("s", "r")})
 RACKS = Topology(
     "three racks",
     {"a": ("x", "y"), "b": ("y", "z"), "c": ("z", "x")},
@@ -130,55 +131,67 @@ def setup(topology: Topology, queue: Queue, congestion: str, marker: str | None,
     prefix : str
         Of the namespaces' names.
     """
-    spaces = [*topology.hosts, *topology.routers, MANAGEMENT]
     commands = []
-    for space in spaces:
-        commands += [["ip", "netns", "add", prefix + space], _ip(prefix, space, "link set lo up")]
+    for space in (*topology.hosts, *topology.routers, MANAGEMENT):
+        commands += [["ip", "netns", "add", prefix + space], _ip(prefix + space, "link set lo up")]
+    management = prefix + MANAGEMENT
     commands += [
-        _ip(prefix, MANAGEMENT, "link add br0 type bridge"),
-        _ip(prefix, MANAGEMENT, f"addr add {MANAGEMENT_ADDRESS}/24 dev br0"),
-        _ip(prefix, MANAGEMENT, "link set br0 up"),
+        _ip(management, "link add br0 type bridge"),
+        _ip(management, f"addr add {MANAGEMENT_ADDRESS}/24 dev br0"),
+        _ip(management, "link set br0 up"),
     ]
     for host in topology.hosts:
         commands += _host(topology, host, queue.rate_mbit, congestion, marker is not None, prefix)
     for index, (link, ends) in enumerate(topology.links.items()):
         commands += _link(link, ends, index, prefix)
         for end in ends:
-            commands += _shaped(topology, queue, f"{prefix}{end}", link, marker)
+            commands += _shaped(topology, queue, prefix + end, link)
+            commands += marked(prefix + end, link, marker) if marker is not None else []
     for router in topology.routers:
-        commands += _routes(topology, router, prefix)
+        commands += _routes(topology, router, prefix + router)
     return commands
 
 
-def _ip(prefix: str, space: str, words: str) -> list[str]:
-    return ["ip", "-n", prefix + space, *words.split()]
+def marked(space: str, device: str, marker: str) -> list[list[str]]:
+    """Commands that have a marker see every packet before the queue of a device."""
+    return [
+        _tc(space, f"qdisc add dev {device} clsact"),
+        [*_tc(space, f"filter add dev {device} egress bpf da obj"), marker, "sec", "tc"],
+    ]
 
 
-def _sysctl(prefix: str, space: str, *settings: str) -> list[str]:
-    return ["ip", "netns", "exec", prefix + space, "sysctl", "-qw", *settings]
+def _ip(space: str, words: str) -> list[str]:
+    return ["ip", "-n", space, *words.split()]
+
+
+def _tc(space: str, words: str) -> list[str]:
+    return ["tc", "-n", space, *words.split()]
+
+
+def _sysctl(space: str, *settings: str) -> list[str]:
+    return ["ip", "netns", "exec", space, "sysctl", "-qw", *settings]
 
 
 def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: bool, prefix: str) -> list[list[str]]:
-    router = prefix + topology.router(host)
-    # Packets of one segment: what is queued and marked are packets, as on a switch, not bundles of 64 KiB.
-    data = f"link add e0 mtu {MTU} gso_max_segs 1 type veth peer name {host} mtu {MTU} netns {router}"
+    own, router, management = prefix + host, prefix + topology.router(host), prefix + MANAGEMENT
+    gateway = topology.gateway(host)
     return [
-        _ip(prefix, host, data),
-        _ip(prefix, host, f"addr add {topology.address(host)}/24 dev e0"),
-        _ip(prefix, host, "link set e0 up"),
+        # Packets of one segment: what is queued and marked are packets, as on a switch, not bundles of 64 KiB.
+        _ip(own, f"link add e0 mtu {MTU} gso_max_segs 1 type veth peer name {host} mtu {MTU} netns {router}"),
+        _ip(own, f"addr add {topology.address(host)}/24 dev e0"),
+        _ip(own, "link set e0 up"),
         # A host's own port is as fast as the bottleneck: a job that is alone there does not fill its queue.
-        ["tc", "-n", prefix + host, *f"qdisc add dev e0 root tbf rate {rate_mbit}mbit burst 20k limit 20m".split()],
-        ["ip", "-n", router, *f"addr add {topology.gateway(host)}/24 dev {host}".split()],
-        ["ip", "-n", router, *f"link set {host} up".split()],
+        _tc(own, f"qdisc add dev e0 root tbf rate {rate_mbit}mbit burst 20k limit 20m"),
+        _ip(router, f"addr add {gateway}/24 dev {host}"),
+        _ip(router, f"link set {host} up"),
         # A route may name any congestion control; the namespace's own setting only those that users may choose.
-        _ip(prefix, host, f"route add default via {topology.gateway(host)} congctl {congestion}"),
-        _ip(prefix, host, f"link add m0 type veth peer name {host} netns {prefix}{MANAGEMENT}"),
-        _ip(prefix, host, f"addr add {topology.management(host)}/24 dev m0"),
-        _ip(prefix, host, "link set m0 up"),
-        _ip(prefix, MANAGEMENT, f"link set {host} master br0 up"),
+        _ip(own, f"route add default via {gateway} congctl {congestion}"),
+        _ip(own, f"link add m0 type veth peer name {host} netns {management}"),
+        _ip(own, f"addr add {topology.management(host)}/24 dev m0"),
+        _ip(own, "link set m0 up"),
+        _ip(management, f"link set {host} master br0 up"),
         _sysctl(
-            prefix,
-            host,
+            own,
             f"net.ipv4.tcp_ecn={int(ecn)}",
             "net.ipv4.tcp_slow_start_after_idle=0",
             "net.ipv4.tcp_no_metrics_save=1",
@@ -187,66 +200,53 @@ def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: b
 
 
 def _link(link: str, ends: tuple[str, str], index: int, prefix: str) -> list[list[str]]:
-    one, other = ends
-    commands = [
-        _ip(prefix, one, f"link add {link} mtu {MTU} type veth peer name {link} mtu {MTU} netns {prefix}{other}")
-    ]
-    for number, end in enumerate(ends, 1):
+    one, other = (prefix + end for end in ends)
+    commands = [_ip(one, f"link add {link} mtu {MTU} type veth peer name {link} mtu {MTU} netns {other}")]
+    for number, end in enumerate((one, other), 1):
         commands += [
-            _ip(prefix, end, f"addr add 10.77.{200 + index}.{number}/30 dev {link}"),
-            _ip(prefix, end, f"link set {link} up"),
+            _ip(end, f"addr add {_link_address(index, number)}/30 dev {link}"),
+            _ip(end, f"link set {link} up"),
         ]
     return commands
 
 
-def _routes(topology: Topology, router: str, prefix: str) -> list[list[str]]:
-    commands = [_sysctl(prefix, router, "net.ipv4.ip_forward=1")]
+def _link_address(index: int, number: int) -> str:
+    """Of the first or the second end of a link between routers."""
+    return f"10.77.{200 + index}.{number}"
+
+
+def _routes(topology: Topology, router: str, space: str) -> list[list[str]]:
+    commands = [_sysctl(space, "net.ipv4.ip_forward=1")]
     hops = topology.next_hops(router)
-    order = list(topology.links)
     for host in topology.hosts:
         at = topology.router(host)
-        if at == router:
-            continue
-        link = hops[at]
-        number = 2 if topology.links[link][0] == router else 1
-        via = f"10.77.{200 + order.index(link)}.{number}"
-        network = topology.gateway(host).removesuffix(".1") + ".0/24"
-        commands.append(_ip(prefix, router, f"route add {network} via {via}"))
+        if at != router:
+            link = hops[at]
+            far_end = 2 if topology.links[link][0] == router else 1
+            via = _link_address(list(topology.links).index(link), far_end)
+            network = topology.gateway(host).removesuffix(".1") + ".0/24"
+            commands.append(_ip(space, f"route add {network} via {via}"))
     return commands
 
 
-def _shaped(topology: Topology, queue: Queue, space: str, device: str, marker: str | None) -> list[list[str]]:
-    """A token bucket, or one class of a hierarchy per job, and above it what marks packets."""
-    tc = ["tc", "-n", space]
+def _shaped(topology: Topology, queue: Queue, space: str, device: str) -> list[list[str]]:
+    """A token bucket, or one class of a hierarchy per job."""
     rate, burst = f"{queue.rate_mbit}mbit", "130k"
-    if queue.per_job:
-        commands = [
-            [*tc, *f"qdisc add dev {device} root handle 1: htb default 1".split()],
-            [
-                *tc,
-                *f"class add dev {device} parent 1: classid 1:ff htb rate {rate} ceil {rate}".split(),
-                *f"burst {burst} cburst {burst} quantum 60000".split(),
-            ],
-        ]
-        share = queue.rate_mbit // len(topology.jobs)
-        for number, job in enumerate(topology.jobs, 1):
-            commands.append(
-                [
-                    *tc,
-                    *f"class add dev {device} parent 1:ff classid 1:{number} htb rate {share}mbit ceil {rate}".split(),
-                    *f"burst 65k cburst {burst} quantum 60000".split(),
-                ]
-            )
-            commands.append([*tc, *f"qdisc add dev {device} parent 1:{number} bfifo limit {queue.limit_bytes}".split()])
-            for rank in range(2):
-                match = f"match ip src {topology.address(f'{job}{rank}')}/32 flowid 1:{number}"
-                commands.append([*tc, *f"filter add dev {device} parent 1: protocol ip prio 1 u32 {match}".split()])
-    else:
-        bucket = f"qdisc add dev {device} root tbf rate {rate} burst {burst} limit {queue.limit_bytes}"
-        commands = [[*tc, *bucket.split()]]
-    if marker is not None:
+    if not queue.per_job:
+        bucket = f"tbf rate {rate} burst {burst} limit {queue.limit_bytes}"
+        return [_tc(space, f"qdisc add dev {device} root {bucket}")]
+    whole = f"htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum 60000"
+    share = f"htb rate {queue.rate_mbit // len(topology.jobs)}mbit ceil {rate} burst 65k cburst {burst} quantum 60000"
+    commands = [
+        _tc(space, f"qdisc add dev {device} root handle 1: htb default 1"),
+        _tc(space, f"class add dev {device} parent 1: classid 1:ff {whole}"),
+    ]
+    for number, job in enumerate(topology.jobs, 1):
         commands += [
-            [*tc, *f"qdisc add dev {device} clsact".split()],
-            [*tc, *f"filter add dev {device} egress bpf da obj {marker} sec tc".split()],
+            _tc(space, f"class add dev {device} parent 1:ff classid 1:{number} {share}"),
+            _tc(space, f"qdisc add dev {device} parent 1:{number} bfifo limit {queue.limit_bytes}"),
         ]
+        for rank in range(2):
+            match = f"match ip src {topology.address(f'{job}{rank}')}/32 flowid 1:{number}"
+            commands.append(_tc(space, f"filter add dev {device} parent 1: protocol ip prio 1 u32 {match}"))
     return commands

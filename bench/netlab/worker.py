@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,39 +29,36 @@ PATIENCE_S = 30.0
 
 
 class Compute:
-    """How long the compute phase of each iteration is, s.
+    """How long the compute phase of each iteration is.
 
     Parameters
     ----------
     options : mapping
-        ``compute_ms``; ``jitter``, standard deviation as a share of it; and what disturbs: ``slower_by`` from
-        ``slower_at_s`` on, ``stall_ms`` in the first iteration from ``stall_at_s`` on, ``every_fourth`` (factor of
-        the compute of each fourth iteration), ``alternating`` (a share, added and taken away by turns). Times are of
-        the monotonic clock.
+        ``compute_ms``; ``jitter``, standard deviation as a share of it; and what disturbs, all in ms: ``slower_ms`` in
+        each iteration from ``slower_at_s`` on, ``stall_ms`` in the first from ``stall_at_s`` on, ``every_fourth_ms`` in
+        each fourth, ``alternating_ms`` added and taken away by turns. Times are of the monotonic clock.
     seed : str
         Of the jitter.
     """
 
-    def __init__(self, options: dict[str, Any], seed: str) -> None:
+    def __init__(self, options: Mapping[str, Any], seed: str) -> None:
         self._options = options
         self._random = random.Random(seed)
         self._stalled = False
 
-    def seconds(self, iteration: int, now_s: float) -> float:
-        """Of an iteration that begins now."""
+    def milliseconds(self, iteration: int, now_s: float) -> tuple[float, float]:
+        """Of an iteration that begins now: as it would be by itself, and what is added to it."""
         has = self._options
-        long = has["compute_ms"] / 1e3
+        natural = has["compute_ms"] * max(0.3, 1 + has["jitter"] * self._random.gauss(0, 1))
+        extra = has.get("alternating_ms", 0.0) * (1 if iteration % 2 else -1)
         if now_s >= has.get("slower_at_s", float("inf")):
-            long *= 1 + has["slower_by"]
+            extra += has["slower_ms"]
         if iteration % 4 == 3:
-            long *= has.get("every_fourth", 1.0)
-        long *= 1 + has.get("alternating", 0.0) * (1 if iteration % 2 else -1)
-        # The jitter is drawn in any case: with and without a disturbance it is the same.
-        long *= max(0.3, 1 + self._random.gauss(0, 1) * has.get("jitter", 0.0))
+            extra += has.get("every_fourth_ms", 0.0)
         if not self._stalled and now_s >= has.get("stall_at_s", float("inf")):
             self._stalled = True
-            long += has["stall_ms"] / 1e3
-        return long
+            extra += has["stall_ms"]
+        return natural, extra
 
 
 def main() -> int:
@@ -73,19 +71,14 @@ def main() -> int:
         from .ddp_exchange import DdpExchange
 
         exchange: Any = DdpExchange(options)
-        store = None
+        agent = cassini_agent.connect(job)
+        exchange.attach(agent)
     else:
         store = (ServerStore if rank == 0 else ClientStore)(options["store_address"], STORE_PORT)
         sockets = connected(rank, options["address"], PORT, options["flows"], PATIENCE_S)
+        _check(sockets, options["congestion"])
         exchange = Exchange(sockets, round(options["megabytes"] * 1e6), leads=rank == 0)
-        for one in sockets:
-            used = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
-            if used != options["congestion"]:
-                raise RuntimeError(f"expected congestion control {options['congestion']}, got {used}")
-    agent = cassini_agent.connect(job, rank=rank, world_size=2, store=store)
-    if options["traffic"] == "ddp":
-        exchange.attach(agent)
-
+        agent = cassini_agent.connect(job, rank=rank, world_size=2, store=store)
     leaving = False
 
     def leave(*_: object) -> None:
@@ -95,23 +88,25 @@ def main() -> int:
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     compute = Compute(options, f"{options['seed']} {job} {rank}")
-    exchange.run(False)  # connections have grown, and both ranks are here
+    exchange.warm_up()
     time.sleep(max(0.0, options["begin_s"] - time.monotonic()))
     starts_ns: list[int] = []
     communication_ns: list[tuple[int, int]] = []
-    marks, retransmissions = [], []
+    marks: list[int] = []
+    retransmissions: list[int] = []
+    extra_ms: list[float] = []
     last = False
     while not last:
         agent.iteration()
         start_ns = time.monotonic_ns()
         starts_ns.append(start_ns)
-        length_s = compute.seconds(len(starts_ns) - 1, start_ns / 1e9)
+        natural_ms, extra = compute.milliseconds(len(starts_ns) - 1, start_ns / 1e9)
+        extra_ms.append(extra)
         for kept, count in zip((marks, retransmissions), tcp_counters.read(), strict=True):
             kept.append(count)
-        time.sleep(max(0.0, start_ns / 1e9 + length_s - time.monotonic()))
+        time.sleep(max(0.0, start_ns / 1e9 + (natural_ms + extra) / 1e3 - time.monotonic()))
         began_ns = time.monotonic_ns()
-        with agent.communication():
-            last = exchange.run(leaving or began_ns / 1e9 > options["until_s"])
+        last = exchange.run(agent, leaving or began_ns / 1e9 > options["until_s"])
         communication_ns.append((began_ns, time.monotonic_ns()))
     starts_ns.append(time.monotonic_ns())
     for kept, count in zip((marks, retransmissions), tcp_counters.read(), strict=True):
@@ -119,6 +114,7 @@ def main() -> int:
     written = {
         "starts_ns": starts_ns,
         "communication_ns": communication_ns,
+        "extra_ms": extra_ms,
         "marks": marks,
         "retransmissions": retransmissions,
         "agent": agent.summary(),
@@ -127,8 +123,15 @@ def main() -> int:
     part = Path(options["out"] + ".part")
     part.write_text(json.dumps(written))
     part.rename(options["out"])
-    exchange.run(True)  # neither rank lets go of the other before both have written
+    exchange.warm_up()  # neither rank lets go of the other before both have written
     return 0
+
+
+def _check(sockets: list[socket.socket], congestion: str) -> None:
+    for one in sockets:
+        used = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+        if used != congestion:
+            raise RuntimeError(f"expected congestion control {congestion}, got {used}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ __all__ = ["Measurements", "Ring", "median", "quantiles"]
 NATURAL_WINDOW = 256
 ERROR_WINDOW = 64
 COMMUNICATION_WINDOW = 256
+START_WINDOW = 65
+"""Starts of the last 64 whole iterations."""
 JITTER_QUANTILES = 64
 RECENT_WINDOW = 32
 
@@ -72,6 +74,7 @@ class Measurements:
         "_errors",
         "_natural",
         "_recent",
+        "_starts",
         "adjustments",
         "delay_total_ns",
         "dropped",
@@ -85,6 +88,7 @@ class Measurements:
     def __init__(self) -> None:
         self._natural = Ring(NATURAL_WINDOW)
         self._errors = Ring(ERROR_WINDOW)
+        self._starts = Ring(START_WINDOW)
         self._communication_starts = Ring(COMMUNICATION_WINDOW)
         self._communication_offsets = Ring(COMMUNICATION_WINDOW)
         self._communication_ends = Ring(COMMUNICATION_WINDOW)
@@ -108,6 +112,7 @@ class Measurements:
         self.followed, self.place_ns = message.version, message.place_ns
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
+        self._starts.extend(value for value in message.start_ns if value is not None)
         self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
         self._communication_offsets.extend(_offsets(message.start_ns, message.communication_start_ns))
         self._communication_ends.extend(_offsets(message.start_ns, message.communication_end_ns))
@@ -134,6 +139,7 @@ class Measurements:
         for ring in (
             self._natural,
             self._errors,
+            self._starts,
             self._communication_starts,
             self._communication_offsets,
             self._communication_ends,
@@ -160,6 +166,10 @@ class Measurements:
             return None, []
         middle = median(ordered)
         return middle, [value - middle for value in quantiles(ordered, JITTER_QUANTILES)]
+
+    def starts_ns(self) -> list[int]:
+        """When the last iterations began, oldest first, monotonic clock."""
+        return self._starts.to_list()
 
     def communication_starts_ns(self) -> list[int]:
         """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""

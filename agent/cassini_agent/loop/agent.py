@@ -171,10 +171,12 @@ class Agent:
             self._delay_total_ns += ended.delay_ns
             if self._decider is not None:
                 self._decider.ended(ended)
-        if self._decider is None or self._ranks.lag == 0:
+        if self._decider is None:
             return
         latest = self._records.under_way()
-        if latest is not None:
+        if self._ranks.lag == 0:
+            self._decider.under_way(latest)
+        elif latest is not None:
             release = self._decider.started(latest)
             if release is not None:
                 self._ranks.publish(latest.number + 1, release)

@@ -47,7 +47,8 @@ class Decider:
         self._decided = -1  # the latest iteration whose start the controller knows
         self._errors: dict[int, int | None] = {}
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
-        self._start: tuple[int, int] | None = None  # number and time of the latest start that is known or expected
+        self._start: tuple[int, int] | None = None  # number and time of the latest start that is known
+        self._launched: dict[int, int] = {}  # when the host let iterations go whose starts are not known yet
         self._left: dict[int, int] = {}  # when the host was done with iterations whose ends are not known yet
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
@@ -86,13 +87,15 @@ class Decider:
     def starting(self, number: int, now_ns: int) -> int:
         """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0)."""
         self._left[number - 1] = now_ns
-        self._left.pop(number - PROFILE, None)  # its end was lost
+        for unknown in (self._left, self._launched):
+            unknown.pop(number - PROFILE, None)  # its marks were lost
         begin_ns = self._begin(number, now_ns)
         delay_ns = self._step(number, begin_ns, self._measured_delay_ns)
-        self._start = (number, begin_ns + delay_ns)
         self._measured_delay_ns = delay_ns  # as far as is known now
         # Where the stream is behind, waiting on the host to this point holds the stream no longer than wanted.
-        return max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
+        wait_ns = max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
+        self._launched[number] = now_ns + wait_ns
+        return wait_ns
 
     def started(self, iteration: Iteration) -> Release | None:
         """When all ranks begin the next iteration; None if that is decided already. For lag 1."""
@@ -113,11 +116,15 @@ class Decider:
         if iteration.end_ns is not None and left_ns is not None:
             self._ahead_ns.append(iteration.end_ns - left_ns)
         if iteration.start_ns is not None:
-            if self._start is None or self._start[0] <= iteration.number:
-                self._start = (iteration.number, iteration.start_ns)
+            self._began(iteration.number, iteration.start_ns)
             if iteration.natural_ns is not None:
                 self._profile.append(iteration)
         self._reporter.add(iteration, self._errors.pop(iteration.number, None))
+
+    def under_way(self, iteration: Iteration | None) -> None:
+        """The latest iteration that is known to have begun and not to have ended."""
+        if iteration is not None and iteration.start_ns is not None:
+            self._began(iteration.number, iteration.start_ns)
 
     def interrupted(self) -> None:
         """The loop pauses: nothing is learned from this iteration, and the next is not delayed."""
@@ -144,6 +151,12 @@ class Decider:
         self._reporter.flush(now_ns, self._totals(delay_total_ns), at_once=True)
         self._link.close()
 
+    def _began(self, number: int, start_ns: int) -> None:
+        if self._start is None or self._start[0] <= number:
+            self._start = (number, start_ns)
+            for begun in [one for one in self._launched if one <= number]:
+                del self._launched[begun]
+
     def _begin(self, number: int, now_ns: int) -> int:
         """When iteration ``number`` can begin: now, or where a GPU that is behind its host will be done."""
         if self._start is None or len(self._profile) < 3:
@@ -152,8 +165,11 @@ class Decider:
         usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-RECENT:])
         if median(self._ahead_ns or [0]) < (1 - AHEAD) * usual_ns:
             return now_ns  # there is no GPU, or the loop waits for it: an iteration that ends early has ended
-        expected_ns = round(start_ns + (number - at) * usual_ns)
-        return expected_ns if now_ns - start_ns < AHEAD * (number - at) * usual_ns else now_ns
+        expected_ns = start_ns + usual_ns
+        for between in range(at + 1, number):
+            # An iteration begins when the one before it is done, and not before the host lets it go.
+            expected_ns = max(expected_ns, self._launched.get(between, 0)) + usual_ns
+        return round(expected_ns) if now_ns - start_ns < AHEAD * (expected_ns - start_ns) else now_ns
 
     def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
         self._last = decision = self._controller.step(at_ns, waited_ns)

@@ -1,0 +1,165 @@
+"""Runs of a study, some at a time, each in a lab of its own; a line a run is written as soon as it has ended."""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .processes import Failed, Stopped
+from .run import run
+from .scenarios import ALONE, Scenario
+
+__all__ = ["Study", "Task"]
+
+OVERHEAD_S = 12.0
+"""What a run takes beyond its own time: setting up, imports, taking down."""
+
+ATTEMPTS = 2
+"""Of a run that failed. Failures that stay are shown."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to be made."""
+
+    scenario: Scenario
+    number: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Of its record."""
+        return self.scenario.name, self.number
+
+
+@dataclass
+class Study:
+    """All runs that there are, and those that failed.
+
+    Parameters
+    ----------
+    file : Path
+        To which a line of JSON goes for each run.
+    marker : str or None
+        Object file of the ECN marker.
+    lanes : int
+        Labs at a time.
+    end_s : float
+        No run is begun that would not be over by then, of the monotonic clock.
+    """
+
+    file: Path
+    marker: str | None
+    lanes: int = 1
+    end_s: float = float("inf")
+    records: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _broken: list[BaseException] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Take the runs that are there already."""
+        if self.file.exists():
+            for line in self.file.read_text().splitlines():
+                record = json.loads(line)
+                if "scenario" in record:
+                    self.records[record["scenario"], record["number"]] = record
+
+    def note(self, session: dict[str, Any]) -> None:
+        """Write down where and when the runs that follow are made."""
+        self._write({"session": session})
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """What was noted."""
+        lines = [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [line["session"] for line in lines if "session" in line]
+
+    def make(self, tasks: Sequence[Task], began: Callable[[int, int, str], None]) -> None:
+        """Make those that are not there yet: jobs alone first, then the longest first.
+
+        Raises
+        ------
+        BaseException
+            What went wrong in the study itself; a run that fails is noted in ``failures``.
+        """
+        missing = [task for task in tasks if task.key not in self.records]
+        alone = [task for task in missing if task.scenario.mode == ALONE]
+        others = [task for task in missing if task.scenario.mode != ALONE]
+        done = 0
+        for batch in (alone, sorted(others, key=lambda task: -task.scenario.seconds)):
+            waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+            for task in batch:
+                waiting.put(task)
+
+            def work(lane: int, waiting: queue.SimpleQueue[Task] = waiting) -> None:
+                nonlocal done
+                while not self.stop.is_set():
+                    try:
+                        task = waiting.get_nowait()
+                    except queue.Empty:
+                        return
+                    with self._lock:
+                        began(done, len(missing), task.scenario.name)
+                        done += 1
+                    self._attempt(task, lane)
+
+            lanes = [threading.Thread(target=self._guarded, args=(work, lane)) for lane in range(self.lanes)]
+            for lane in lanes:
+                lane.start()
+            for lane in lanes:
+                while lane.is_alive():  # a signal's handler runs between two joins
+                    lane.join(0.2)
+        if self._broken:
+            raise self._broken[0]
+
+    def _guarded(self, work: Callable[[int], None], lane: int) -> None:
+        try:
+            work(lane)
+        except Stopped:
+            pass
+        except BaseException as error:  # handed to the main thread; the other lanes take their labs down
+            self._broken.append(error)
+            self.stop.set()
+
+    def _attempt(self, task: Task, lane: int) -> None:
+        alone = next((one for key, one in self.records.items() if key[0] == _alone(task.scenario)), None)
+        if task.scenario.mode != ALONE and alone is None:
+            self.failures.append(f"{task.scenario.name}, run {task.number}: there is no run of the job alone")
+            return
+        for attempt in range(1, ATTEMPTS + 1):
+            if time.monotonic() + task.scenario.seconds + OVERHEAD_S > self.end_s:
+                self.failures.append(f"{task.scenario.name}, run {task.number}: no time was left")
+                return
+            try:
+                record = run(task.scenario, task.number, alone, self.marker, lane, self.stop)
+            except (Failed, RuntimeError, OSError) as error:
+                if self.stop.is_set():
+                    raise Stopped from error
+                print(f"{task.scenario.name}, run {task.number}: {error}", file=sys.stderr, flush=True)
+                if attempt == ATTEMPTS:
+                    last = traceback.format_exception_only(error)[-1].strip()
+                    self.failures.append(f"{task.scenario.name}, run {task.number}: {last[:300]}")
+                continue
+            if task.scenario.mode != ALONE:
+                for job in record["jobs"].values():
+                    job["agent"].pop("profile", None)
+            with self._lock:
+                self.records[task.key] = record
+                self._write(record)
+            return
+
+    def _write(self, line: dict[str, Any]) -> None:
+        with self.file.open("a") as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def _alone(scenario: Scenario) -> str:
+    return f"{scenario.setting.name}: {ALONE}"
