@@ -81,6 +81,7 @@ class Measurements:
         "followed",
         "iterations",
         "note",
+        "place_at_ns",
         "place_ns",
         "state",
     )
@@ -96,6 +97,7 @@ class Measurements:
         self.iterations = 0
         self.followed = 0
         self.place_ns: int | None = None
+        self.place_at_ns: int | None = None
         self.adjustments = 0
         self.delay_total_ns = 0
         self.dropped = 0
@@ -109,7 +111,7 @@ class Measurements:
             self.forget_windows()
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
-        self.followed, self.place_ns = message.version, message.place_ns
+        self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
         self._starts.extend(value for value in message.start_ns if value is not None)
@@ -135,7 +137,7 @@ class Measurements:
         return began_again
 
     def forget_windows(self) -> None:
-        self.followed, self.place_ns = 0, None
+        self.followed, self.place_ns, self.place_at_ns = 0, None, None
         for ring in (
             self._natural,
             self._errors,

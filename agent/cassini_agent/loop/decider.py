@@ -53,6 +53,8 @@ class Decider:
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
         self._refused = ""
+        self._followed = 0  # version of the schedule that the errors of the batch are from
+        self._place_at_ns: int | None = None
         self._said_alone = False
 
     @property
@@ -75,11 +77,10 @@ class Decider:
         """Messages that the daemon did not take."""
         return self._link.dropped
 
-    def listen(self, now_ns: int, delay_total_ns: int) -> None:
-        """Take what the daemon sends, and report if it is time."""
+    def listen(self, now_ns: int) -> None:
+        """Take what the daemon sends."""
         for message in self._link.receive():
             self._obey(message, now_ns)
-        self._reporter.flush(now_ns, self._totals(delay_total_ns))
         if not self._said_alone and not self._link.connected:
             log.warning("no agent daemon at %s: training goes on without time-shifts", self._link.path)
         self._said_alone = True
@@ -172,8 +173,14 @@ class Decider:
         return round(expected_ns) if now_ns - start_ns < AHEAD * (expected_ns - start_ns) else now_ns
 
     def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
+        schedule = self._controller.schedule
+        version = schedule.version if schedule is not None else 0
+        if version != self._followed:  # errors of two grids do not go into one message
+            self._reporter.flush(at_ns, self._totals(self._controller.delay_total_ns), at_once=True)
+            self._followed = version
         self._last = decision = self._controller.step(at_ns, waited_ns)
         self._decided = number
+        self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
         self._errors[number] = decision.error_ns
         while len(self._errors) > 2 * PROFILE:
             self._errors.pop(next(iter(self._errors)))
@@ -199,6 +206,10 @@ class Decider:
             self._refused = str(message.get("reason"))[:200]
             log.warning("the daemon refuses this job: %s", self._refused)
 
+    def report(self, now_ns: int, delay_total_ns: int) -> None:
+        """Report, if it is time."""
+        self._reporter.flush(now_ns, self._totals(delay_total_ns))
+
     def _totals(self, delay_total_ns: int) -> dict[str, Any]:
         return {
             "adjustments": self.adjustments,
@@ -206,4 +217,7 @@ class Decider:
             "dropped": self.dropped,
             "state": self.state,
             "note": self.note,
+            "version": self._followed,
+            "place_ns": self._last.error_ns,
+            "place_at_ns": self._place_at_ns,
         }
