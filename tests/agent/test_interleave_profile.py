@@ -97,6 +97,14 @@ def test_stalls_show_nothing() -> None:
     assert profile(rows).iteration_ns == pytest.approx(151 * MS, rel=0.005)
 
 
+def test_what_counters_show_serves_a_job_that_marks_nothing() -> None:
+    history = History()
+    history.add(30, recent([(150 * MS, None, None)] * 30), (100 * MS, 149 * MS))
+    found = history.profile()
+    assert isinstance(found, Profile)
+    assert (found.iteration_ns, found.start_ns, found.duration_ns) == (150 * MS, 100 * MS, 49 * MS)
+
+
 def test_a_job_that_began_again_is_another_one() -> None:
     history = History()
     told(history, [row(100, 50)] * 40)

@@ -94,7 +94,9 @@ class Reanchoring:
         longer = self._longer_ns(known, placed)
         found = anchor(
             [
-                self._strayed(draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None)
+                self._strayed(
+                    draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None
+                )
                 for job, draft in drafts.items()
             ]
         )

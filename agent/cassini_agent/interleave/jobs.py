@@ -119,7 +119,9 @@ class SeenJobs:
             self._tell(Found(name, host))
         job.status, job.missing_since_s = status, None
         recent = status.get("recent")
-        if not job.history.add(_whole(status, "iterations"), recent if isinstance(recent, Mapping) else {}):
+        begins, ends = status.get("communication_start_ns"), status.get("communication_end_ns")
+        usual = (begins, ends) if isinstance(begins, int) and isinstance(ends, int) else None
+        if not job.history.add(_whole(status, "iterations"), recent if isinstance(recent, Mapping) else {}, usual):
             job.planned = None  # another run, which may be of another model
 
 

@@ -100,7 +100,7 @@ class History:
         self.count = 0
         """Samples that were ever added."""
 
-    def add(self, iterations: int, recent: Mapping[str, Any]) -> bool:
+    def add(self, iterations: int, recent: Mapping[str, Any], usual: tuple[int, int] | None = None) -> bool:
         """Take what is new of a daemon's report; False if the job began again, and what was before is forgotten.
 
         Parameters
@@ -109,6 +109,9 @@ class History:
             That the job has reported.
         recent : mapping
             ``recent`` of docs/agent.md's JobStatus.
+        usual : tuple of int, optional
+            When in an iteration communication usually begins and ends, ns, as counters of the port may show: for
+            iterations of which the job says nothing.
         """
         goes_on = iterations >= self._iterations
         if not goes_on:
@@ -121,7 +124,8 @@ class History:
         rows = list(zip(*lists, strict=False))
         new = min(iterations - self._iterations, len(rows))
         self._iterations = iterations
-        for natural, start, end in rows[len(rows) - new :]:
+        for natural, *marked in rows[len(rows) - new :]:
+            start, end = marked if usual is None or all(type(time) is int for time in marked) else usual
             known = all(type(time) is int for time in (natural, start, end))
             if known and 0 <= start < min(end, natural) and end <= OVERRUN * natural:
                 self._samples.append(Sample(natural, start, min(end, natural)))
