@@ -57,9 +57,8 @@ def slower(job: Job, alone: float, span: Span) -> float:
     first, end = first_whole(job, span)
     if first == end:
         return math.nan
-    took_ms: float = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    would_ms: float = alone * (end - first) + sum(job["extra_ms"][first:end])
-    return took_ms / would_ms - 1
+    took_ms = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
+    return float(took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end]))) - 1
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:
@@ -128,7 +127,7 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
         long until they no longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin
         until then. None without a disturbance, inf where it did not happen.
     """
-    begin_us = (run["dispatched_us"] or 0) + SETTLE_US
+    begin_us = (run["arranged_us"] or 0) + SETTLE_US
     disturbed = run["disturbed_us"]
     span = (begin_us, disturbed[0] if disturbed else run["end_us"])
     jobs = run["jobs"]
@@ -158,7 +157,7 @@ def _steady(name: str, run: Mapping[str, Any], alone: float, span: Span) -> dict
     starts = job["starts_us"]
     ratios = [(starts[k + 1] - starts[k]) / 1e3 / alone for k in range(first, end)]
     others = [other["communication_us"] for key, other in run["jobs"].items() if key != name]
-    minutes = (run["end_us"] - (run["dispatched_us"] or 0)) / 60e6
+    minutes = (run["end_us"] - (run["arranged_us"] or 0)) / 60e6
     agent = job["agent"]
     return {
         "n": end - first,

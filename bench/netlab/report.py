@@ -59,8 +59,8 @@ class Row:
         return max(values, default=math.nan)
 
     def told(self) -> str:
-        """Events of the coordinator, counted."""
-        counts = Counter(one["event"] for one in self.events if one["what"] == "event")
+        """Events of the scheduler's side, counted."""
+        counts = Counter(one["event"] for one in self.events)
         return ", ".join(f"{count} {event}" for event, count in sorted(counts.items()))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .marker import RATE_MBIT
 from .network import folder, network
-from .processes import DAEMON_PORT, Failed, Processes, processes
+from .processes import DAEMON_PORT, SCHEDULER_LOG, Failed, Processes, processes
 from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
 from .topology import Queue
 
@@ -61,7 +61,7 @@ def run(
     Returns
     -------
     dict
-        Times in µs after the first start: ``end_us``, ``dispatched_us`` and ``disturbed_us`` (begin, end), the last two
+        Times in µs after the first start: ``end_us``, ``arranged_us`` and ``disturbed_us`` (begin, end), the last two
         None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
         (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
         ranks) and ``agent``; ``events`` of the scheduler's side.
@@ -130,6 +130,8 @@ class _Run:
         disturbed = self._disturb(patience_s)
         until_s = self._begin_s + scenario.seconds
         lab.wait_until(until_s)
+        if self._scheduler is not None:
+            lab.running(self._scheduler, SCHEDULER_LOG)
         written = {
             job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
         }
@@ -170,7 +172,7 @@ class _Run:
                 "links": dict.fromkeys(topology.links, RATE_MBIT / 1e3),
                 "token": self._lab.token,
                 "events": str(self._events),
-                "apply_every_s": self._scenario.disturbance.apply_every_s,
+                "again_every_s": self._scenario.disturbance.again_every_s,
             }
         )
 
@@ -215,12 +217,12 @@ class _Run:
         origin_ns = round(self._begin_s * 1e9)
         events = [json.loads(line) for line in self._events.read_text().splitlines()] if self._events.exists() else []
         told = [{"at_us": (one.pop("t_ns") - origin_ns) // 1000, **one} for one in events]
-        sent = [one["at_us"] for one in told if one["what"] == "dispatched"]
+        sent = [one["at_us"] for one in told if one["event"] == "Arranged"]
         return {
             "scenario": self._scenario.name,
             "number": self._number,
             "end_us": round(self._scenario.seconds * 1e6),
-            "dispatched_us": min(sent, default=None),
+            "arranged_us": min(sent, default=None),
             "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
             "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},
             "events": told,

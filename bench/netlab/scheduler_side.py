@@ -4,7 +4,8 @@
 
 ``FILE`` is JSON: ``jobs`` (per job ``url`` of its daemon, ``route`` as a list of links, and the ``profile`` that the
 agent measured of it alone), ``links`` (capacity by id, Gbit/s), ``token``, ``events`` (a file to which a line of JSON
-goes for each event), ``apply_every_s`` (schedules are computed and sent again so often; 0: when jobs come or go).
+goes for each event: ``t_ns``, ``event``, ``said``; ``Arranged`` when schedules were sent), ``again_every_s`` (schedules
+are computed and sent again so often; 0: when jobs come or go).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SETTLED = 6
 GONE_S = 5.0
 """A job that is not connected for so long has left. Its daemon may just have been started again."""
 
-Log = Callable[..., None]
+Tell = Callable[[str, str], None]
 
 
 def main() -> int:
@@ -48,14 +49,14 @@ def main() -> int:
         signal.signal(number, lambda *_: done.set())
     with Path(told["events"]).open("a", buffering=1) as file:
 
-        def log(what: str, **more: Any) -> None:
-            file.write(json.dumps({"t_ns": time.monotonic_ns(), "what": what, **more}) + "\n")
+        def tell(event: str, said: str) -> None:
+            file.write(json.dumps({"t_ns": time.monotonic_ns(), "event": event, "said": said}) + "\n")
 
-        _serve(told, log, done)
+        _serve(told, tell, done)
     return 0
 
 
-def _serve(told: Mapping[str, Any], log: Log, done: threading.Event) -> None:
+def _serve(told: Mapping[str, Any], tell: Tell, done: threading.Event) -> None:
     held: tuple[str, ...] = ()
     seen_s: dict[str, float] = {}
     reached = True
@@ -66,7 +67,7 @@ def _serve(told: Mapping[str, Any], log: Log, done: threading.Event) -> None:
                 known = {job: _status(job, one["url"], told["token"]) for job, one in told["jobs"].items()}
             except OSError as error:
                 if reached:
-                    log("not reached", reason=str(error))
+                    tell("NotReached", str(error))
                 # What is not known of jobs does not say that they have left.
                 seen_s, reached = dict.fromkeys(seen_s, time.monotonic()), False
                 continue
@@ -78,31 +79,26 @@ def _serve(told: Mapping[str, Any], log: Log, done: threading.Event) -> None:
                 continue
             if len(present) > 1 and (present != held or now_s >= again_s):
                 coordinated.close()
-                _hold(told, present, log, coordinated)
-                again_s = now_s + told["apply_every_s"] if told["apply_every_s"] else float("inf")
+                _hold(told, present, tell, coordinated)
+                again_s = now_s + told["again_every_s"] if told["again_every_s"] else float("inf")
             elif present != held:
                 coordinated.close()
             held = present
 
 
-def _hold(told: Mapping[str, Any], present: Sequence[str], log: Log, coordinated: ExitStack) -> None:
+def _hold(told: Mapping[str, Any], present: Sequence[str], tell: Tell, coordinated: ExitStack) -> None:
     """Rank, send, and coordinate for as long as the stack is not closed."""
     jobs = {job: told["jobs"][job] for job in present}
     natural = _problem(jobs, told["links"])
     longer = dispatch.with_margins(natural, _margins(natural, jobs))
     ranking = cc.rank(longer)
-    best = ranking.best
-    assert best is not None
-    paces_ms = dict(ranking.paces_ms)
-    log("ranked", score=best.score, shifts_ms=dict(best.shifts_ms), hold_ms=best.hold_ms, paces_ms=paces_ms)
     where = {job: dispatch.Endpoint(one["url"], told["token"]) for job, one in jobs.items()}
     sent = dispatch.apply(ranking, longer, where, natural=natural)
-    log("dispatched", jobs={one.job: one.accepted and one.schedule is not None for one in sent})
+    tell("Arranged", f"{sent}")
     members = [Member(one.schedule, one.job) for one in sent if one.schedule is not None]
     if members:
-        coordinated.enter_context(
-            coordinating(members, where, lambda event: log("event", event=type(event).__name__, said=repr(event)))
-        )
+        here = coordinating(members, where, lambda event: tell(type(event).__name__, repr(event)))
+        coordinated.enter_context(here)
 
 
 def _problem(told: Mapping[str, Any], capacity_gbps: Mapping[str, float]) -> cc.Problem:

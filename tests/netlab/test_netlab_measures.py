@@ -27,12 +27,12 @@ def job(begin_ms: int, lengths_ms: list[int], extra_ms: dict[int, float] | None 
     }
 
 
-def run(jobs: dict[str, Any], disturbed_s: tuple[float, float] | None = None, dispatched_s: float = 0.0) -> Any:
+def run(jobs: dict[str, Any], disturbed_s: tuple[float, float] | None = None, arranged_s: float = 0.0) -> Any:
     end_us = max(one["starts_us"][-1] for one in jobs.values())
     return {
         "jobs": jobs,
         "end_us": end_us,
-        "dispatched_us": round(dispatched_s * 1e6),
+        "arranged_us": round(arranged_s * 1e6),
         "disturbed_us": None if disturbed_s is None else [round(one * 1e6) for one in disturbed_s],
         "events": [],
     }
