@@ -32,6 +32,9 @@ FEWEST = 5
 MEANWHILE_US = 10e6
 """What a disturbance costs is taken over no less than this: one wait of 100 ms is not a job that is slow."""
 
+STOOD_US = 1e6
+"""Shorter is no standing still."""
+
 APART, NEAR = 0.05, 0.02
 """Interleaved: overlap under the first, and slower by less than the second."""
 
@@ -145,9 +148,8 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
 
 def _stopped(job: Job, disturbed: Sequence[float]) -> bool:
     """Whether the job itself stood still: it was not held up by others."""
-    length = disturbed[1] - disturbed[0]
-    return length > 0 and any(
-        b - a >= length for a, b in pairwise(job["starts_us"]) if a <= disturbed[1] and b >= disturbed[0]
+    return disturbed[1] - disturbed[0] >= STOOD_US and any(
+        a <= disturbed[0] + STOOD_US and b >= disturbed[1] for a, b in pairwise(job["starts_us"])
     )
 
 

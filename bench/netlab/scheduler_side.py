@@ -92,7 +92,7 @@ def _hold(told: Mapping[str, Any], present: Sequence[str], tell: Tell, coordinat
     natural = _problem(jobs, told["links"])
     longer = dispatch.with_margins(natural, _margins(natural, jobs))
     ranking = cc.rank(longer)
-    where = {job: dispatch.Endpoint(one["url"], told["token"]) for job, one in jobs.items()}
+    where = {job: dispatch.Endpoint(one["url"], told["token"], plain_http=True) for job, one in jobs.items()}
     sent = dispatch.apply(ranking, longer, where, natural=natural)
     tell("Arranged", f"{sent}")
     members = [Member(one.schedule, one.job) for one in sent if one.schedule is not None]

@@ -119,6 +119,12 @@ def test_a_job_that_was_stopped_does_not_count_as_slow() -> None:
     assert found["interleaved_s"] < 1.0
 
 
+def test_what_lasts_a_moment_stops_nobody() -> None:
+    jobs = {"a": job(0, [420] * 150), "b": job(200, [420] * 150)}
+    found = measured(run(jobs, (25.0, 25.00002)), ALONE)
+    assert found["meanwhile"] == pytest.approx(0.05)
+
+
 def test_without_a_disturbance_nothing_is_said_of_one() -> None:
     found = measured(run({"a": job(0, [400] * 60)}), ALONE)
     assert (found["interleaved_s"], found["apart_s"], found["meanwhile"]) == (None, None, None)
