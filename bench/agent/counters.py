@@ -24,6 +24,7 @@ from cassini_agent.counters.bursts import BurstDetector
 from cassini_agent.counters.recorder import Recorder
 from cassini_agent.counters.sampler import Sampler
 from cassini_agent.counters.sources import Source
+from cassini_agent.counters.starts import Heard, find_rhythm, witness
 
 CAPTURED = Path(__file__).parents[2] / "tests/agent/data/rdma"
 BUDGET = 0.02
@@ -136,12 +137,20 @@ def recording(seconds: float) -> None:
 
 
 def detection() -> None:
-    """Processor time per sample of the search for bursts."""
+    """Processor time per sample of the search for bursts, and of what is made of them once a second."""
     detector, rows = BurstDetector(), traffic(20_000)
     begin = time.thread_time_ns()
-    found = sum(detector.feed(row[0], row[1]) is not None for row in rows)
+    found = [burst for row in rows if (burst := detector.feed(row[0], row[1])) is not None]
     cost = (time.thread_time_ns() - begin) / len(rows)
-    print(f"search for bursts: {cost / 1000:.2f} us a sample, {found} bursts in {len(rows) / 1000:g} s")
+    print(f"search for bursts: {cost / 1000:.2f} us a sample, {len(found)} bursts in {len(rows) / 1000:g} s")
+    starts = [burst.start_ns for burst in found]
+    begin = time.thread_time_ns()
+    for _ in range(100):
+        witness(found, Heard(starts, starts))
+        witness(found, Heard(starts))
+        find_rhythm(found)
+    cost = (time.thread_time_ns() - begin) / 100
+    print(f"what they say about two jobs, and the rhythm: {cost / 1e6:.2f} ms, once a second")
 
 
 if __name__ == "__main__":

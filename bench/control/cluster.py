@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
@@ -26,8 +27,8 @@ from .simulator import Simulator
 __all__ = ["Cluster", "Daemon", "Observed"]
 
 FIRST_MS = 100.0
-REPORT_MS = POLL_MS = 1000.0
-NATURAL_WINDOW, ERROR_WINDOW, QUANTILES = 256, 64, 64
+REPORT_MS, POLL_MS = 200.0, 1000.0
+NATURAL_WINDOW, ERROR_WINDOW, RECENT_WINDOW, QUANTILES = 256, 64, 32, 64
 
 
 class Observed:
@@ -38,11 +39,14 @@ class Observed:
         self.lag = controller.lag
         self.natural_ns: list[int] = []
         self.error_ns: list[int] = []
+        self.rests_ns: deque[tuple[int, int]] = deque(maxlen=RECENT_WINDOW)
         self.iterations = 0
         self.followed = self.delay_total_ns = 0
         self.state = "waiting"
         self.changed: Change | None = None
-        self.news: Callable[[], None] = lambda: None
+        self.place_at_ns: int | None = None
+        self.report: Callable[[bool], None] = lambda is_news: None
+        self._reported_ns = -(2**62)
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self.controller.set_schedule(schedule, now_ns)
@@ -50,8 +54,10 @@ class Observed:
     def clear(self) -> None:
         self.controller.clear()
 
-    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         decision = self.controller.step(now_ns, applied_ns)
+        if decision.natural_ns is not None and compute_ns is not None:
+            self.rests_ns.append((compute_ns, decision.natural_ns - compute_ns))
         followed = self.controller.schedule.version if self.controller.schedule is not None else 0
         is_news = decision.state == "adjusting" or (decision.state, followed) != (self.state, self.followed)
         if followed != self.followed:
@@ -64,13 +70,16 @@ class Observed:
         if decision.error_ns is not None:
             self.error_ns.append(decision.error_ns)
         self.changed = decision.changed or self.changed
-        if is_news or decision.changed is not None:
-            self.news()
+        is_news = is_news or decision.changed is not None
+        self.place_at_ns = now_ns + (decision.delay_ns if self.lag == 0 else 0)
+        if is_news or now_ns - self._reported_ns >= REPORT_MS * 1e6:
+            self._reported_ns = now_ns
+            self.report(is_news)
         return decision
 
 
 class Daemon:
-    """Serves one job; what the job tells it is up to a second old, but for its news."""
+    """Serves one job, and knows what the job told it last."""
 
     def __init__(self, model: JobModel, observed: Observed, is_connected: Callable[[], bool] = lambda: True) -> None:
         self.model = model
@@ -81,7 +90,7 @@ class Daemon:
         self._report = JobStatus(model.name, "waiting")
 
     def reported(self) -> None:
-        """The job's report of this second comes in."""
+        """A report of the job comes in."""
         seen = self.observed
         natural = sorted(seen.natural_ns[-NATURAL_WINDOW:])
         middle = median_low(natural) if natural else None
@@ -97,6 +106,8 @@ class Daemon:
             iteration_ns=middle,
             jitter_ns=tuple(q - (middle or 0) for q in quantiles),
             errors_ns=tuple(seen.error_ns[-ERROR_WINDOW:]),
+            place_at_ns=seen.place_at_ns,
+            rests_ns=tuple(seen.rests_ns),
             changed=seen.changed,
         )
 
@@ -212,8 +223,7 @@ class Cluster:
         self.coordinator = self._begun()
         self._send(schedules)
         for daemon in self.daemons.values():
-            daemon.observed.news = lambda d=daemon: self._hear(d)
-            simulator.at(FIRST_MS + self._rng.random() * REPORT_MS, lambda d=daemon: self._report(d))
+            daemon.observed.report = lambda is_news, d=daemon: self._hear(d, is_news)
         simulator.at(FIRST_MS, self._poll)
 
     def replan(self, schedules: Sequence[Schedule]) -> None:
@@ -244,15 +254,12 @@ class Cluster:
     def _keep(self, schedules: Sequence[Schedule]) -> None:
         self.coordinator.keep(Member(each, each.job, self._models[each.job].weight) for each in schedules)
 
-    def _report(self, daemon: Daemon) -> None:
-        daemon.reported()
-        self._simulator.at(self._simulator.now_ms + REPORT_MS, lambda: self._report(daemon))
-
-    def _hear(self, daemon: Daemon) -> None:
-        """A job has news: its report is on its way at once, and the coordinator looks when it has come."""
+    def _hear(self, daemon: Daemon, is_news: bool) -> None:
+        """A job reports; for news the coordinator looks as soon as it has come."""
         way_ms = self._delay_ms * (0.5 + self._rng.expovariate(2.0))
         self._simulator.at(self._simulator.now_ms + way_ms / 2, daemon.reported)
-        self._simulator.at(self._simulator.now_ms + way_ms, self._look)
+        if is_news:
+            self._simulator.at(self._simulator.now_ms + way_ms, self._look)
 
     def _look(self) -> None:
         if self._present(self._simulator.now_ms):

@@ -23,7 +23,7 @@ class FirstShift:
     def clear(self) -> None:
         self._schedule = None
 
-    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         if self._schedule is None or self._begun:
             return Decision(0, "free")
         self._begun = True
@@ -50,7 +50,7 @@ class NextPoint:
     def clear(self) -> None:
         self._schedule = None
 
-    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         if self._schedule is None:
             return Decision(0, "free")
         late = lateness(now_ns, self._schedule)

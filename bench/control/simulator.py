@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from cassini_agent.control.controller import Decision
+
 from .job import Control, JobModel, Trace
 from .ranks import Ranks
 
@@ -25,6 +27,7 @@ class _Running:
     trace: Trace = field(default_factory=Trace)
     start_ms: float = 0.0  # of the iteration under way, on rank 0
     applied_ns: int = 0
+    computed_ns: int | None = None  # in the last iteration, before it sent
     left_ms: float = 0.0  # still to send, at line rate
     is_running: bool = False
     stalls: list[tuple[float, float]] = field(default_factory=list)
@@ -106,8 +109,7 @@ class Simulator:
         if job.trace.start_ms:
             job.trace.natural_ms.append(self.now_ms - job.start_ms)
         if job.control.lag == 0:
-            decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
-            self._note(job, decision.state, decision.adjusted)
+            decision = self._step(job)
             came_ms, start_ms = self.now_ms, self.now_ms + decision.delay_ns * 1e-6
             last_ms = start_ms
         else:
@@ -122,9 +124,13 @@ class Simulator:
         job.start_ms = self.now_ms
         job.trace.start_ms.append(self.now_ms)
         if job.control.lag == 1:
-            decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns)
-            self._note(job, decision.state, decision.adjusted)
+            decision = self._step(job)
             job.ranks.publish(decision.release)
+
+    def _step(self, job: _Running) -> Decision:
+        decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns, job.computed_ns)
+        self._note(job, decision.state, decision.adjusted)
+        return decision
 
     def _compute(self, job: _Running) -> None:
         """All ranks have begun."""
@@ -138,6 +144,7 @@ class Simulator:
 
     def _send(self, job: _Running) -> None:
         job.left_ms = job.model.communicate_ms
+        job.computed_ns = round((self.now_ms - job.start_ms) * 1e6)
         self._sending.append(job)
 
     def _note(self, job: _Running, state: str, adjusted: bool) -> None:

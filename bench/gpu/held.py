@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import secrets
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -21,12 +21,9 @@ from cassini_agent.control.margin import cheapest_margin, measured_jitter
 from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.member import Member
 
-from .runs import Job, Layout, run_jobs
+__all__ = ["Daemon", "Scheduler"]
 
 HOST = "localhost"
-
-SETTLED = 6
-"""Iterations that both jobs have run before the scheduler speaks."""
 
 
 class Daemon:
@@ -69,70 +66,82 @@ class Daemon:
             return json.load(answer)
 
 
-def problem_from(profile: dict[str, Any], link_gbps: float) -> cc.Problem:
-    """Two jobs of the measured profile on the shaped link: while one communicates alone, it fills the link."""
-    start_ms, end_ms = profile["communication_start_ns"] / 1e6, profile["communication_end_ns"] / 1e6
-    phase = cc.Phase(start_ms, end_ms - start_ms, link_gbps)
-    jobs = [cc.Job(f"job{k}", profile["iteration_ns"] / 1e6, [phase]) for k in range(2)]
+class Scheduler:
+    """Ranks what the agents measured of the jobs while each ran alone, sends schedules, and coordinates.
+
+    Parameters
+    ----------
+    daemon : Daemon
+        Of all jobs.
+    profiles : mapping of str to dict
+        By job: ``profile`` of the agent's summary.
+    link_gbps : float
+        Of the link that they share.
+
+    Attributes
+    ----------
+    known : dict
+        What was decided, for the report.
+    """
+
+    def __init__(self, daemon: Daemon, profiles: Mapping[str, dict[str, Any]], link_gbps: float) -> None:
+        self._daemon, self._profiles = daemon, profiles
+        self._natural = _problem(profiles, link_gbps)
+        self._coordinated = ExitStack()
+        self.known: dict[str, Any] = {"told": []}
+
+    def __enter__(self) -> Scheduler:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._coordinated.close()
+
+    def hold(self) -> None:
+        """From now on until the block ends."""
+        began_s = time.perf_counter()
+        longer = dispatch.with_margins(self._natural, self._margins())
+        ranking = cc.rank(longer)
+        ranked_s = time.perf_counter()
+        where = {job.id: dispatch.Endpoint(self._daemon.url, self._daemon.token) for job in self._natural.jobs}
+        acknowledged = dispatch.apply(ranking, longer, where, natural=self._natural)
+        best = ranking.best
+        assert best is not None
+        self.known |= {
+            "at_monotonic_ns": time.monotonic_ns(),
+            "rank_ms": (ranked_s - began_s) * 1e3,
+            "dispatch_ms": (time.perf_counter() - ranked_s) * 1e3,
+            "accepted": {one.job: one.accepted and one.schedule is not None for one in acknowledged},
+            "score": best.score,
+            "shifts_ms": dict(best.shifts_ms),
+            "hold_ms": best.hold_ms,
+            "paces_ms": dict(ranking.paces_ms),
+        }
+        members = [Member(one.schedule, HOST) for one in acknowledged if one.schedule is not None]
+        here = {HOST: dispatch.Endpoint(self._daemon.url, self._daemon.token)}
+        if members:
+            tell = self.known["told"].append
+            self._coordinated.enter_context(coordinating(members, here, lambda event: tell(repr(event))))
+
+    def _margins(self) -> dict[str, float]:
+        """One pace for both, as their iterations take the same time: that of the job that needs the longer one."""
+        best = cc.rank(self._natural).best
+        hold_ns = max(1.0, ((best.hold_ms if best is not None else None) or 0.0) * 1e6)
+        paces_ms = []
+        for job in self._natural.jobs:
+            jitter = measured_jitter(self._profiles[job.id]["natural_ns"])
+            margin = cheapest_margin(jitter.deviation_ns, hold_ns, job.iteration_ms * 1e6)
+            paces_ms.append(job.iteration_ms + margin.margin_ns / 1e6)
+        return {job.id: max(paces_ms) / job.iteration_ms - 1 for job in self._natural.jobs}
+
+
+def _problem(profiles: Mapping[str, dict[str, Any]], link_gbps: float) -> cc.Problem:
+    """Jobs of the measured profiles on the shaped link: while one communicates alone, it fills the link."""
+    jobs = []
+    for name, profile in profiles.items():
+        iteration_ms = profile["iteration_ns"] / 1e6
+        start_ms, end_ms = profile["communication_start_ns"] / 1e6, profile["communication_end_ns"] / 1e6
+        jobs.append(cc.Job(name, iteration_ms, [cc.Phase(start_ms, min(end_ms, iteration_ms) - start_ms, link_gbps)]))
     routes = {job.id: ["lo"] for job in jobs}
     return cc.Problem(jobs, [cc.Link("lo", link_gbps)], [cc.Candidate("both", routes)])
-
-
-def held_run(
-    daemon: Daemon,
-    profile: dict[str, Any],
-    link_gbps: float,
-    solo_s: float,
-    iterations: int,
-    layout: Layout,
-    folder: Path,
-) -> dict[str, Any]:
-    """Both jobs with agents, the second started at random; the scheduler sends schedules when it knows them both."""
-    natural = problem_from(profile, link_gbps)
-    solution = cc.solve_link(natural.jobs, link_gbps)
-    jitter = measured_jitter(profile["natural_ns"])
-    margin = cheapest_margin(jitter.deviation_ns, max(1.0, solution.hold_ms * 1e6), profile["iteration_ns"])
-    shares = {job.id: margin.margin_ns / profile["iteration_ns"] for job in natural.jobs}
-    longer = dispatch.with_margins(natural, shares)
-    sent: dict[str, Any] = {"told": []}
-    coordinated = ExitStack()
-
-    def scheduler() -> None:
-        end_s = time.monotonic() + 120
-        while time.monotonic() < end_s:
-            known = {one["job"]: one for one in daemon.get("/v1/jobs")["jobs"] if one["connected"]}
-            if len(known) == 2 and all(one["iterations"] >= SETTLED for one in known.values()):
-                break
-            time.sleep(0.5)
-        where = {job.id: dispatch.Endpoint(daemon.url, daemon.token) for job in natural.jobs}
-        began = time.perf_counter()
-        ranking = cc.rank(longer)
-        ranked = time.perf_counter()
-        acknowledged = dispatch.apply(ranking, longer, where, natural=natural)
-        sent["rank_ms"] = (ranked - began) * 1e3
-        sent["dispatch_ms"] = (time.perf_counter() - ranked) * 1e3
-        sent["acknowledged"] = [one.accepted for one in acknowledged]
-        sent["at_monotonic_ns"] = time.monotonic_ns()
-        sent["shifts_ms"] = dict(ranking.best.shifts_ms)
-        sent["hold_ms"] = ranking.best.hold_ms
-        sent["paces_ms"] = dict(ranking.paces_ms)
-        members = [Member(one.schedule, HOST) for one in acknowledged if one.schedule is not None]
-        here = {HOST: dispatch.Endpoint(daemon.url, daemon.token)}
-        coordinated.enter_context(coordinating(members, here, lambda event: sent["told"].append(repr(event))))
-
-    offset_s = random.Random(1).uniform(0.0, solo_s)
-    pair = [Job(0, agent=True), Job(1, offset_s, agent=True)]
-    with coordinated:
-        both = run_jobs(pair, iterations, layout, folder, daemon.environment, scheduler)
-    return {
-        **sent,
-        "margin_ms": margin.margin_ns / 1e6,
-        "started_s_later": offset_s,
-        "score": solution.score,
-        "starts_ns": [one["starts_ns"] for one in both],
-        "durations_ms": [
-            [(b - a) / 1e6 for a, b in zip(one["starts_ns"], one["starts_ns"][1:], strict=False)] for one in both
-        ],
-        "agents": [one["agent"] for one in both],
-        "daemon": daemon.get("/v1/jobs")["jobs"],
-    }

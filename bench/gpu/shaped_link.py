@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-__all__ = ["INSIDE", "loopback_bytes", "rerun_inside", "shape"]
+__all__ = ["INSIDE", "rerun_inside", "shape"]
 
 INSIDE = "CASSINI_BENCH_NAMESPACE"
 """Set in the environment of the process that runs inside."""
@@ -29,14 +28,6 @@ def rerun_inside(module: str, arguments: Sequence[str], gbps: float) -> int:
 
 def shape(gbps: float, prefix: Sequence[str] = ()) -> None:
     """Shape the loopback device: all jobs share its rate, in both directions together."""
-    bucket = ["rate", f"{gbps:g}gbit", "burst", "8mb", "latency", "50ms"]
+    burst_kb = max(256, round(8192 * gbps / 24))  # 2.7 ms, but no less than a few of the device's packets
+    bucket = ["rate", f"{gbps:g}gbit", "burst", f"{burst_kb}kb", "latency", "50ms"]
     subprocess.run([*prefix, "tc", "qdisc", "replace", "dev", "lo", "root", "tbf", *bucket], check=True)
-
-
-def loopback_bytes() -> int:
-    """Bytes that the loopback device has sent."""
-    for line in Path("/proc/net/dev").read_text().splitlines():
-        device, _, counters = line.partition(":")
-        if device.strip() == "lo":
-            return int(counters.split()[8])
-    raise OSError("/proc/net/dev: expected the device lo, found none")

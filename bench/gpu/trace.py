@@ -1,4 +1,4 @@
-"""What the profiler's trace shows of the agent: whether the training loop was made to wait for the GPU."""
+"""What a profiler's trace shows of the training loop: whether its host waited for the GPU."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["synchronisations"]
+__all__ = ["host_waits"]
 
 WAITS = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize")
 
 
-def synchronisations(path: Path) -> dict[str, Any]:
-    """Calls per kind of CUDA runtime call in a trace of four iterations.
+def host_waits(path: Path) -> dict[str, Any]:
+    """Calls of the CUDA runtime inside the annotation ``training loop``.
 
-    The training loop of ``worker`` synchronises once an iteration itself; the agent must add none.
+    Returns
+    -------
+    dict
+        ``waits``, calls that wait for the GPU, by name; ``event_records`` and ``event_queries``, which do not.
     """
     events = json.loads(path.read_text())["traceEvents"]
-    calls = Counter(one["name"] for one in events if one.get("cat") == "cuda_runtime")
+    (loop,) = [one for one in events if one.get("name") == "training loop" and one.get("cat") == "user_annotation"]
+    begin, end = loop["ts"], loop["ts"] + loop["dur"]
+    calls = Counter(one["name"] for one in events if one.get("cat") == "cuda_runtime" and begin <= one["ts"] <= end)
     return {
         "waits": {name: calls[name] for name in WAITS if calls[name]},
         "event_records": calls["cudaEventRecord"] + calls["cudaEventRecordWithFlags"],

@@ -1,132 +1,178 @@
-"""One rank of a training job: VGG16 on synthetic images, one all-reduce of all gradients at the end of each iteration.
+"""One rank of a training job on a GPU: DistributedDataParallel, and no step ever waits for the GPU.
 
 Started by ``bench.gpu.two_jobs`` with the environment of ``torch.distributed`` (RANK, WORLD_SIZE, MASTER_ADDR,
-MASTER_PORT) and of the agent. The three lines that a user adds to a loop are those with ``agent``. Everything else that
-this file knows of the agent is what it writes down for the report.
+MASTER_PORT) and of the agent. The three lines that a user adds to a loop are those with ``agent``: connect, attach to
+the model's hook, and one call an iteration. Everything else that this file knows of the agent is what it writes down
+for the report. How far the host runs ahead of its GPU is left to CUDA's launch queue.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 import cassini_agent
+from cassini_agent.integrations import ddp
+
+from .models import MODELS, Work
+from .requests import answer, requests, wait_for
+
+WARM_UP = 12
+"""Iterations: the allocator, cuDNN, connections; and in its first ten DDP itself waits for the GPU, to learn times."""
 
 
-def vgg16() -> nn.Module:
-    """VGG16 for 1,000 classes (138.4 million parameters), without dropout: an iteration is like the next."""
-    layers: list[nn.Module] = []
-    channels = 3
-    for block in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
-        for _ in range(block[1]):
-            layers += [nn.Conv2d(channels, block[0], 3, padding=1), nn.ReLU(inplace=True)]
-            channels = block[0]
-        layers.append(nn.MaxPool2d(2))
-    head = [nn.Flatten(), nn.Linear(512 * 49, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)]
-    return nn.Sequential(*layers, *head)
+class Starts:
+    """When iterations began: on a GPU by events, which are read after the run, else by the host's clock."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._marks: list[Any] = []
+
+    def mark(self) -> None:
+        """Here; the GPU is not waited for."""
+        if self._device.type == "cuda":
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            self._marks.append(event)
+        else:
+            self._marks.append(time.monotonic_ns())
+
+    def read(self) -> list[int]:
+        """All of them on the monotonic clock, ns. Waits for the GPU: for the end of a run."""
+        if self._device.type != "cuda":
+            return list(self._marks)
+        torch.cuda.synchronize()
+        anchor = torch.cuda.Event(enable_timing=True)
+        anchor.record()
+        torch.cuda.synchronize()
+        now_ns = time.monotonic_ns()
+        return [now_ns - round(mark.elapsed_time(anchor) * 1e6) for mark in self._marks]
 
 
 class Training:
-    """The model, its data and its one flat gradient."""
+    """A model whose gradients DDP reduces."""
 
-    def __init__(self, device: torch.device, images: int, micro_batches: int) -> None:
-        self.model = vgg16().to(device, memory_format=torch.channels_last)
-        self.parameters = list(self.model.parameters())
-        # Gradients are views of one flat tensor: what is reduced is what the optimizer reads.
-        self.flat = torch.zeros(sum(p.numel() for p in self.parameters), device=device)
-        at = 0
-        for parameter in self.parameters:
-            parameter.grad = self.flat[at : at + parameter.numel()].view_as(parameter)
-            at += parameter.numel()
-        self.optimizer = torch.optim.SGD(self.parameters, lr=1e-4)
-        self.images = torch.randn(images, 3, 224, 224, device=device).to(memory_format=torch.channels_last)
-        self.labels = torch.randint(0, 1000, (images,), device=device)
-        self.micro_batches = micro_batches
+    def __init__(self, work: Work, device: torch.device) -> None:
+        self.work, self.device = work, device
+        self.model = DistributedDataParallel(work.model, gradient_as_bucket_view=True)
 
-    def compute(self) -> None:
-        """Forward and backward of all micro-batches; gradients add up."""
-        self.flat.zero_()
-        for _ in range(self.micro_batches):
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                loss = nn.functional.cross_entropy(self.model(self.images), self.labels)
-            loss.backward()
+    def step(self, micro_batches: int | None = None) -> None:
+        """All micro-batches; the gradients are reduced while the last one's are computed."""
+        for _ in range((micro_batches or self.work.micro_batches) - 1):
+            with self.model.no_sync():  # the forward pass too, or DDP reduces
+                self._micro_batch()
+        self._micro_batch()
+        self.work.optimizer.step()
+        self.work.optimizer.zero_grad()
 
-    def reduce(self) -> None:
-        """Add up the gradients of all ranks."""
-        dist.all_reduce(self.flat)
-
-    def step(self) -> None:
-        """Take the step."""
-        self.optimizer.step()
+    def _micro_batch(self) -> None:
+        if self.work.pause_s:
+            time.sleep(self.work.pause_s)
+        with torch.autocast(self.device.type, dtype=torch.bfloat16):
+            loss = nn.functional.cross_entropy(self.model(self.work.inputs), self.work.labels)
+        loss.backward()
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Train for some iterations and write down when they began."""
-    dist.init_process_group(arguments.backend)
-    device = torch.device("cuda", arguments.gpu)
-    torch.cuda.set_device(device)
-    training = Training(device, arguments.images, arguments.micro_batches)
-    for _ in range(3):  # allocator, cuDNN, connections
-        training.compute()
-        training.reduce()
-        training.step()
-    torch.cuda.synchronize()
-    print("ready", flush=True)
-    dist.barrier()
-    time.sleep(max(0.0, arguments.start_monotonic_s - time.monotonic()))
-
-    agent = cassini_agent.connect() if arguments.agent else None
-    profiler = profiled(arguments) if arguments.trace else nullcontext()
-    starts_ns = []
-    with profiler:
-        for _ in range(arguments.iterations):
-            if agent is not None:
-                agent.iteration()
-            starts_ns.append(time.monotonic_ns())
-            training.compute()
-            with agent.communication() if agent is not None else nullcontext():
-                training.reduce()
-            training.step()
-            torch.cuda.synchronize()  # as a loop does that looks at its loss: the host runs at most one iteration ahead
-        starts_ns.append(time.monotonic_ns())
-    if dist.get_rank() == 0:
-        written = {"starts_ns": starts_ns, "agent": agent.summary() if agent is not None else None}
-        written["bytes"] = training.flat.numel() * training.flat.element_size()
-        Path(arguments.out).write_text(json.dumps(written))
+def serve(arguments: argparse.Namespace) -> None:
+    """Do what is asked until the input ends."""
+    on_gpu = arguments.gpu is not None
+    device = torch.device("cuda", arguments.gpu) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    make, size = MODELS[arguments.model]
+    work = make(device, arguments.size or size, arguments.tiny)
+    training, agent = None, None
+    asked = requests()
+    while True:
+        # Between two runs the job pauses, as for an evaluation.
+        with agent.paused() if agent is not None else nullcontext():
+            request = next(asked, None)
+        if request is None:
+            break
+        if request["do"] == "prepare":
+            dist.init_process_group("nccl" if on_gpu else "gloo")
+            training = Training(work, device)
+            if arguments.agent:
+                agent = cassini_agent.connect(device=device)
+                ddp.attach(agent, training.model)
+            for _ in range(WARM_UP):
+                training.step(1)
+            known = {
+                "bytes": sum(each.numel() * each.element_size() for each in training.model.parameters()),
+                "waiting_operations": waiting_operations(training),
+            }
+            Starts(device).read()  # the GPU is done
+        else:
+            assert training is not None
+            known = run(training, agent, request)
+        if dist.get_rank() == 0:
+            answer(request, **known)
     if agent is not None:
         agent.close()
-    dist.barrier()
-    dist.destroy_process_group()
+    if training is not None:
+        dist.barrier()
+        dist.destroy_process_group()
 
 
-def profiled(arguments: argparse.Namespace) -> torch.profiler.profile:
-    """The profiler, writing a trace when it ends."""
-    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    return torch.profiler.profile(
-        activities=activities, on_trace_ready=lambda p: p.export_chrome_trace(arguments.trace)
+def run(training: Training, agent: cassini_agent.Agent | None, request: dict[str, Any]) -> dict[str, Any]:
+    """Some iterations, and when they began: for the GPU and for its host."""
+    starts, came_ns = Starts(training.device), []
+    trace = request.get("trace") if dist.get_rank() == 0 else None
+    wait_for(request)
+    with profiled(trace) if trace is not None else nullcontext(), torch.profiler.record_function("training loop"):
+        for _ in range(request["iterations"]):
+            if agent is not None:
+                agent.iteration()
+            came_ns.append(time.monotonic_ns())
+            starts.mark()
+            training.step()
+        starts.mark()
+    summary = agent.summary() if agent is not None else None
+    return {"starts_ns": starts.read(), "came_ns": came_ns, "agent": summary}
+
+
+def waiting_operations(training: Training) -> list[str]:
+    """One step; which operations of PyTorch waited for the GPU in it: none, or the benchmark is not what it says."""
+    if training.device.type != "cuda":
+        training.step()
+        return []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        training.step()
+        torch.cuda.set_sync_debug_mode("default")
+    return sorted(
+        {f"{Path(one.filename).name}:{one.lineno}" for one in caught if "called a synchronizing" in str(one.message)}
     )
 
 
+def profiled(path: str) -> torch.profiler.profile:
+    """The profiler, writing a trace when it ends."""
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    return torch.profiler.profile(activities=activities, on_trace_ready=lambda p: p.export_chrome_trace(path))
+
+
 def main() -> None:
-    """Read the arguments and run."""
+    """Read the arguments and serve."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--backend", choices=["nccl", "gloo"], required=True)
-    parser.add_argument("--gpu", type=int, required=True)
-    parser.add_argument("--images", type=int, required=True, help="of a micro-batch, on this rank")
-    parser.add_argument("--micro-batches", type=int, default=3)
-    parser.add_argument("--iterations", type=int, required=True)
-    parser.add_argument("--start-monotonic-s", type=float, default=0.0)
+    parser.add_argument("--model", choices=sorted(MODELS), required=True)
+    parser.add_argument("--gpu", type=int, help="default: the processor, and gloo")
+    parser.add_argument("--size", type=int, help="images or sequences of a micro-batch")
+    parser.add_argument("--tiny", action="store_true", help="a tiny model, to rehearse with")
     parser.add_argument("--agent", action="store_true")
-    parser.add_argument("--trace", help="file for a profiler's trace")
-    parser.add_argument("--out", required=True)
-    run(parser.parse_args())
+    arguments = parser.parse_args()
+    if arguments.gpu is None:
+        torch.set_num_threads(1)
+    serve(arguments)
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ class Disturbance:
     again_every_s: float = 0.0
 
 
-AT_S = 25.0
-"""After the first start: the jobs are held since some 20 s."""
+AT_S = 40.0
+"""After the first start: jobs have been measured, and held for a while."""
 
 STALL_MS = 230.0
 ITERATION_MS = 400.0

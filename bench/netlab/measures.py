@@ -20,7 +20,7 @@ __all__ = ["Span", "alone_ms", "first_whole", "measured", "overlap", "recovery",
 Span = tuple[float, float]
 Job = Mapping[str, Any]
 
-SETTLE_US = 8e6
+SETTLE_US = 10e6
 """After schedules were sent, or after the first start where none are: jobs find their places."""
 
 WINDOW_US = 5e6
@@ -61,7 +61,7 @@ def slower(job: Job, alone: float, span: Span) -> float:
     if first == end:
         return math.nan
     took_ms = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    return float(took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end]))) - 1
+    return float(took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end])) - 1)
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:
@@ -126,15 +126,18 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
         ``jobs``: per job, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over the time
         alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
         ``adjustments`` after the first, per minute, and ``waited``, a share of the time; ``state`` at the end.
-        ``interleaved_s`` and ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how
-        long until they no longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin
-        until then. None without a disturbance, inf where it did not happen.
+        ``first_s``: from the first start until jobs are interleaved for the first time. ``interleaved_s`` and
+        ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how long until they no
+        longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin until then. None
+        without a disturbance, inf where it did not happen.
     """
     begin_us = (run["arranged_us"] or 0) + SETTLE_US
     disturbed = run["disturbed_us"]
     span = (begin_us, disturbed[0] if disturbed else run["end_us"])
     jobs = run["jobs"]
     found: dict[str, Any] = {"jobs": {name: _steady(name, run, alone, span) for name in jobs}}
+    all_there_us = max(job["starts_us"][0] for job in jobs.values() if job["starts_us"][0] < span[1])
+    found["first_s"] = all_there_us / 1e6 + recovery(jobs, alone, all_there_us, span[1])
     found["interleaved_s"] = found["apart_s"] = found["meanwhile"] = None
     if disturbed:
         found["interleaved_s"] = recovery(jobs, alone, disturbed[1], run["end_us"])

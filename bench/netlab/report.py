@@ -36,7 +36,8 @@ coordinator and the jobs' stores talk over a network of their own. `python -m be
 
 *Alone* is the mean iteration time of one job in the same network. *Slower*: mean iteration time over that alone,
 less 1; what a disturbance added to an iteration counts as alone. p50, p90, p99: of iteration times, over the mean
-alone. Both from 8 s after schedules were sent (after the start, where none are) until the disturbance or the end.
+alone. Both from 10 s after the first schedules were sent (after the start, where none are) until the disturbance or
+the end. *First after*: from the first start until jobs are interleaved for the first time.
 *Overlap*: share of a job's communication during which another communicates. *Marks*: packets that came with CE, a
 job and iteration, both ranks together; *resent*: segments. *Adjustments*: a minute and job, after the first.
 *Interleaved after*: from the end of a disturbance until, for 5 s, every job overlaps less than 5 % and is slower by
@@ -154,7 +155,17 @@ def markdown(runs: Sequence[Row], sessions: Sequence[Mapping[str, Any]], failure
 
 
 def _summary(runs: Sequence[Row]) -> str:
-    head = ("scenario", "runs", "slower (worst)", "p99", "overlap", "marks", "resent", "adjustments (worst)")
+    head = (
+        "scenario",
+        "runs",
+        "first after",
+        "slower (worst)",
+        "p99",
+        "overlap",
+        "marks",
+        "resent",
+        "adjustments (worst)",
+    )
     disturbed = any(one.found["interleaved_s"] is not None for one in runs)
     lines = []
     for name in dict.fromkeys(one.scenario.name for one in runs):
@@ -165,7 +176,8 @@ def _summary(runs: Sequence[Row]) -> str:
             kept = [value for value in values if not math.isnan(value)]
             return statistics.fmean(kept) if kept else math.nan
 
-        line = [name, str(len(some)), f"{mean('slower'):+.1%} ({max(one.worst('slower') for one in some):+.1%})"]
+        line = [name, str(len(some)), _seconds(max(one.found["first_s"] for one in some))]
+        line += [f"{mean('slower'):+.1%} ({max(one.worst('slower') for one in some):+.1%})"]
         line += [f"{max(one.worst('p99') for one in some):.2f}", f"{mean('overlap'):.2f}", f"{mean('marks'):.1f}"]
         line += [f"{mean('retransmissions'):.1f}"]
         line += [f"{mean('adjustments'):.1f} ({max(one.worst('adjustments') for one in some):.1f})"]
@@ -216,7 +228,8 @@ def _every(runs: Sequence[Row]) -> str:
             " / ".join(format(job[key], how) if key in job else "–" for job in one.found["jobs"].values())
             for key, how in formats.items()
         ]
-        lines.append([one.scenario.name, str(one.number), *cells, *_after([one]), one.told()])
+        first = _seconds(one.found["first_s"])
+        lines.append([one.scenario.name, str(one.number), first, *cells, *_after([one]), one.told()])
     return table((*head, "interleaved after (apart)", "meanwhile", "told"), lines)
 
 

@@ -37,7 +37,7 @@ LATE_US = 50_000
 def run(
     scenario: Scenario,
     number: int,
-    alone: Mapping[str, Any] | None,
+    alone_s: float,
     marker: str | None,
     lane: int,
     stop: threading.Event,
@@ -49,8 +49,8 @@ def run(
     scenario : Scenario
     number : int
         Of the run; with the scenario's name its seed.
-    alone : mapping or None
-        A run of the setting alone, as this function returned it; None for that itself.
+    alone_s : float
+        Iteration time alone, as far as it is known: what first shifts and random starts are shares of.
     marker : str or None
         Object file of the ECN marker.
     lane : int
@@ -81,7 +81,7 @@ def run(
         own = Path(held.enter_context(folder()))
         prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
         lab = held.enter_context(processes(setting.topology, prefix, own, stop))
-        return _Run(scenario, number, alone, lab).result()
+        return _Run(scenario, number, alone_s, lab).result()
 
 
 def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
@@ -100,12 +100,12 @@ def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, floa
 class _Run:
     """A run in its lab; what disturbances act on."""
 
-    def __init__(self, scenario: Scenario, number: int, alone: Mapping[str, Any] | None, lab: Processes) -> None:
+    def __init__(self, scenario: Scenario, number: int, alone_s: float, lab: Processes) -> None:
         self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._scenario = scenario
         self._number = number
         self._lab = lab
-        self._profile = alone["jobs"]["a"]["agent"]["profile"] if alone is not None else None
+        self._alone_s = alone_s
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._begin_s = 0.0
 
@@ -121,8 +121,7 @@ class _Run:
             lab.daemons_ready()
         patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
         self._begin_s = time.monotonic() + patience_s
-        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else 0.0
-        offsets = offsets_s(scenario, self._number, alone_s)
+        offsets = offsets_s(scenario, self._number, self._alone_s)
         for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
         if scenario.mode == HELD:
@@ -162,7 +161,6 @@ class _Run:
             job: {
                 "url": f"http://{topology.management(f'{job}0')}:{DAEMON_PORT}",
                 "route": topology.route(job),
-                "profile": self._profile,
             }
             for job in self._scenario.setting.jobs
         }
@@ -242,5 +240,5 @@ def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:
         "extra_ms": first["extra_ms"],
         "marks": counted("marks"),
         "retransmissions": counted("retransmissions"),
-        "agent": first["agent"],
+        "agent": {key: value for key, value in first["agent"].items() if key != "profile"},
     }

@@ -1,6 +1,7 @@
 """For a network namespace of its own: a sender of real bursts on lo, and a watch beside it that knows nothing of it.
 
-Prints JSON: when each burst was begun, what the watch found, what it says to the truth and to a lie. The one argument
+Prints JSON: when each burst was begun, what the watch found, what it says to the truth, to a lie, and of a job
+that only reports its iterations. The one argument
 is the recording to make.
 """
 
@@ -11,12 +12,14 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 from cassini_agent.counters.netdev import open_device
 from cassini_agent.counters.recorder import Recorder
+from cassini_agent.counters.starts import Heard
 from cassini_agent.counters.watch import CounterWatch
 
-PERIOD_S, BURST_S, ITERATIONS = 0.08, 0.025, 40
+PERIOD_S, BURST_S, ITERATIONS = 0.08, 0.025, 60
 SENDER = f"""
 import socket, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -44,12 +47,17 @@ def main(path: str) -> None:
     time.sleep(0.1)
     recorder.stop()
     truth = [int(line) for line in done.stdout.split()]
-    said = watch.disagreement(truth)
-    lie = watch.disagreement([start - 20_000_000 for start in truth])
+    told = {
+        "truth": Heard(truth, truth),
+        "lie": Heard(truth, [start - 20_000_000 for start in truth]),
+        "no hook": Heard([start - 30_000_000 for start in truth]),
+    }
+    said = {name: asdict(watch.witness({"job": heard})["job"]) for name, heard in told.items()}
+    rhythm = watch.latest()["rhythm"]
     stats = watch.sampler.stats()
     watch.stop()
-    found = list(watch._starts)
-    json.dump({"truth": truth, "found": found, "said": said, "lie": lie, "samples": stats.samples}, sys.stdout)
+    found = [burst.start_ns for burst in watch._bursts]
+    json.dump({"truth": truth, "found": found, "said": said, "rhythm": rhythm, "samples": stats.samples}, sys.stdout)
 
 
 if __name__ == "__main__":

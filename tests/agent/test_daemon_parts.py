@@ -10,7 +10,7 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from daemon_process import MS_NS, SECOND_NS, iterations_of, schedule_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cassini_agent.counters.starts import Heard, Witness
 from cassini_agent.daemon.access import Access
 from cassini_agent.daemon.clocks import ClockMapping, CoordinatorClock, Reading
 from cassini_agent.daemon.counts import Counts
@@ -353,7 +354,7 @@ class BrokenCounters:
     def latest(self) -> Mapping[str, Any]:
         raise OSError(19, "No such device")
 
-    def disagreement(self, starts_ns: Sequence[int]) -> str:
+    def witness(self, jobs: Mapping[str, Heard]) -> dict[str, Witness]:
         raise OSError(19, "No such device")
 
 
@@ -365,7 +366,8 @@ def test_counters_that_fail_cost_only_themselves() -> None:
     job, _ = registry.join("a", Nobody(0), 0)
     job.measurements.record(message(communication_start_ns=[1, 2, 3, 4]))
     assert job_status(job, view, 0)["counters"] is None
-    view.latest = {"devices": {}}
+    asyncio.run(view.judge(registry))
+    assert job_status(job, view, 0)["counters_say"] is None
     assert job_status(job, view, 0)["disagreement"] is None
     assert counts.errors["counters"] == 2
 

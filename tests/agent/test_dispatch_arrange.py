@@ -87,6 +87,13 @@ def test_only_the_chosen_placement_counts() -> None:
     assert [one.id for one in dispatch.arrange(problem, candidate="together").problem.candidates] == ["together"]
 
 
+def test_one_pace_that_wins_more_than_it_costs_is_found_too() -> None:
+    """+9 % in one of two that lose 14 % where they meet; but not where they lose next to nothing."""
+    paces = [one.pace_ns for one in plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)))).schedules]
+    assert paces == [450 * MS_NS] * 2
+    assert plan_of(dispatch.arrange(one_link(burst("a", 413, 20), burst("b", 450, 20)))).schedules == ()
+
+
 def test_a_ratio_is_found_within_the_same_share() -> None:
     arranged = dispatch.arrange(one_link(burst("a", 413.0, 80), burst("b", 840.0, 80)))
     paces = sorted(one.pace_ns for one in plan_of(arranged).schedules)
@@ -122,6 +129,12 @@ def times(seed: int, iteration_ms: float, jitter: float, many: int = 256) -> lis
     return [iteration_ms * MS_NS * (1 + jitter * rng.gauss(0, 1)) for _ in range(many)]
 
 
+def test_nobody_is_slowed_by_more_than_half() -> None:
+    plan = plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)), margins={"a": 0.4, "b": 0.4}))
+    assert plan.schedules == ()
+    assert set(plan.free.values()) == {"a job of its component would be slowed by more than half"}
+
+
 def test_margins_come_from_measured_times() -> None:
     calm = {job: NaturalTimes(times(1, 413, 0.002)) for job in "ab"}
     lively = {job: NaturalTimes(times(1, 413, 0.03)) for job in "ab"}
@@ -146,7 +159,9 @@ def test_quantiles_do_as_well_as_the_times_themselves() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15"),
+        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15 of 15"),
+        ({"measured": {"a": NaturalTimes([413e6] * 15 + [900e6])}}, "got 15 of 16 that are no stalls"),
+        ({"measured": {"a": NaturalTimes([])}}, "got 0 of 0"),
         ({"measured": {"z": NaturalTimes([413e6] * 99)}}, "jobs of the problem, got 'z'"),
         ({"margins": {"a": 0.5}}, "0 to 0.4, got 0.5"),
         ({"margins": {"z": 0.1}}, "jobs of the problem, got 'z'"),

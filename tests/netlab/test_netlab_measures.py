@@ -104,9 +104,10 @@ def test_a_run_is_measured_until_it_is_disturbed_and_its_cost_after() -> None:
     found = measured(run(jobs, (24.0, 24.0)), ALONE)
     for one in found["jobs"].values():
         assert one["slower"] == pytest.approx(0.0)
-        assert one["n"] == pytest.approx(40, abs=1)
+        assert one["n"] == pytest.approx((24 - 10) / 0.4, abs=1)
         assert (one["p50"], one["p99"], one["overlap"], one["marks"]) == (1.0, 1.0, 0.0, 3.0)
         assert one["adjustments"] == pytest.approx(2 / (53.0 / 60), rel=0.02)
+    assert found["first_s"] == pytest.approx(0.2)
     assert found["apart_s"] == 0.0
     assert found["interleaved_s"] == pytest.approx(4.6, abs=0.5)
     assert found["meanwhile"] == pytest.approx(0.11, abs=0.01)  # 1 s in some 9.4 of the 10 that it is taken over

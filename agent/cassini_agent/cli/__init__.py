@@ -1,4 +1,4 @@
-"""The command line: ``cassini-agent serve``, ``status``, ``schedule``, ``check-config`` and ``systemd-unit``.
+"""The command line: ``cassini-agent serve``, ``status``, ``interleave`` and what else ``--help`` lists.
 
 Exit status: 0 done; 2 the input or the configuration is wrong, one line on stderr says what; 130 interrupted; 1
 anything else, one line too. ``CASSINI_DEBUG=1`` adds the traceback.
@@ -17,7 +17,7 @@ from cyclopts import App, CycloptsError
 from cyclopts.config import Env
 
 from ..schedule import ScheduleError
-from . import schedule, serve, status, systemd_unit
+from . import interleave, schedule, serve, status, systemd_unit
 from .errors import AnswerError, UsageError
 
 __all__ = ["PROGRAM", "entry_point", "main"]
@@ -28,7 +28,8 @@ LONGEST_MESSAGE = 2000
 HELP = """Hold the time-shifts of training jobs, and show whether they are held.
 
 One daemon per server passes schedules from the scheduler to the jobs and measurements back: `cassini-agent serve`.
-`cassini-agent status` shows the jobs of a server.
+`cassini-agent status` shows the jobs of a server, `cassini-agent interleave` keeps the jobs of some servers
+interleaved.
 
 Every option may also come from the environment: --token-file is CASSINI_AGENT_TOKEN_FILE.
 
@@ -96,8 +97,9 @@ def _application() -> App:
     application.command(serve.serve, sort_key=1)
     application.command(serve.check_config, name="check-config", sort_key=2)
     application.command(status.status, sort_key=3)
-    application.command(schedule.schedule, sort_key=4)
-    application.command(systemd_unit.systemd_unit, name="systemd-unit", sort_key=5)
+    application.command(interleave.interleave, sort_key=4)
+    application.command(schedule.schedule, sort_key=5)
+    application.command(systemd_unit.systemd_unit, name="systemd-unit", sort_key=6)
     return application
 
 

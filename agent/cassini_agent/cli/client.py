@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ..endpoint import Endpoint
 from .errors import AnswerError, UsageError
 
-__all__ = ["Client", "Daemon"]
+__all__ = ["Access", "Client", "Daemon"]
 
 TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -23,14 +24,41 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Daemon:
-    """Where the daemon is and how it knows the caller."""
+class Access:
+    """How daemons know the caller."""
 
-    url: Annotated[str, Parameter(help="The daemon's address.")] = "http://127.0.0.1:9311"
     token_file: Annotated[Path | None, Parameter(help="File with the token, readable by its owner only.")] = None
     ca: Annotated[Path | None, Parameter(help="Authority of the daemon's certificate.")] = None
     certificate: Annotated[Path | None, Parameter(help="Certificate to show, where mutual TLS is used.")] = None
     key: Annotated[Path | None, Parameter(help="Key of that certificate.")] = None
+    plain_http: Annotated[
+        bool, Parameter(negative=(), help="Let the token cross the network in the clear: only where it is trusted.")
+    ] = False
+
+    def endpoint(self, url: str) -> Endpoint:
+        """A daemon at this address.
+
+        Raises
+        ------
+        UsageError
+            The token or a certificate cannot be read, the address is none, or a token would cross the network in the
+            clear.
+        """
+        from ..daemon.access import read_token
+
+        token = None if self.token_file is None else read_token(self.token_file)
+        try:
+            return Endpoint(url, token, _tls(self) if url.startswith("https://") else None, self.plain_http)
+        except ValueError as error:
+            raise UsageError(str(error).replace("plain_http=True", "--plain-http")) from None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Daemon(Access):
+    """Where the daemon is and how it knows the caller."""
+
+    url: Annotated[str, Parameter(help="The daemon's address.")] = "http://127.0.0.1:9311"
 
 
 class Client:
@@ -39,21 +67,18 @@ class Client:
     Raises
     ------
     UsageError
-        The token or a certificate cannot be read, or the address is none.
+        As :meth:`Access.endpoint`.
     """
 
     def __init__(self, daemon: Daemon) -> None:
-        if not daemon.url.startswith(("http://", "https://")):
-            raise UsageError(f"--url: expected http:// or https://, got {daemon.url!r}")
+        endpoint = daemon.endpoint(daemon.url)
         self._url = daemon.url.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
-        if daemon.token_file is not None:
-            from ..daemon.access import read_token
-
-            self._headers["Authorization"] = f"Bearer {read_token(daemon.token_file)}"
+        if endpoint.token is not None:
+            self._headers["Authorization"] = f"Bearer {endpoint.token}"
         handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({}), _NoRedirect()]
         if self._url.startswith("https://"):
-            handlers.append(urllib.request.HTTPSHandler(context=_tls(daemon)))
+            handlers.append(urllib.request.HTTPSHandler(context=endpoint.tls))
         self._opener = urllib.request.build_opener(*handlers)
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> Any:
@@ -84,11 +109,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _tls(daemon: Daemon) -> ssl.SSLContext:
+def _tls(access: Access) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=daemon.ca)
-        if daemon.certificate is not None:
-            context.load_cert_chain(daemon.certificate, daemon.key)
+        context = ssl.create_default_context(cafile=access.ca)
+        if access.certificate is not None:
+            context.load_cert_chain(access.certificate, access.key)
     except OSError as error:
         raise UsageError(f"--ca, --certificate, --key: {error}") from None
     return context

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from .client import Client, Daemon
 from .errors import AnswerError, UsageError
+from .tables import STYLES, milliseconds, plain, print_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["status"]
 
 COLUMNS = ("job", "state", "iteration", "error", "spread", "adjustments", "delay", "dropped", "note")
-STYLES = {"held": "green", "adjusting": "yellow", "free": "cyan", "expired": "red", "waiting": "dim"}
-PIPED_WIDTH = 10_000
-"""Columns where stdout is no terminal: nothing is folded or cut for the next program."""
 
 
 def status(
@@ -42,7 +40,7 @@ def status(
         print(json_library.dumps(client.ask("GET", "/v1/jobs")))
         return
     if once:
-        _print(_table(_jobs(client)))
+        print_table(_table(_jobs(client)))
         return
     _live(client, every_s)
 
@@ -52,15 +50,6 @@ def _jobs(client: Client) -> list[Mapping[str, Any]]:
     if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list):
         raise AnswerError("expected a list of jobs from the daemon")
     return sorted(answer["jobs"], key=lambda job: str(job.get("job")))
-
-
-def _print(table: Table) -> None:
-    import sys
-
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
 def _live(client: Client, every_s: float) -> None:
@@ -89,25 +78,16 @@ def _table(jobs: list[Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name in ("job", "state", "note") else "right")
     for job in jobs:
         state = str(job.get("state")) + ("" if job.get("connected") else ", away")
-        note = " ".join(_plain(job[key]) for key in ("note", "disagreement") if job.get(key))
+        note = " ".join(plain(job[key]) for key in ("note", "disagreement") if job.get(key))
         table.add_row(
-            Text(_plain(job.get("job"))),
-            Text(_plain(state), style=STYLES.get(str(job.get("state")), "")),
-            *(_ms(job.get(key)) for key in ("iteration_ns", "error_ns", "error_spread_ns")),
+            Text(plain(job.get("job"))),
+            Text(plain(state), style=STYLES.get(str(job.get("state")), "")),
+            *(milliseconds(job.get(key)) for key in ("iteration_ns", "error_ns", "error_spread_ns")),
             str(job.get("adjustments")),
-            _ms(job.get("delay_total_ns")),
+            milliseconds(job.get("delay_total_ns")),
             str(job.get("dropped")),
             Text(note),
         )
     if ports := next((job["counters"] for job in jobs if job.get("counters")), None):
         table.caption = f"ports: {json_library.dumps(ports)}"
     return table
-
-
-def _ms(value_ns: Any) -> str:
-    return f"{value_ns / 1e6:.3f}" if isinstance(value_ns, (int, float)) else "-"
-
-
-def _plain(value: Any) -> str:
-    """What a job calls itself, without what a terminal would obey."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))

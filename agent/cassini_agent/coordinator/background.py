@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from cassini_core import Job
 
 __all__ = ["coordinating"]
+
+log = logging.getLogger("cassini_agent")
 
 
 @contextmanager
@@ -37,14 +40,15 @@ def coordinating(
     endpoints : mapping of str to Endpoint
         By host.
     tell : callable
-        Called with each event, in the coordinator's thread.
+        Called with each event, in the coordinator's thread; with ``events.Stopped`` at once, if the coordinator ends
+        before its time.
     profiles : mapping of str to cassini_core.Job, optional
         See ``Component``.
 
     Raises
     ------
     Exception
-        What ended the coordinator before its time, as soon as the block is left.
+        What ended the coordinator before its time, as soon as the block is left without an error of its own.
     """
     kept = list(members)
     loop = asyncio.new_event_loop()
@@ -62,8 +66,11 @@ def coordinating(
         try:
             with suppress(asyncio.CancelledError):
                 loop.run_until_complete(task)
-        except BaseException as error:  # handed to the waiting thread
+        except BaseException as error:  # handed to the waiting thread, which may wait for hours
             failed.append(error)
+            log.exception("the coordinator has ended")
+            with suppress(Exception):
+                tell(events.Stopped(f"{type(error).__name__}: {error}"))
         finally:
             loop.close()
 

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ..control.clock_sync import ClockTrack
@@ -185,10 +186,16 @@ class Coordinator:
         ordered = sorted(hosts)
         answers = await asyncio.gather(*(self._within(host, self._transport.jobs(host)) for host in ordered))
         return {
-            host: {status.job: status for status in jobs}
+            host: {status.job: self._on_our_clock(host, status) for status in jobs}
             for host, jobs in zip(ordered, answers, strict=True)
             if jobs is not None
         }
+
+    def _on_our_clock(self, host: str, status: JobStatus) -> JobStatus:
+        track = self._clocks.get(host)
+        if track is None or track.mapping is None or status.place_at_ns is None:
+            return replace(status, place_at_ns=None)
+        return replace(status, place_at_ns=track.mapping.to_coordinator(status.place_at_ns))
 
     async def _decide(self, components: Iterable[Component], statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
         sending = []

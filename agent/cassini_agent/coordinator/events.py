@@ -22,6 +22,7 @@ __all__ = [
     "Reanchored",
     "Refused",
     "Settled",
+    "Stopped",
     "Superseded",
     "Unreachable",
     "Unsteady",
@@ -180,6 +181,13 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """The coordinator itself has ended, through a fault of ours: nobody keeps the jobs together any more."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unreachable:
     """A daemon does not answer, or answers nonsense; told once."""
 
@@ -212,6 +220,7 @@ Event = (
     | Superseded
     | Refused
     | Failed
+    | Stopped
     | Unreachable
     | Reachable
 )

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..control.clock_sync import ClockMapping, ClockSample
-from ..dispatch.http import HttpTransport
-from ..dispatch.send import Endpoint
+from ..dispatch.send import Endpoint, Requests
 from ..schedule import Schedule
 from .status import JobStatus
 from .transport import RefusedError, TransportError
@@ -22,8 +21,8 @@ class HttpDaemons:
 
     Parameters
     ----------
-    http : HttpTransport
-        Already entered; its time limit is that of each request.
+    http : Requests
+        ``dispatch.http.HttpTransport``, already entered; its time limit is that of each request.
     endpoints : mapping of str to Endpoint
         Address and access of each host's daemon.
     clock_ns : callable
@@ -31,7 +30,7 @@ class HttpDaemons:
     """
 
     def __init__(
-        self, http: HttpTransport, endpoints: Mapping[str, Endpoint], clock_ns: Callable[[], int] = time.time_ns
+        self, http: Requests, endpoints: Mapping[str, Endpoint], clock_ns: Callable[[], int] = time.time_ns
     ) -> None:
         self._http = http
         self._endpoints = endpoints

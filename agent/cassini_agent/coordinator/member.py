@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from statistics import median_low
 
 from ..control.phase import wrap
@@ -11,9 +10,6 @@ from ..schedule import Schedule
 from .status import JobStatus
 
 __all__ = ["Member"]
-
-RECENT = 5
-"""Starts whose distances are the drift."""
 
 FEW, TOO_OFTEN = 4, 3.0
 """So many runs of late starts, and so many times more than promised, and the margin is widened."""
@@ -77,9 +73,20 @@ class Member:
         return errors[-1] if errors else None
 
     def drift_ns(self, status: JobStatus) -> int:
-        """By how much its starts get later from one to the next (negative: earlier), by the median of the last."""
-        last = self.errors_ns(status)[-RECENT:]
-        return median_low([wrap(b - a, self.schedule.pace_ns) for a, b in pairwise(last)]) if len(last) > 1 else 0
+        """By how much its last start was later on the grid than the one before (negative: earlier)."""
+        last = self.errors_ns(status)[-2:]
+        return wrap(last[1] - last[0], self.schedule.pace_ns) if len(last) > 1 else 0
+
+    def stretch_ns(self, status: JobStatus) -> int | None:
+        """By how much contention made its last iteration longer; None where the job does not say when it communicates.
+
+        The schedule has the iteration time without contention, and computing takes as long as ever: what is left of
+        that is how long the rest should have taken.
+        """
+        if not status.rests_ns:
+            return None
+        computing = median_low([compute for compute, _ in status.rests_ns])
+        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - computing))
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
         """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.

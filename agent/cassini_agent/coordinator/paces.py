@@ -22,7 +22,7 @@ __all__ = ["WINDOW", "common_paces", "late_reach_ns", "loss_ns", "needed_ns", "o
 WINDOW = 256
 """Iterations that a daemon's quantiles of jitter are of."""
 
-LOST_ITERATIONS = 8
+LOST_ITERATIONS = 4
 """From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
 is lost; and not every late start is followed by more."""
 

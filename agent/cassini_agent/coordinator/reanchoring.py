@@ -20,12 +20,19 @@ from .status import JobStatus
 
 __all__ = ["Reanchoring"]
 
-ANSWER_STARTS = 1
-"""From the start that a job reports of to the one that it begins on the new grid: the next."""
+OVERDUE, REPORT_NS = 1.5, SECOND_NS // 4
+"""A job that has not begun its next iteration after so many paces, and the time between two reports, is held up for
+long. Contention alone makes iterations longer by less than half."""
 
-ANSWER_NS = 2 * SECOND_NS
-"""A job whose iterations are longer than that, or that does not take what it is sent, is not waited for any longer
-than this and three paces."""
+ANSWER_NS = SECOND_NS // 40
+"""From a decision until a job has heard of it; then it takes effect at the job's next start."""
+
+CAUTION = 1.25
+"""Jobs are expected to be so much later than contention makes them: who comes earlier waits a little more, but who comes
+later than expected has missed its grid point."""
+
+DEAF_NS = 2 * SECOND_NS
+"""A job that does not take what it is sent is not waited for any longer than this and three paces."""
 
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
 """Between two epochs, doubled each time the one before has not brought all into their places."""
@@ -76,14 +83,21 @@ class Reanchoring:
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
+        if any(self._is_overdue(job, status, now_ns) for job, status in known.items()):
+            return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
         places = {job: self._members[job].place_ns(status) for job, status in known.items()}
         if any(place is None for place in places.values()) and not self._waited_long(now_ns):
             return drafts, told
         placed = {job: place for job, place in places.items() if place is not None}
         if not any(known[job].state == "adjusting" for job in placed):
             return drafts, told
-        later = self._later_ns(known, placed)
-        found = anchor([self._strayed(draft, placed.get(job), later) for job, draft in drafts.items()])
+        longer = self._longer_ns(known, placed)
+        found = anchor(
+            [
+                self._strayed(draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None)
+                for job, draft in drafts.items()
+            ]
+        )
         if not self._may_cost(found.cost, now_ns, told):
             return drafts, told
         self._note(now_ns, known)
@@ -94,6 +108,12 @@ class Reanchoring:
             for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
         }
         return moved, told
+
+    def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
+        """Whether the next start of a job, as it is known, should have been told of by now."""
+        if status.place_at_ns is None:
+            return False
+        return now_ns - status.place_at_ns > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
 
     def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
         """Whether the jobs may wait so much, weighted, for a new epoch."""
@@ -111,24 +131,36 @@ class Reanchoring:
             told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
         return False
 
-    def _strayed(self, draft: Schedule, place_ns: int | None, later_ns: int) -> Strayed:
+    def _strayed(self, draft: Schedule, place_ns: int | None) -> Strayed:
         weight = self._members[draft.job].weight
         if place_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
             return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
-        return Strayed(place_ns + later_ns, draft.pace_ns, draft.dead_band_ns // 2, weight)
+        return Strayed(place_ns, draft.pace_ns, draft.dead_band_ns // 2, weight)
 
-    def _later_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
-        """By how much jobs that hold each other up will be later when the answer is there.
+    def _later_ns(self, known: Mapping[str, JobStatus], job: str, now_ns: int, longer_ns: int) -> int:
+        """By how much a job will be later on its grid than it was last seen, when it has the answer.
 
-        They get later together, so what is between them stays; but where the epoch is too early for all, each would
-        have to wait for almost a pace. Where it is somewhat late, all wait a little.
+        Jobs that hold each other up get later together: what is between them stays, but an epoch that is too early for
+        all would have each wait for almost a pace.
         """
+        seen_ns, pace_ns = known[job].place_at_ns, self._members[job].schedule.pace_ns
+        age_ns = 0 if seen_ns is None else max(0, now_ns + ANSWER_NS - seen_ns)
+        return round(CAUTION * longer_ns) * (1 + age_ns // (pace_ns + longer_ns))
+
+    def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
+        """By how much an iteration is made longer by contention now."""
+        stretched = [ns for job in placed if (ns := self._members[job].stretch_ns(known[job])) is not None]
+        shortest = min(self._members[job].schedule.pace_ns for job in placed)
+        if len(stretched) == len(placed):
+            # Of a job that met another the last iteration shows it, of the other perhaps only the next.
+            return min(max(stretched), shortest // 2)
+        # A job that had a long iteration by itself gets later alone; it goes on like that only if all do.
         drifts = [self._members[job].drift_ns(known[job]) for job in placed]
-        return max(0, min(drifts)) * ANSWER_STARTS
+        return min(max(0, min(drifts)), shortest // 2)
 
     def _waited_long(self, now_ns: int) -> bool:
         longest = max(member.schedule.pace_ns for member in self._members.values())
-        return self._last is not None and now_ns - self._last.at_ns > ANSWER_NS + 3 * longest
+        return self._last is not None and now_ns - self._last.at_ns > DEAF_NS + 3 * longest
 
     def _settled(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
         """What the last move has really cost, once all are held on it."""

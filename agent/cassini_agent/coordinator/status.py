@@ -34,8 +34,12 @@ class JobStatus:
         Quantiles of natural times minus that.
     errors_ns : tuple of int
         The last phase errors on the grid that is followed, oldest first.
-    place_ns : int or None
-        The error of the iteration that is under way.
+    place_ns, place_at_ns : int or None
+        The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from a
+        daemon, on the coordinator's when a component is decided about.
+    rests_ns : tuple of (int, int)
+        Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
+        Contention makes only the second longer.
     delay_total_ns : int
         What the job has waited since it began.
     changed : Change or None
@@ -53,6 +57,8 @@ class JobStatus:
     jitter_ns: tuple[int, ...] = ()
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
+    place_at_ns: int | None = None
+    rests_ns: tuple[tuple[int, int], ...] = ()
     delay_total_ns: int = 0
     changed: Change | None = None
 
@@ -83,11 +89,28 @@ class JobStatus:
             jitter_ns=_wholes(mapping, "jitter_ns"),
             errors_ns=_wholes(mapping, "errors_ns"),
             place_ns=_whole(mapping, "place_ns"),
+            place_at_ns=_whole(mapping, "place_at_ns"),
+            rests_ns=_rests(mapping.get("recent")),
             delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
             changed=None
             if changed is None
             else Change(_whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0),
         )
+
+
+def _rests(recent: object) -> tuple[tuple[int, int], ...]:
+    if recent is None:
+        return ()
+    if not isinstance(recent, Mapping):
+        raise ValueError(f"status.recent: expected an object or null, got {recent!r}"[:200])
+    natural, starts = recent.get("natural_ns"), recent.get("communication_start_ns")
+    if not isinstance(natural, list) or not isinstance(starts, list):
+        raise ValueError(f"status.recent: expected lists, got {recent!r}"[:200])
+    return tuple(
+        (start, whole - start)
+        for whole, start in zip(natural, starts, strict=False)
+        if type(whole) is int and type(start) is int and 0 <= start <= whole
+    )
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:

@@ -19,9 +19,10 @@ _RISE, _ON, _OFF = 0.1, 0.4, 0.2
 _LEAST_RATE = 125e3 / 1e9  # bytes per ns: what is below 1 Mbit/s is no job
 _LEAST_CONTRAST = 0.3
 _PIECES = 4096
-_PIECE_SAMPLES = 4  # 4096 pieces of four samples: levels look back 16 s at 1 kHz
-_LEVELS_EVERY = 128  # pieces, at first; later an eighth of what is looked back at, since sorting it costs
-_REFRESHES = 512
+_PIECE_NS = 3_500_000  # of four samples at 1 kHz, of one where samples are rare: levels look back 16 s and more
+_LEVELS_NS = 500_000_000  # at first; later four times as long, since sorting so many pieces costs
+_FEWEST_PIECES = 24
+_REFRESHES = 128
 _PEAK_HALF_LIFE_NS = 60e9
 _RISE_NS = 5_000_000
 _QUIET_NS = 4_000_000
@@ -39,13 +40,17 @@ class Burst:
     bytes : int
         What was counted in between.
     blur_ns : int
-        The start lies within so many ns: the time between the two readings around it.
+        The start lies within so many ns: the time between the two readings around it, or as long as the device lets
+        its counter stand still.
+    quiet_ns : int
+        For so long before the start there was no traffic above the floor.
     """
 
     start_ns: int
     end_ns: int
     bytes: int
     blur_ns: int
+    quiet_ns: int = 0
 
 
 class BurstDetector:
@@ -67,10 +72,11 @@ class BurstDetector:
         self.peak = self.floor = 0.0
         self.refresh_ns = interval_ns
         self._pieces: deque[tuple[float, int]] = deque(maxlen=_PIECES)
+        self._stale_ns = 0
         self._refreshes: deque[tuple[int, int]] = deque(maxlen=_REFRESHES)
+        self._stales: deque[tuple[int, int]] = deque(maxlen=_REFRESHES)
         self._volumes: deque[int] = deque(maxlen=32)
-        self._until_levels = _LEVELS_EVERY
-        self._levels_ns = 0
+        self._levels_ns = self._levels_due_ns = 0
         self._at: int | None = None
         self._off_since: int | None = None
         self._rise: tuple[int, int, int] | None = None  # start, bytes since, blur
@@ -88,39 +94,44 @@ class BurstDetector:
                 self._forget()
             return None
         if self._at is None:
-            self._at = self._changed_at = now_ns
+            self._at = self._read_at = self._changed_at = self._loud_ns = now_ns
             self._total = total
-            self._piece_at, self._piece_total, self._piece_left = now_ns, total, _PIECE_SAMPLES
+            self._piece_at, self._piece_total = now_ns, total
+            self._levels_due_ns = self._levels_due_ns or now_ns + _LEVELS_NS
             return None
-        span, counted = now_ns - self._at, total - self._total
-        if span <= 0:
+        if now_ns <= self._read_at:
             return None  # Another reading of the same instant; what it gained comes with the next one.
+        span, counted = now_ns - self._at, total - self._total
+        read_at, self._read_at = self._read_at, now_ns
         if counted == 0 and span < 1.5 * self.refresh_ns:
             return None  # Not refreshed yet, or too soon to tell; a live counter is due at every sample.
         if counted:
             self._refreshes.append((now_ns - self._changed_at, counted))
+            self._stales.append((read_at - self._changed_at, counted))
             self._changed_at = now_ns
-        begin, self._at, self._total = self._at, now_ns, total
-        self._piece_left -= 1
-        if self._piece_left <= 0:
+        # A live counter that showed nothing at the last reading had nothing until then.
+        begin = read_at if counted and not self._stale_ns else self._at
+        self._at, self._total = now_ns, total
+        if now_ns - self._piece_at >= _PIECE_NS:
             self._end_piece(now_ns, total)
-        return self._judge(begin, now_ns, counted) if self.distinct else None
+        blur = max(now_ns - begin, now_ns - read_at + self._stale_ns)
+        return self._judge(begin, now_ns, counted, blur) if self.distinct else None
 
     def _forget(self) -> None:
         """Start anew after a break: no rate may be taken across it."""
         self._at = None
-        self._total = self._changed_at = 0
-        self._piece_at = self._piece_total = self._piece_left = 0
+        self._total = self._read_at = self._changed_at = self._loud_ns = 0
+        self._piece_at = self._piece_total = 0
         self._on = False
         self._rise = None
         self._off_since = None
-        self._start = self._bytes = self._blur = 0
+        self._start = self._bytes = self._blur = self._quiet = 0
 
-    def _judge(self, begin: int, now_ns: int, counted: int) -> Burst | None:
+    def _judge(self, begin: int, now_ns: int, counted: int, blur: int) -> Burst | None:
         swing, span = self.peak - self.floor, now_ns - begin
         height = (counted / span - self.floor) / swing
         if not self._on:
-            self._before(begin, now_ns, counted, height)
+            self._before(begin, now_ns, counted, height, blur)
             return None
         self._bytes += counted
         if height >= _OFF:
@@ -133,37 +144,41 @@ class BurstDetector:
             return None
         return self._finish(self._off_since)
 
-    def _before(self, begin: int, now_ns: int, counted: int, height: float) -> None:
+    def _before(self, begin: int, now_ns: int, counted: int, height: float, blur: int) -> None:
         if height < _RISE:
-            self._rise = None
+            if self._rise is not None:
+                self._rise, self._loud_ns = None, begin
             return
         # Counted from the reading that showed it: that one may have been long.
         if self._rise is None or begin - self._rise[0] - self._rise[2] > _RISE_NS:
             # It began within this reading, as late as its bytes allow at the peak.
             late = int((1 - min(1.0, height)) * (now_ns - begin))
-            self._rise = (begin + late, 0, now_ns - begin)
+            if self._rise is not None:
+                self._loud_ns = begin
+            self._rise = (begin + late, 0, blur)
         start, volume, blur = self._rise
         self._rise = (start, volume + counted, blur)
         if height >= _ON:
             self._on, self._off_since = True, None
             self._start, self._bytes, self._blur = self._rise
+            self._quiet = max(0, self._start - self._loud_ns)
             self._rise = None
 
     def _finish(self, end_ns: int) -> Burst | None:
         self._on, self._off_since = False, None
+        self._loud_ns = end_ns
         self._volumes.append(self._bytes)
         usual = sorted(self._volumes)[len(self._volumes) * 3 // 4]
         if self._bytes < _SMALL * usual:
             return None
-        return Burst(self._start, end_ns, self._bytes, self._blur)
+        return Burst(self._start, end_ns, self._bytes, self._blur, self._quiet)
 
     def _end_piece(self, now_ns: int, total: int) -> None:
         span, counted = now_ns - self._piece_at, total - self._piece_total
-        self._piece_at, self._piece_total, self._piece_left = now_ns, total, _PIECE_SAMPLES
+        self._piece_at, self._piece_total = now_ns, total
         self._pieces.append((counted / span, counted))
-        self._until_levels -= 1
-        if self._until_levels <= 0:
-            self._until_levels = max(_LEVELS_EVERY, len(self._pieces) // 8)
+        if now_ns >= self._levels_due_ns and len(self._pieces) >= _FEWEST_PIECES:
+            self._levels_due_ns = now_ns + (_LEVELS_NS if len(self._pieces) < _PIECES // 4 else 4 * _LEVELS_NS)
             self._find_levels(now_ns)
 
     def _find_levels(self, now_ns: int) -> None:
@@ -174,6 +189,7 @@ class BurstDetector:
         self.peak = max(_weighted_median(pieces), kept)
         self._levels_ns = now_ns
         self.refresh_ns = max(self._interval_ns, int(_weighted_median(sorted(self._refreshes))))
+        self._stale_ns = int(_weighted_median(sorted(self._stales)))
 
 
 def _weighted_median(pairs: list[tuple[float, int]] | list[tuple[int, int]]) -> float:

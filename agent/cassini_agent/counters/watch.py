@@ -1,24 +1,28 @@
-"""What the daemon asks of counters: the newest figures, and whether they contradict the job."""
+"""What the daemon asks of counters: the newest figures, and what they say about its jobs."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from . import netdev, rdma
-from .bursts import BurstDetector
+from .bursts import Burst, BurstDetector
 from .sampler import INTERVAL_NS, MOST_CPU, Sampler
 from .sources import Source
-from .starts import Comparison, compare_starts
+from .starts import SILENT, Heard, Rhythm, Witness, find_rhythm, witness
 from .unwrap import BREAK, MISSING
 
 __all__ = ["CounterWatch", "open_sources"]
 
 _BURSTS_KEPT = 4096
 _RATE_NS = 1_000_000_000
+_MOST_JOBS = 32  # some 0.3 ms each, once a second
+_MARKS = frozenset(("cnp_sent", "cnp_handled", "ecn_marked"))
+_MARKS_KEPT = 11  # readings, a second apart
 _TOLERANCE_NS = 5_000_000
 
 
@@ -71,9 +75,9 @@ def open_sources(
 
 
 class CounterWatch:
-    """Samples counters, and compares their bursts with what a job reports.
+    """Samples counters, and compares their bursts with what jobs report.
 
-    Every method may be called from any thread. At least every 16 s one of :meth:`latest`, :meth:`disagreement` or
+    Every method may be called from any thread. At least every 16 s one of :meth:`latest`, :meth:`witness` or
     :meth:`poll` must be, or samples are lost to the search for bursts (never wrong: lost).
 
     Parameters
@@ -101,7 +105,9 @@ class CounterWatch:
         self._tolerance_ns = tolerance_ns
         self._lock = threading.Lock()
         self._detector = BurstDetector(interval_ns)
-        self._starts: deque[int] = deque(maxlen=_BURSTS_KEPT)
+        self._bursts: deque[Burst] = deque(maxlen=_BURSTS_KEPT)
+        self._rhythm = Rhythm("not looked for yet")
+        self._marks: deque[tuple[int, dict[str, int]]] = deque(maxlen=_MARKS_KEPT)
         self._next = self._lost = 0
         self._totals = [MISSING] * len(self.sampler.fast_channels)
         self._counted: int | None = None
@@ -128,9 +134,10 @@ class CounterWatch:
         """The newest figures, as JSON values.
 
         ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second, and
-        ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``bursts``,
-        ``interval_ms``, ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or
-        null.
+        ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``marks_per_s``:
+        congestion marks of all together, over the last ten seconds; ``rhythm``: see :class:`.starts.Rhythm`;
+        ``bursts``, ``interval_ms``, ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what
+        is wrong, or null.
         """
         self.poll()
         stats = self.sampler.stats()
@@ -139,7 +146,9 @@ class CounterWatch:
             return {
                 "devices": {name: values for name, values in devices.items() if name},
                 "host": devices.get("", {}),
-                "bursts": len(self._starts),
+                "marks_per_s": self._marks_per_s(devices),
+                "rhythm": asdict(self._rhythm),
+                "bursts": len(self._bursts),
                 "interval_ms": stats.interval_ns / 1e6,
                 "refresh_ms": self._detector.refresh_ns / 1e6,
                 "samples": stats.samples,
@@ -149,28 +158,27 @@ class CounterWatch:
                 "note": self._no_counters() or "; ".join(self.sampler.problems()) or None,
             }
 
-    def comparison(self, starts_ns: Sequence[int]) -> Comparison | str:
-        """How bursts lie to the starts of communication a job reports (monotonic clock), or why that cannot be told."""
+    def witness(self, jobs: Mapping[str, Heard]) -> dict[str, Witness]:
+        """What the counters say about each of the jobs that run on this host, all of them given."""
         self.poll()
         with self._lock:
-            missing = self._no_counters()
-            if missing:
-                return missing
-            detector = self._detector
-            if detector.refresh_ns > max(2 * self._tolerance_ns, 4 * self.sampler.interval_ns):
-                return f"no counters: they are refreshed only every {detector.refresh_ns / 1e6:.0f} ms"
-            bursts = list(self._starts)
-        return compare_starts(bursts, starts_ns, tolerance_ns=self._tolerance_ns + detector.refresh_ns)
-
-    def disagreement(self, starts_ns: Sequence[int]) -> str | None:
-        """What counters say against the starts of communication a job reports; None where nothing is to be said.
-
-        Text that begins with ``no counters`` says why nothing can be compared.
-        """
-        found = self.comparison(starts_ns)
-        if isinstance(found, str):
-            return found
-        return found.text if found.agrees is False else None
+            nothing = self._no_counters() or self._missing() or self._no_bursts()
+            bursts = list(self._bursts)
+        if len(jobs) > _MOST_JOBS:
+            nothing = nothing or f"{len(jobs)} jobs on this host: too many to tell whose bursts these are"
+        if nothing:
+            self._rhythm = Rhythm(nothing)
+            return {job: Witness(SILENT, nothing) for job in jobs}
+        found = {job: witness(bursts, heard, self._tolerance_ns) for job, heard in jobs.items()}
+        sharing = [job for job in jobs if found[job].steady is not False]
+        for job in jobs:
+            others = [other for other in sharing if other != job]
+            if others:
+                found[job] = found[job].silenced(f"bursts may be those of other jobs of this host too: {_few(others)}")
+            elif len(jobs) > 1:
+                found[job] = replace(found[job], reason=f"{found[job].reason}; {len(jobs)} jobs on this host")
+        self._rhythm = find_rhythm(bursts) if len(jobs) < 2 else Rhythm(f"{len(jobs)} jobs on this host")
+        return found
 
     def _take(self, now_ns: int, values: Sequence[int]) -> None:
         """One sample: the bytes of all devices, both directions, are one stream."""
@@ -192,9 +200,8 @@ class CounterWatch:
             return
         self._counted, self._known_ns = counted, now_ns
         burst = self._detector.feed(now_ns, BREAK if broken else counted)
-        # A start that fell between two distant samples is not known well enough to contradict anybody.
-        if burst is not None and burst.blur_ns <= self._tolerance_ns + self._detector.refresh_ns:
-            self._starts.append(burst.start_ns)
+        if burst is not None:
+            self._bursts.append(burst)
         if broken:
             self._history.clear()  # No rate may be taken across it.
         elif not self._history or now_ns - self._history[-1][0] >= _RATE_NS // 10:
@@ -207,6 +214,41 @@ class CounterWatch:
             return "no counters: no device"
         problems = self.sampler.problems()
         return f"no counters: {problems[0]}" if problems else "no counters yet"
+
+    def _missing(self) -> str | None:
+        """Whether some bytes are not counted: what is seen then may be another job's than what is not."""
+        missing = [
+            f"{channel.device} {channel.name}"
+            for channel, total in zip(self.sampler.fast_channels, self._totals, strict=True)
+            if total == MISSING
+        ]
+        return f"no value of {_few(missing)}" if missing else None
+
+    def _no_bursts(self) -> str | None:
+        if self._bursts:
+            return None
+        if self._detector.distinct:
+            return f"no bursts are seen; counters are read or refreshed every {self._detector.refresh_ns / 1e6:.0f} ms"
+        devices = sorted({channel.device for channel in self.sampler.fast_channels})
+        if self._detector.peak:
+            return f"the traffic of {_few(devices)} has no bursts"
+        return f"no traffic is counted on {_few(devices)}, or not for long enough"
+
+    def _marks_per_s(self, devices: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+        """Congestion marks of all devices together, by kind; null until two readings lie a second apart."""
+        marks: dict[str, int] = {}
+        for values in devices.values():
+            for name in _MARKS & values.keys():
+                marks[name] = marks.get(name, 0) + (values[name] or 0)
+        now_ns = self._seen_ns
+        if not self._marks or now_ns - self._marks[-1][0] >= _RATE_NS:
+            self._marks.append((now_ns, marks))
+        then_ns, before = self._marks[0]
+        span = (now_ns - then_ns) / _RATE_NS
+        return {
+            name: round(max(0, total - before[name]) / span, 3) if span > 0 and name in before else None
+            for name, total in sorted(marks.items())
+        }
 
     def _devices(self) -> dict[str, dict[str, Any]]:
         devices: dict[str, dict[str, Any]] = {}
@@ -236,3 +278,7 @@ class CounterWatch:
         return [
             round(8 * (b - a) / span, 4) if span > 0 and 0 <= a <= b else None for a, b in zip(first, last, strict=True)
         ]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

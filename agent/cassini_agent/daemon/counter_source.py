@@ -1,17 +1,20 @@
-"""What the daemon needs of the port counters: the newest figures, and what they say against a job."""
+"""What the daemon needs of the port counters: the newest figures, and what they say about its jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ..counters.starts import Heard, Witness
 
 __all__ = ["CounterSource", "NoCounters", "open_counters"]
 
 
 class CounterSource(Protocol):
-    """Samples in a thread of its own; the methods give what is there and never wait.
+    """Samples in a thread of its own; the methods give what is there, from any thread, and never wait.
 
-    Whatever it raises is counted and costs an answer its ``counters``, nothing else.
+    Whatever it raises is counted and costs an answer what comes of counters, nothing else.
     """
 
     def start(self) -> None: ...
@@ -22,11 +25,8 @@ class CounterSource(Protocol):
         """The newest figures, as they go into ``JobStatus``; None if there are none."""
         ...
 
-    def disagreement(self, starts_ns: Sequence[int]) -> str | None:
-        """What they say against the starts of communication a job told of (monotonic clock, oldest first).
-
-        None: nothing. Text that begins with ``no counters``: why that cannot be said.
-        """
+    def witness(self, jobs: Mapping[str, Heard]) -> Mapping[str, Witness]:
+        """What they say about each job, given what all the jobs that are connected told (monotonic clock)."""
         ...
 
 
@@ -40,8 +40,8 @@ class NoCounters:
     def latest(self) -> None:
         return None
 
-    def disagreement(self, starts_ns: Sequence[int]) -> None:
-        return None
+    def witness(self, jobs: Mapping[str, Heard]) -> dict[str, Witness]:
+        return {}
 
 
 def open_counters(rdma_ports: Sequence[str] = (), net_devices: Sequence[str] = ()) -> CounterSource:

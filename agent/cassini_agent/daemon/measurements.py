@@ -12,7 +12,13 @@ __all__ = ["Measurements", "Ring", "median", "quantiles"]
 NATURAL_WINDOW = 256
 ERROR_WINDOW = 64
 COMMUNICATION_WINDOW = 256
+START_WINDOW = 65
+"""Starts of the last 64 whole iterations."""
 JITTER_QUANTILES = 64
+RECENT_WINDOW = 32
+
+_UNKNOWN = -1
+"""In a ring of times, which are at least 0."""
 
 
 class Ring:
@@ -67,12 +73,15 @@ class Measurements:
         "_communication_starts",
         "_errors",
         "_natural",
+        "_recent",
+        "_starts",
         "adjustments",
         "delay_total_ns",
         "dropped",
         "followed",
         "iterations",
         "note",
+        "place_at_ns",
         "place_ns",
         "state",
     )
@@ -80,12 +89,15 @@ class Measurements:
     def __init__(self) -> None:
         self._natural = Ring(NATURAL_WINDOW)
         self._errors = Ring(ERROR_WINDOW)
+        self._starts = Ring(START_WINDOW)
         self._communication_starts = Ring(COMMUNICATION_WINDOW)
         self._communication_offsets = Ring(COMMUNICATION_WINDOW)
         self._communication_ends = Ring(COMMUNICATION_WINDOW)
+        self._recent = tuple(Ring(RECENT_WINDOW) for _ in range(3))
         self.iterations = 0
         self.followed = 0
         self.place_ns: int | None = None
+        self.place_at_ns: int | None = None
         self.adjustments = 0
         self.delay_total_ns = 0
         self.dropped = 0
@@ -99,12 +111,23 @@ class Measurements:
             self.forget_windows()
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
-        self.followed, self.place_ns = message.version, message.place_ns
+        self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)
+        self._starts.extend(value for value in message.start_ns if value is not None)
         self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
         self._communication_offsets.extend(_offsets(message.start_ns, message.communication_start_ns))
         self._communication_ends.extend(_offsets(message.start_ns, message.communication_end_ns))
+        for ring, times in zip(
+            self._recent,
+            (
+                message.natural_ns,
+                _after(message.start_ns, message.communication_start_ns),
+                _after(message.start_ns, message.communication_end_ns),
+            ),
+            strict=True,
+        ):
+            ring.extend(_UNKNOWN if time is None else time for time in times)
         self.iterations = message.first + len(message.start_ns)
         self.adjustments = message.adjustments
         self.delay_total_ns = message.delay_total_ns
@@ -114,13 +137,15 @@ class Measurements:
         return began_again
 
     def forget_windows(self) -> None:
-        self.followed, self.place_ns = 0, None
+        self.followed, self.place_ns, self.place_at_ns = 0, None, None
         for ring in (
             self._natural,
             self._errors,
+            self._starts,
             self._communication_starts,
             self._communication_offsets,
             self._communication_ends,
+            *self._recent,
         ):
             ring.clear()
 
@@ -144,6 +169,10 @@ class Measurements:
         middle = median(ordered)
         return middle, [value - middle for value in quantiles(ordered, JITTER_QUANTILES)]
 
+    def starts_ns(self) -> list[int]:
+        """When the last iterations began, oldest first, monotonic clock."""
+        return self._starts.to_list()
+
     def communication_starts_ns(self) -> list[int]:
         """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""
         return self._communication_starts.to_list()
@@ -153,6 +182,22 @@ class Measurements:
         starts, ends = sorted(self._communication_offsets.to_list()), sorted(self._communication_ends.to_list())
         return median(starts) if starts else None, median(ends) if ends else None
 
+    def recent_ns(self) -> dict[str, list[int | None]]:
+        """The last iterations one by one, oldest first, so that several figures of one iteration can be compared."""
+        names = ("natural_ns", "communication_start_ns", "communication_end_ns")
+        return {
+            name: [None if time == _UNKNOWN else time for time in ring.to_list()]
+            for name, ring in zip(names, self._recent, strict=True)
+        }
+
 
 def _offsets(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> Iterable[int]:
-    return (at - start for start, at in zip(starts_ns, at_ns, strict=True) if start is not None and at is not None)
+    return (time for time in _after(starts_ns, at_ns) if time is not None)
+
+
+def _after(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> list[int | None]:
+    """From the start of each iteration; None where either is not known, or it was before."""
+    return [
+        None if start is None or at is None or at < start else at - start
+        for start, at in zip(starts_ns, at_ns, strict=True)
+    ]

@@ -55,7 +55,8 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
     """What rank 0 measured; one entry per iteration in each list, null where nothing is known.
 
     ``version`` is that of the schedule whose grid the errors are from, 0 for none: of one message all are from one.
-    ``place_ns`` is the error of the iteration that is under way, which no list has yet.
+    ``place_ns`` is the error of the iteration that is under way, which no list has yet, and ``place_at_ns`` when it
+    began.
     """
 
     first: _Count
@@ -72,6 +73,7 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
     note: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     version: _Count = 0
     place_ns: _Signed | None = None
+    place_at_ns: _Instant | None = None
 
     def __post_init__(self) -> None:
         lists = (self.natural_ns, self.delay_ns, self.error_ns, self.communication_start_ns, self.communication_end_ns)

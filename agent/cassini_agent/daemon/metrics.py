@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from ..counters.starts import CONFIRM, CONTRADICT, SILENT
 from ..schedule import SECOND_NS
 from .counts import Counts
 from .registry import Job, Registry
@@ -48,6 +49,8 @@ class _JobValues(NamedTuple):
     state: str
     values: tuple[float | None, ...]
     """In the order of ``_PER_JOB``."""
+    counters_say: str | None
+    marks_per_iteration: dict[str, float | None]
 
 
 class Metrics:
@@ -122,7 +125,7 @@ class Metrics:
         for job in list(self._registry):
             if len(rows) % JOBS_PER_TURN == 0:
                 await asyncio.sleep(0)
-            rows.append(_job_values(job, self._monotonic_ns()))
+            rows.append(_job_values(job, self._counters, self._monotonic_ns()))
         return rows
 
     def _own(self) -> Iterator[Metric]:
@@ -149,7 +152,7 @@ class Metrics:
         yield family
 
 
-def _job_values(job: Job, now_ns: int) -> _JobValues:
+def _job_values(job: Job, counters: CounterView, now_ns: int) -> _JobValues:
     told = job.measurements
     error_ns, spread_ns = told.error_ns()
     iteration_ns, _ = told.iteration_ns()
@@ -159,7 +162,9 @@ def _job_values(job: Job, now_ns: int) -> _JobValues:
     durations = (error_ns, spread_ns, iteration_ns, drift_ns, pace_ns)
     counts = (len(job.links), told.iterations, told.adjustments, told.delay_total_ns / SECOND_NS, told.dropped)
     seconds = (None if value is None else value / SECOND_NS for value in durations)
-    return _JobValues(job.id, told.state, (*seconds, *counts))
+    said = counters.said_of(job)
+    marks = counters.marks_per_iteration(iteration_ns) or {}
+    return _JobValues(job.id, told.state, (*seconds, *counts), None if said is None else said.says, marks)
 
 
 def _of_jobs(rows: list[_JobValues]) -> Iterator[Metric]:
@@ -175,6 +180,17 @@ def _of_jobs(rows: list[_JobValues]) -> Iterator[Metric]:
     for state in STATES:
         states.add_metric([state], sum(row.state == state for row in rows))
     yield states
+    says = GaugeMetricFamily("cassini_agent_jobs_by_counters_say", "Jobs, by what counters say", labels=["says"])
+    for word in (CONFIRM, CONTRADICT, SILENT):
+        says.add_metric([word], sum(row.counters_say == word for row in rows))
+    yield says
+    text = "Congestion marks that the ports of the host count in the time of an iteration"
+    marks = GaugeMetricFamily("cassini_agent_job_marks_per_iteration", text, labels=["job", "mark"])
+    for row in rows:
+        for mark, value in row.marks_per_iteration.items():
+            if value is not None:
+                marks.add_metric([row.job, mark], value)
+    yield marks
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, float]]:

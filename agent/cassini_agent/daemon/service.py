@@ -138,7 +138,7 @@ class Service:
         self._writer.close()
 
     async def _keep_house(self) -> None:
-        """Once a second: look for a stepped clock, tell systemd that all is well, fetch the counters."""
+        """Once a second: look for a stepped clock, tell systemd that all is well, read the counters, judge by them."""
         watchdog, steps = watchdog_s(), 0
         while True:
             await asyncio.sleep(min(HOUSEKEEPING_S, watchdog or HOUSEKEEPING_S))
@@ -147,6 +147,7 @@ class Service:
                 steps = self._clock.wall_steps
                 self._log.warning("wall clock stepped", steps=steps)
             self._counters.refresh()
+            await self._counters.judge(self._registry)
             if watchdog is not None:
                 notify("WATCHDOG=1")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+from ..counters.starts import CONTRADICT, Heard, Witness
 from ..schedule import SECOND_NS
 from .counter_source import CounterSource
 from .counts import Counts
@@ -28,6 +30,7 @@ class CounterView:
         self._counts = counts
         self.latest: Mapping[str, Any] | None = None
         self.revision = 0
+        self._said: Mapping[str, Witness] = {}
 
     def refresh(self) -> None:
         """Look again; the daemon does once a second."""
@@ -40,17 +43,35 @@ class CounterView:
             self.latest = latest
             self.revision += 1
 
-    def disagreement(self, starts_ns: Sequence[int]) -> str | None:
-        """What the counters say against a job."""
-        if not starts_ns or self.latest is None:
-            return None
+    async def judge(self, jobs: Iterable[Job]) -> None:
+        """Compare the counters with what the connected jobs report, in a thread; the daemon does once a second."""
+        heard = {job.id: _heard(job) for job in jobs if job.links}
         try:
-            text = self._source.disagreement(starts_ns)
+            said = await asyncio.to_thread(self._source.witness, heard)
         except Exception:
             self._counts.error("counters")
+            said = {}
+        if said != self._said:
+            self._said = said
+            self.revision += 1
+
+    def said_of(self, job: Job) -> Witness | None:
+        """What the counters last said about a job; None where there are no counters."""
+        return self._said.get(job.id)
+
+    def marks_per_iteration(self, iteration_ns: int | None) -> dict[str, float | None] | None:
+        """Congestion marks that the ports of this host count in the time of an iteration, by kind."""
+        per_s = (self.latest or {}).get("marks_per_s")
+        if not per_s or iteration_ns is None:
             return None
-        # Why nothing can be said is a note of the counters, not a disagreement.
-        return None if text is None or text.startswith("no counters") else text
+        return {
+            name: None if value is None else round(value * iteration_ns / SECOND_NS, 3) for name, value in per_s.items()
+        }
+
+
+def _heard(job: Job) -> Heard:
+    told = job.measurements
+    return Heard(told.starts_ns(), told.communication_starts_ns())
 
 
 def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
@@ -59,6 +80,9 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
     error_ns, error_spread_ns = told.error_ns()
     iteration_ns, jitter_ns = told.iteration_ns()
     communication_start_ns, communication_end_ns = told.communication_ns()
+    said = counters.said_of(job)
+    if communication_start_ns is None and said is not None:
+        communication_start_ns, communication_end_ns = said.start_ns, said.end_ns
     return {
         "job": job.id,
         "component": None if job.offered is None or job.cleared else job.offered.component,
@@ -74,7 +98,9 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "jitter_ns": jitter_ns,
         "communication_start_ns": communication_start_ns,
         "communication_end_ns": communication_end_ns,
+        "recent": told.recent_ns(),
         "place_ns": told.place_ns,
+        "place_at_ns": told.place_at_ns,
         "error_ns": error_ns,
         "error_spread_ns": error_spread_ns,
         "errors_ns": told.errors_ns(),
@@ -83,7 +109,17 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "dropped": told.dropped,
         "changed": job.changed,
         "counters": counters.latest,
-        "disagreement": counters.disagreement(told.communication_starts_ns()),
+        "counters_say": None
+        if said is None
+        else {
+            "says": said.says,
+            "reason": said.reason,
+            "offset_ns": said.offset_ns,
+            "spread_ns": said.spread_ns,
+            "iterations": said.iterations,
+        },
+        "disagreement": said.reason if said is not None and said.says == CONTRADICT else None,
+        "marks_per_iteration": counters.marks_per_iteration(iteration_ns),
         "seen_ns": job.seen_ns,
     }
 

@@ -9,8 +9,9 @@ import cassini_core as cc
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.units import ticks_from_ms
 
-from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitter
 from ..coordinator.paces import late_reach_ns, loss_ns
+from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
 from .plan import Plan, plan
 
@@ -20,8 +21,8 @@ LARGEST_MARGIN = 0.4
 """A schedule's pace is at most 1.5 iteration times; one pace for several jobs, and harmonising, need some of that."""
 
 ALIKE = 0.03
-"""Jobs that meet and whose needed times differ by less than this share have one pace. It is what the coordinator takes
-for the most that a job may be slowed for the others."""
+"""Jobs that meet and whose needed times differ by less than this share have one pace: margins by themselves can make
+such a difference, and it costs less than to meet."""
 
 FIRST_MARGIN = 0.01
 """Share that is added to iteration times where margins are not known yet: to find the hold that they depend on."""
@@ -84,6 +85,7 @@ def arrange(
     margins: Mapping[str, float] | None = None,
     measured: Mapping[str, NaturalTimes] | None = None,
     alike: float = ALIKE,
+    most_loss: float = MOST_LOSS,
     candidate: str | None = None,
 ) -> Arrangement:
     """Find how to interleave jobs that are known by their natural iteration times.
@@ -102,7 +104,10 @@ def arrange(
         For jobs that are not in ``margins``: their margin is taken from these times. A job in neither has none.
     alike : float
         Jobs of a component whose needed times differ by less than this share get the longest of them as their one
-        pace; and by so much times are lengthened where that gives a ratio.
+        pace, whatever that wins.
+    most_loss : float
+        By so much at most a job is slowed for the others, where that wins more than it costs: the ranking's
+        ``period_tolerance``.
     candidate : str, optional
         Which placement; by default the best of a ranking.
 
@@ -115,12 +120,12 @@ def arrange(
     -----
     Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent.
     """
-    natural = _with_one_candidate(problem, margins or {}, alike, candidate)
+    natural = _with_one_candidate(problem, margins or {}, alike, most_loss, candidate)
     shares = dict(margins or {})
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
-        shares |= _margins_from(natural, wanted, shares, alike)
+        shares |= _margins_from(natural, wanted, shares, alike, most_loss)
     longer = with_margins(natural, shares, alike=alike)
-    return Arrangement(natural, longer, cc.rank(longer, period_tolerance=alike), shares)
+    return Arrangement(natural, longer, cc.rank(longer, period_tolerance=most_loss), shares)
 
 
 def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
@@ -185,10 +190,10 @@ def _that_meet(problem: cc.Problem) -> list[list[str]]:
 
 
 def _with_one_candidate(
-    problem: cc.Problem, margins: Mapping[str, float], alike: float, candidate: str | None
+    problem: cc.Problem, margins: Mapping[str, float], alike: float, most_loss: float, candidate: str | None
 ) -> cc.Problem:
     if candidate is None and len(problem.candidates) > 1:
-        best = cc.rank(with_margins(problem, margins, alike=alike), period_tolerance=alike).best
+        best = cc.rank(with_margins(problem, margins, alike=alike), period_tolerance=most_loss).best
         candidate = None if best is None else best.id
     kept = [one for one in problem.candidates if candidate is None or one.id == candidate]
     if len(kept) != 1:
@@ -197,11 +202,15 @@ def _with_one_candidate(
 
 
 def _margins_from(
-    natural: cc.Problem, measured: Mapping[str, NaturalTimes], margins: Mapping[str, float], alike: float
+    natural: cc.Problem,
+    measured: Mapping[str, NaturalTimes],
+    margins: Mapping[str, float],
+    alike: float,
+    most_loss: float,
 ) -> dict[str, float]:
     """Margins by how much each job jitters, and how far it may be late where the ranking puts it."""
     longer = with_margins(natural, {**dict.fromkeys(measured, FIRST_MARGIN), **margins}, alike=alike)
-    ranking = cc.rank(longer, period_tolerance=alike)
+    ranking = cc.rank(longer, period_tolerance=most_loss)
     first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, natural=natural)
     held = {one.job: one for one in first.schedules}
     iteration_ms = {job.id: job.iteration_ms for job in natural.jobs}
@@ -209,17 +218,20 @@ def _margins_from(
     for job, times in sorted(measured.items()):
         if job not in iteration_ms:
             raise ValueError(f"measured: expected jobs of the problem, got {job!r}")
-        if len(times.times_ns) < MIN_SAMPLES:
-            raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {len(times.times_ns)}")
+        jitter = measured_jitter(times.times_ns) if times.times_ns else None
+        kept = 0 if jitter is None else len(jitter.deviation_ns)
+        if jitter is None or kept < MIN_SAMPLES:
+            what = f"{kept} of {len(times.times_ns)} that are no stalls"
+            raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {what}")
         if job in held:
-            found[job] = _margin(times, held[job], iteration_ms[job] * MS_NS)
+            is_sorted = times.quantiles_of is not None
+            found[job] = _margin(jitter, is_sorted, held[job], iteration_ms[job] * MS_NS)
     return found
 
 
-def _margin(times: NaturalTimes, held: Schedule, iteration_ns: float) -> float:
-    jitter = measured_jitter(times.times_ns)
+def _margin(jitter: Jitter, quantiles: bool, held: Schedule, iteration_ns: float) -> float:
     loss = loss_ns(held.iteration_ns, held.gain_ns)
     reach = late_reach_ns(held.hold_ns)
-    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=times.quantiles_of is not None)
+    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=quantiles)
     # A profile's iteration time may be a median; what a pace has to carry is the mean.
     return min(LARGEST_MARGIN, max(0.0, (jitter.iteration_ns + margin.margin_ns) / iteration_ns - 1))

@@ -78,8 +78,7 @@ def plan(
     Raises
     ------
     ValueError
-        The ranking has no best placement, or is not of this problem; a job's pace is more than 1.5 times its natural
-        iteration time.
+        The ranking has no best placement, or is not of this problem.
     """
     best = ranking.best
     if best is None:
@@ -97,7 +96,8 @@ def plan(
         free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
     for component, hold_ns in zip(found, holds, strict=True):
         paces = [round(ranking.paces_ms[job] * MS_NS) for job in component.jobs]
-        if why := _why_not(hold_ns, paces, max(gains[job] for job in component.jobs)):
+        naturals = [natural_ns[job] for job in component.jobs]
+        if why := _why_not(hold_ns, paces, naturals, max(gains[job] for job in component.jobs)):
             free |= dict.fromkeys(component.jobs, why)
             continue
         members = []
@@ -177,13 +177,15 @@ def _holds(
     return [min((on_links[link] for link in one.links), default=0) for one in found]
 
 
-def _why_not(hold_ns: int, paces_ns: Sequence[int], gain_ns: int) -> str | None:
+def _why_not(hold_ns: int, paces_ns: Sequence[int], naturals_ns: Sequence[int], gain_ns: int) -> str | None:
     if gain_ns == 0:
         return "interleaving wins nothing: at random phases its links score as much"
     if hold_ns == 0:
         return "nothing can be held: the best shifts leave its jobs no room to move"
     if 4 * hold_ns >= max(turns(paces_ns)):  # one job late, the others early: twice the hold apart, to either side
         return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
+    if any(2 * pace > 3 * natural for pace, natural in zip(paces_ns, naturals_ns, strict=True)):
+        return "a job of its component would be slowed by more than half"
     return None
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
+from ..endpoint import Endpoint
 from ..schedule import Schedule, ScheduleError
 
-__all__ = ["Acknowledgement", "Endpoint", "Known", "Reply", "Transport", "look", "send"]
+__all__ = ["Acknowledgement", "Endpoint", "Known", "Reply", "Requests", "Transport", "look", "send"]
 
 AT_ONCE = 64
 """Requests under way at the same time."""
@@ -21,62 +20,6 @@ ATTEMPTS, LOOKS = 5, 3
 """How often a change is sent, and how often a daemon is asked what it has, before it is given up."""
 
 FIRST_WAIT_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a job's daemon is.
-
-    Attributes
-    ----------
-    url : str
-        ``http://host:port`` or ``https://...``.
-    token : str or None
-        Sent as ``Authorization: Bearer``.
-    tls : ssl.SSLContext or None
-        With the certificates for ``https``; one with a client certificate for mutual TLS.
-    plain_http : bool
-        The token may cross the network in the clear, because the network is trusted.
-
-    Raises
-    ------
-    ValueError
-        No such address; or a token would leave this host in the clear, and ``plain_http`` does not say that it may.
-    """
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-    tls: Any = field(default=None, repr=False)
-    plain_http: bool = False
-
-    def __post_init__(self) -> None:
-        parts = _split(self.url)
-        if parts is None:
-            raise ValueError(f"url: expected http://host:port or https://host:port, got {self.url!r}")
-        scheme, host = parts
-        if self.token is not None and scheme == "http" and not self.plain_http and not _is_this_host(host):
-            raise ValueError(
-                f"url: expected https:// or an address of this host, got {self.url!r}: "
-                "a token would cross the network in the clear (plain_http=True where it is trusted)"
-            )
-
-
-def _split(url: str) -> tuple[str, str] | None:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        return None
-    return parts.scheme, parts.hostname
-
-
-def _is_this_host(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +41,15 @@ class Transport(Protocol):
 
     async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
         """``DELETE /v1/jobs/{job}/schedule``."""
+
+
+class Requests(Transport, Protocol):
+    """A transport that makes any request of docs/agent.md."""
+
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
+        """One request; an answer that is no JSON object comes back as an empty one."""
 
 
 @dataclass(frozen=True, slots=True)

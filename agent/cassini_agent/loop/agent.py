@@ -171,21 +171,26 @@ class Agent:
             self._delay_total_ns += ended.delay_ns
             if self._decider is not None:
                 self._decider.ended(ended)
-        if self._decider is None or self._ranks.lag == 0:
+        if self._decider is None:
             return
         latest = self._records.under_way()
-        if latest is not None:
+        if self._ranks.lag == 0:
+            self._decider.under_way(latest)
+        elif latest is not None:
             release = self._decider.started(latest)
             if release is not None:
                 self._ranks.publish(latest.number + 1, release)
+                self._decider.report(self._now_ns(), self._delay_total_ns)
 
     def _delay(self, now_ns: int) -> int:
         """The wait before the iteration that begins."""
         number = self._number + 1
         if self._decider is not None:
-            self._decider.listen(now_ns, self._delay_total_ns)
+            self._decider.listen(now_ns)
             if self._ranks.lag == 0:
-                return self._decider.starting(number, now_ns)
+                delay_ns = self._decider.starting(number, now_ns)
+                self._decider.report(now_ns, self._delay_total_ns)
+                return delay_ns
         return self._ranks.due(number, now_ns)
 
     def _interrupted(self) -> None:

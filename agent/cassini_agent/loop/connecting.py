@@ -12,6 +12,7 @@ from typing import Any
 from ..control.controller import Controller
 from ..local_link import LocalLink, socket_path
 from .agent import Agent
+from .cuda_timeline import CudaTimeline
 from .decider import Decider
 from .ranks import Alone, Ranks, StoreRanks, own_client
 from .timeline import HostTimeline, Timeline
@@ -67,13 +68,16 @@ def _connect(
     if os.environ.get("CASSINI_AGENT") == "0":
         return Agent(Alone(), HostTimeline(), None)
     own_rank, size = _place(rank, world_size, os.environ)
-    ranks = _ranks(own_rank, size, store)
+    timeline = _timeline(device)
+    # On GPUs rank 0 waits alone, and the other GPUs for its own in the next collective: a host comes to an iteration
+    # before its GPU has begun the one before, so what is decided there could not reach the other ranks in time.
+    ranks = Alone() if isinstance(timeline, CudaTimeline) else _ranks(own_rank, size, store)
     if own_rank != 0:
         return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
     decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag))
-    return Agent(ranks, _timeline(device), decider)
+    return Agent(ranks, timeline, decider)
 
 
 def _job_name(environment: Mapping[str, str]) -> str:
@@ -132,6 +136,4 @@ def _timeline(device: Any) -> Timeline:
                 device = torch.cuda.current_device()
     if device is None or torch.device(device).type != "cuda":
         return HostTimeline()
-    from .cuda_timeline import CudaTimeline
-
     return CudaTimeline(device)

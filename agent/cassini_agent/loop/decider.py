@@ -47,11 +47,14 @@ class Decider:
         self._decided = -1  # the latest iteration whose start the controller knows
         self._errors: dict[int, int | None] = {}
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
-        self._start: tuple[int, int] | None = None  # number and time of the latest start that is known or expected
+        self._start: tuple[int, int] | None = None  # number and time of the latest start that is known
+        self._launched: dict[int, int] = {}  # when the host let iterations go whose starts are not known yet
         self._left: dict[int, int] = {}  # when the host was done with iterations whose ends are not known yet
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
         self._refused = ""
+        self._followed = 0  # version of the schedule that the errors of the batch are from
+        self._place_at_ns: int | None = None
         self._said_alone = False
 
     @property
@@ -74,11 +77,10 @@ class Decider:
         """Messages that the daemon did not take."""
         return self._link.dropped
 
-    def listen(self, now_ns: int, delay_total_ns: int) -> None:
-        """Take what the daemon sends, and report if it is time."""
+    def listen(self, now_ns: int) -> None:
+        """Take what the daemon sends."""
         for message in self._link.receive():
             self._obey(message, now_ns)
-        self._reporter.flush(now_ns, self._totals(delay_total_ns))
         if not self._said_alone and not self._link.connected:
             log.warning("no agent daemon at %s: training goes on without time-shifts", self._link.path)
         self._said_alone = True
@@ -86,13 +88,15 @@ class Decider:
     def starting(self, number: int, now_ns: int) -> int:
         """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0)."""
         self._left[number - 1] = now_ns
-        self._left.pop(number - PROFILE, None)  # its end was lost
+        for unknown in (self._left, self._launched):
+            unknown.pop(number - PROFILE, None)  # its marks were lost
         begin_ns = self._begin(number, now_ns)
         delay_ns = self._step(number, begin_ns, self._measured_delay_ns)
-        self._start = (number, begin_ns + delay_ns)
         self._measured_delay_ns = delay_ns  # as far as is known now
         # Where the stream is behind, waiting on the host to this point holds the stream no longer than wanted.
-        return max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
+        wait_ns = max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
+        self._launched[number] = now_ns + wait_ns
+        return wait_ns
 
     def started(self, iteration: Iteration) -> Release | None:
         """When all ranks begin the next iteration; None if that is decided already. For lag 1."""
@@ -113,11 +117,15 @@ class Decider:
         if iteration.end_ns is not None and left_ns is not None:
             self._ahead_ns.append(iteration.end_ns - left_ns)
         if iteration.start_ns is not None:
-            if self._start is None or self._start[0] <= iteration.number:
-                self._start = (iteration.number, iteration.start_ns)
+            self._began(iteration.number, iteration.start_ns)
             if iteration.natural_ns is not None:
                 self._profile.append(iteration)
         self._reporter.add(iteration, self._errors.pop(iteration.number, None))
+
+    def under_way(self, iteration: Iteration | None) -> None:
+        """The latest iteration that is known to have begun and not to have ended."""
+        if iteration is not None and iteration.start_ns is not None:
+            self._began(iteration.number, iteration.start_ns)
 
     def interrupted(self) -> None:
         """The loop pauses: nothing is learned from this iteration, and the next is not delayed."""
@@ -144,6 +152,12 @@ class Decider:
         self._reporter.flush(now_ns, self._totals(delay_total_ns), at_once=True)
         self._link.close()
 
+    def _began(self, number: int, start_ns: int) -> None:
+        if self._start is None or self._start[0] <= number:
+            self._start = (number, start_ns)
+            for begun in [one for one in self._launched if one <= number]:
+                del self._launched[begun]
+
     def _begin(self, number: int, now_ns: int) -> int:
         """When iteration ``number`` can begin: now, or where a GPU that is behind its host will be done."""
         if self._start is None or len(self._profile) < 3:
@@ -152,12 +166,21 @@ class Decider:
         usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-RECENT:])
         if median(self._ahead_ns or [0]) < (1 - AHEAD) * usual_ns:
             return now_ns  # there is no GPU, or the loop waits for it: an iteration that ends early has ended
-        expected_ns = round(start_ns + (number - at) * usual_ns)
-        return expected_ns if now_ns - start_ns < AHEAD * (number - at) * usual_ns else now_ns
+        expected_ns = start_ns + usual_ns
+        for between in range(at + 1, number):
+            # An iteration begins when the one before it is done, and not before the host lets it go.
+            expected_ns = max(expected_ns, self._launched.get(between, 0)) + usual_ns
+        return round(expected_ns) if now_ns - start_ns < AHEAD * (expected_ns - start_ns) else now_ns
 
     def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
+        schedule = self._controller.schedule
+        version = schedule.version if schedule is not None else 0
+        if version != self._followed:  # errors of two grids do not go into one message
+            self._reporter.flush(at_ns, self._totals(self._controller.delay_total_ns), at_once=True)
+            self._followed = version
         self._last = decision = self._controller.step(at_ns, waited_ns)
         self._decided = number
+        self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
         self._errors[number] = decision.error_ns
         while len(self._errors) > 2 * PROFILE:
             self._errors.pop(next(iter(self._errors)))
@@ -183,6 +206,10 @@ class Decider:
             self._refused = str(message.get("reason"))[:200]
             log.warning("the daemon refuses this job: %s", self._refused)
 
+    def report(self, now_ns: int, delay_total_ns: int) -> None:
+        """Report, if it is time."""
+        self._reporter.flush(now_ns, self._totals(delay_total_ns))
+
     def _totals(self, delay_total_ns: int) -> dict[str, Any]:
         return {
             "adjustments": self.adjustments,
@@ -190,4 +217,7 @@ class Decider:
             "dropped": self.dropped,
             "state": self.state,
             "note": self.note,
+            "version": self._followed,
+            "place_ns": self._last.error_ns,
+            "place_at_ns": self._place_at_ns,
         }

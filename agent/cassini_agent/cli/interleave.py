@@ -1,0 +1,211 @@
+"""``cassini-agent interleave``: jobs that run already, interleaved and kept so, live."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from .client import Access
+from .errors import AnswerError, UsageError
+from .tables import STYLES, milliseconds, plain, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    from ..endpoint import Endpoint
+    from ..interleave import Interleaving, Network, Row
+    from ..interleave.events import Event
+
+__all__ = ["interleave"]
+
+COLUMNS = ("job", "host", "state", "iteration", "pace", "error", "spread", "waited", "adjustments", "note")
+LEFT = ("job", "host", "state", "note")
+
+SHOWN_EVENTS = 12
+
+ONCE_S = 60.0
+"""So long ``--once`` waits for jobs whose profiles are not known yet."""
+
+
+def interleave(
+    *,
+    job: Annotated[tuple[str, ...], Parameter(help="JOB@URL: a job, and the daemon of its rank 0. Repeat.")] = (),
+    daemon: Annotated[tuple[str, ...], Parameter(help="URL of a daemon all of whose jobs take part. Repeat.")] = (),
+    link: Annotated[tuple[str, ...], Parameter(help="NAME=GBPS: a link that all jobs cross. Repeat.")] = (),
+    problem: Annotated[
+        Path | None, Parameter(help="Links and routes: cassini-problem/1; jobs that it does not list are measured.")
+    ] = None,
+    candidate: Annotated[str | None, Parameter(help="Which candidate of the problem, if it has several.")] = None,
+    rate: Annotated[
+        tuple[str, ...], Parameter(help="JOB=GBPS: how fast it sends. Default: as its narrowest link carries. Repeat.")
+    ] = (),
+    once: Annotated[bool, Parameter(negative=(), help="Arrange the jobs once, print the table and end.")] = False,
+    release: Annotated[bool, Parameter(negative=(), help="At the end set the jobs free.")] = False,
+    every_s: Annotated[float, Parameter(help="Seconds between two looks at the table.")] = 1.0,
+    access: Access = Access(),  # noqa: B008  cyclopts fills it in; it is frozen
+) -> None:
+    """Interleave jobs that run already, and keep them interleaved until Ctrl-C.
+
+    Takes their profiles from their daemons, ranks, sends schedules, coordinates, and arranges them anew when one joins,
+    leaves or changes. Afterwards jobs keep their schedules for up to an hour; started again, it goes on with them.
+
+    Times are milliseconds; the error is the median distance of the last iterations from the grid, negative is early.
+    """
+    if not every_s >= 0.1:
+        raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
+    jobs, daemons = _where(job, daemon, access)
+    network = _network(link, problem, candidate, rate)
+    try:
+        from ..interleave import Interleaving
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
+    if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
+        logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
+    told: deque[str] = deque(maxlen=SHOWN_EVENTS)
+    is_live = not once and sys.stdout.isatty()
+    try:
+        with Interleaving(network, daemons, jobs=jobs, tell=lambda event: _note(event, told, is_live)) as running:
+            try:
+                if once:
+                    _once(running)
+                else:
+                    _go_on(running, told, every_s, is_live)
+            except KeyboardInterrupt:
+                pass
+            if release:
+                running.release()
+            rows = running.status()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    held = sum(row.component is not None for row in rows)
+    if held and not release:
+        print(f"{held} jobs keep their schedules for up to an hour; cassini-agent interleave goes on with them")
+
+
+def _where(
+    jobs: tuple[str, ...], daemons: tuple[str, ...], access: Access
+) -> tuple[set[str] | None, dict[str, Endpoint]]:
+    """Which jobs take part, None for all that there are; and the daemons, by address."""
+    found: dict[str, Endpoint] = {}
+    names = set()
+    for one in jobs:
+        match = re.fullmatch(r"(.+)@(https?://[^@]+)", one)
+        if match is None:
+            raise UsageError(f"--job: expected JOB@URL, got {one!r}")
+        names.add(match[1])
+        found[_short(match[2])] = access.endpoint(match[2])
+    for url in daemons:
+        found[_short(url)] = access.endpoint(url)
+    if not found:
+        raise UsageError("expected --job JOB@URL or --daemon URL, got neither")
+    return (None if daemons else names), found
+
+
+def _short(url: str) -> str:
+    return url.partition("://")[2].rstrip("/") or url
+
+
+def _network(link: tuple[str, ...], problem: Path | None, candidate: str | None, rate: tuple[str, ...]) -> Network:
+    from cassini_core import InputError
+
+    from ..interleave import Network
+
+    if bool(link) == (problem is not None):
+        raise UsageError(f"expected --link or --problem, got {'both' if link else 'neither'}")
+    links, rates = (dict(_pair(one, option) for one in many) for option, many in (("--link", link), ("--rate", rate)))
+    try:
+        if problem is None:
+            return Network(links, gbps=rates)
+        known = Network.from_file(problem, candidate)
+        return Network(known.links, known.routes, rates, known.profiles)
+    except OSError as error:
+        raise UsageError(f"{problem}: {error.strerror}") from None
+    except (InputError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _pair(text: str, option: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not (name and 0 < number < float("inf")):
+        raise UsageError(f"{option}: expected NAME=GBPS, got {text!r}")
+    return name, number
+
+
+def _note(event: Event, told: deque[str], is_live: bool) -> None:
+    """Keep a line for the table, or print it where nobody looks at one."""
+    from ..interleave import describe
+
+    line = f"{time.strftime('%H:%M:%S')} {plain(describe(event))}"
+    told.append(line)
+    if not is_live:
+        print(line, flush=True)
+
+
+def _once(running: Interleaving) -> None:
+    end_s = time.monotonic() + ONCE_S
+    while not running.is_arranged() and time.monotonic() < end_s:
+        time.sleep(0.2)
+    time.sleep(1.5)  # what the jobs say of what they were just sent
+    rows = running.status()
+    print_table(_table(rows))
+    if not running.is_arranged():
+        raise AnswerError(f"not all jobs were arranged within {ONCE_S:g} s")
+    if refused := [one for one in running.acknowledged() if not one.accepted]:
+        raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
+
+
+def _go_on(running: Interleaving, told: deque[str], every_s: float, is_live: bool) -> None:
+    if not is_live:
+        while True:
+            running.status()  # raises what ended it
+            time.sleep(every_s)
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            live.update(_screen(running.status(), told), refresh=True)
+            time.sleep(every_s)
+
+
+def _screen(rows: list[Row], told: deque[str]) -> Group:
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = [Text(line, style="dim", overflow="ellipsis", no_wrap=True) for line in list(told)]
+    return Group(_table(rows), Text(""), *lines)
+
+
+def _table(rows: list[Row]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    held = sum(row.state == "held" for row in rows)
+    table = Table(title=f"{len(rows)} jobs, {held} held", title_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in LEFT else "right")
+    for row in rows:
+        table.add_row(
+            Text(plain(row.job)),
+            Text(plain(row.host)),
+            Text(plain(row.state), style=STYLES.get(row.state, "")),
+            *(milliseconds(time) for time in (row.iteration_ns, row.pace_ns, row.error_ns, row.error_spread_ns)),
+            milliseconds(row.delay_total_ns),
+            str(row.adjustments),
+            Text(plain(row.note)),
+        )
+    return table

@@ -1,0 +1,439 @@
+"""Looks at jobs once a second, finds who meets, has each group arranged and sent, and goes on while things change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import dispatch
+from ..coordinator import events as of_coordinator
+from ..coordinator.coordinator import Coordinator
+from ..coordinator.http import HttpDaemons
+from ..coordinator.member import Member
+from ..coordinator.presence import GONE_NS
+from ..dispatch.arrange import NaturalTimes, arrange
+from ..dispatch.send import Acknowledgement, Endpoint, Requests
+from ..schedule import SECOND_NS, Schedule
+from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
+from .groups import groups
+from .jobs import Seen, SeenJobs
+from .network import Network
+from .profile import LEAST, ONLY, Profile
+
+__all__ = ["Engine", "Group"]
+
+log = logging.getLogger("cassini_agent")
+
+LOOK_S = 1.0
+ANSWER_S = 2.0
+"""A daemon that takes longer did not answer in this round."""
+
+SETTLE_S = 5.0
+"""Jobs that are there at the beginning are waited for so long, so that they are arranged together."""
+
+EVERY_S, SELDOM_S = 10.0, 300.0
+"""Between two arrangements of the same jobs; doubled each time, up to the other, while one follows the other."""
+
+CALM_S = 120.0
+"""After so long without a new arrangement the next comes soon again."""
+
+CHANGED = 0.04
+"""Share of its iteration time by which a job is another one, if nobody has said so."""
+
+TOLD_CHANGED = 0.015
+"""The same where the job has reported a change."""
+
+ERRORS = 5.0
+"""So many standard errors a change must be in any case."""
+
+EXCLUDED_S = 300.0
+"""A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
+"""
+
+
+@dataclass(slots=True)
+class Group:
+    """Jobs that meet, as they were arranged last."""
+
+    jobs: frozenset[str]
+    at_s: float
+    pause_s: float = EVERY_S
+    left_alone_until_s: float = 0.0
+    changed: set[str] = field(default_factory=set)
+    free: dict[str, str] = field(default_factory=dict)
+    components: set[str] = field(default_factory=set)
+    pending: str = ""
+
+
+class Engine:
+    """Interleaves the jobs of some daemons, in one event loop.
+
+    Parameters
+    ----------
+    network : Network
+    hosts : mapping of str to Endpoint
+        Daemons by the names of their hosts.
+    wanted : collection of str, or None
+        Jobs that take part; None: all that the daemons have and the network knows.
+    tell : callable
+        Called with each event, in the event loop.
+    daemons : Requests
+        How they are reached.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        hosts: Mapping[str, Endpoint],
+        wanted: Collection[str] | None,
+        tell: Callable[[Event], None],
+        daemons: Requests,
+    ) -> None:
+        self.network = network
+        self.hosts = dict(hosts)
+        self.wanted = wanted
+        self._tell = tell
+        self._daemons = daemons
+        self._begun_s = time.monotonic()
+        self._heard: set[str] = set()
+        self.seen = SeenJobs(self._is_wanted, tell)
+        self.coordinator = self._new_coordinator()
+        self.groups: dict[frozenset[str], Group] = {}
+        self.excluded: dict[str, float] = {}
+        self.failures: Counter[str] = Counter()
+        self.acknowledged: dict[str, Acknowledgement] = {}
+        self.is_arranged = False
+        self.is_paused = False
+        self._check()
+
+    def update(
+        self,
+        network: Network | None = None,
+        hosts: Mapping[str, Endpoint] | None = None,
+        wanted: Collection[str] | None = None,
+    ) -> None:
+        """From now on another network, other daemons, or other jobs; None for what stays.
+
+        Raises
+        ------
+        ValueError
+            The network does not know a job.
+        """
+        if network is not None:
+            self.network = network
+            self.groups.clear()
+        if hosts is not None:
+            self.hosts.clear()
+            self.hosts.update(hosts)
+        if wanted is not None:
+            self.wanted = wanted
+        self._check()
+        self.seen.keep_only(self.hosts)
+        self._begun_s = time.monotonic()
+        self.is_paused = False
+
+    def _check(self) -> None:
+        if unknown := sorted(job for job in self.wanted or () if not self.network.route(job)):
+            raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        coordinating = asyncio.create_task(self._coordinate())
+        try:
+            while True:
+                begun = time.monotonic()
+                await self.look()
+                await asyncio.sleep(max(0.0, LOOK_S - (time.monotonic() - begun)))
+        finally:
+            coordinating.cancel()
+            await asyncio.gather(coordinating, return_exceptions=True)
+
+    async def look(self) -> None:
+        """One round: see what there is, and arrange the groups for which something is new."""
+        answers = dict(zip(self.hosts, await asyncio.gather(*map(self._ask, self.hosts)), strict=True))
+        self._heard |= {host for host, answer in answers.items() if answer is not None}
+        self.seen.look(answers, time.monotonic())
+        found = self._groups()
+        for jobs in [] if self.is_paused else found:
+            try:
+                await self._attend(jobs)
+            except Exception as error:  # costs this group alone
+                self._note_failure(", ".join(sorted(jobs)), error)
+        self.is_arranged = self._is_settled() and all(jobs in self.groups or len(jobs) == 1 for jobs in found)
+
+    async def release(self) -> list[Acknowledgement]:
+        """Withdraw the schedules of all jobs, and arrange none until the next update."""
+        self.is_paused = True
+        for component in self.coordinator.components():
+            self.coordinator.forget(component.name)
+        free = dict.fromkeys(self.seen.jobs, "interleaving ends")
+        plan = dispatch.Plan((), free)
+        self.groups.clear()
+        return await dispatch.send_plan(plan, dispatch.new_version(), self._where(free), self._daemons)
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def _is_wanted(self, job: str) -> bool:
+        return bool(self.network.route(job)) and (self.wanted is None or job in self.wanted)
+
+    async def _ask(self, host: str) -> list[Mapping[str, Any]] | None:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                reply = await self._daemons.request("GET", self.hosts[host], "/v1/jobs")
+        except (OSError, TimeoutError):
+            return None  # the coordinator tells of it
+        jobs = reply.body.get("jobs")
+        return [job for job in jobs if isinstance(job, Mapping)] if isinstance(jobs, list) else None
+
+    def _groups(self) -> list[frozenset[str]]:
+        """Who meets, of the jobs that take part now."""
+        now_s = time.monotonic()
+        self.excluded = {job: until for job, until in self.excluded.items() if until > now_s}
+        routes = {}
+        for name, job in sorted(self.seen.jobs.items()):
+            profile = job.profile()
+            is_held = job.schedule is not None and job.schedule.expires_ns > time.time_ns()
+            why = profile if isinstance(profile, str) and not is_held else ""
+            if why and job.told != why:
+                # A number that grows is no news.
+                if job.told.split()[:1] != why.split()[:1]:
+                    self._tell(NotKnown(name, why))
+                job.told = why
+            if not why:
+                job.told = ""
+                if name not in self.excluded:
+                    routes[name] = list(self.network.route(name))
+        found = groups(routes)
+        for jobs in self.groups.keys() - set(found):
+            if not any(jobs & other for other in found):
+                del self.groups[jobs]
+        return found
+
+    def _is_settled(self) -> bool:
+        """Whether all that is to be waited for at the beginning is there."""
+        if time.monotonic() - self._begun_s > SETTLE_S:
+            waiting = [job for job in self.seen.jobs.values() if job.told.startswith(ONLY)]
+            return not waiting or time.monotonic() - self._begun_s > 6 * SETTLE_S
+        known = {name for name, job in self.seen.jobs.items() if not job.told}
+        return self.wanted is not None and set(self.wanted) <= known and self._heard >= set(self.hosts)
+
+    # --- what is to be done -------------------------------------------------------------------------------------------
+
+    async def _attend(self, jobs: frozenset[str]) -> None:
+        if jobs not in self.groups:
+            if not self._is_settled() or self._was_just_arranged(jobs) or self._goes_on(jobs):
+                return
+            if len(jobs) > 1 or self._is_left_over(*jobs):
+                await self._arrange(jobs, self._what_is_new(jobs))
+            return
+        group = self.groups[jobs]
+        now_s = time.monotonic()
+        if now_s - group.at_s < group.pause_s or len(jobs) < 2:
+            return
+        changed = group.pending or self._changed(jobs, group)
+        if changed and (group.changed or now_s >= group.left_alone_until_s):
+            await self._arrange(jobs, changed)
+
+    def _was_just_arranged(self, jobs: frozenset[str]) -> bool:
+        now_s = time.monotonic()
+        return any(jobs & other and now_s - group.at_s < EVERY_S for other, group in self.groups.items())
+
+    def _is_left_over(self, job: str) -> bool:
+        """Whether a job that meets nobody has a schedule still, and whom it was held with will not turn up any more."""
+        is_long = (time.monotonic() - self._begun_s) * SECOND_NS > GONE_NS and self._heard >= set(self.hosts)
+        return is_long and self.seen.jobs[job].schedule is not None
+
+    def _what_is_new(self, jobs: frozenset[str]) -> str:
+        before = frozenset().union(*(other for other in self.groups if other & jobs))
+        if not before:
+            return "new"
+        told = [f"{job} joined" for job in sorted(jobs - before)] + [f"{job} left" for job in sorted(before - jobs)]
+        return ", ".join(told) or "others meet"
+
+    def _goes_on(self, jobs: frozenset[str]) -> bool:
+        """Adopt what the daemons have, if it is one component of these very jobs, and they are what they were."""
+        found: dict[str, Schedule] = {}
+        for job in jobs:
+            schedule = self.seen.jobs[job].schedule
+            if schedule is None or schedule.expires_ns <= time.time_ns():
+                return False
+            found[job] = schedule
+        if len(jobs) < 2 or len({(one.component, one.version) for one in found.values()}) > 1:
+            return False
+        if any(other & jobs for other in self.groups):  # there was another arrangement: that of these jobs is not it
+            return False
+        for job, schedule in found.items():
+            profile = self.seen.jobs[job].profile()
+            if isinstance(profile, str):
+                continue
+            off = abs(profile.iteration_ns - schedule.iteration_ns)
+            if off > max(CHANGED * schedule.iteration_ns, ERRORS * profile.error_ns):
+                return False
+        component = next(iter(found.values())).component
+        self.groups[jobs] = Group(jobs, time.monotonic(), components={component})
+        for job in jobs:
+            self._note_planned(self.seen.jobs[job], self.seen.jobs[job].profile())
+        self._keep(found, found)
+        self._tell(GoesOn(component, tuple(sorted(jobs))))
+        return True
+
+    def _changed(self, jobs: frozenset[str], group: Group) -> str:
+        """Which jobs are others than they were when they were arranged; empty if none is."""
+        found = []
+        states = {self.seen.jobs[job].status.get("state") for job in jobs}
+        for name in sorted(jobs):
+            job = self.seen.jobs[name]
+            new = job.history.count - job.count
+            if job.planned is None:
+                if not isinstance(job.profile(), str):
+                    found.append(f"{name} is known now")
+                continue
+            if new < LEAST + 4:  # those of before the change are still under way
+                continue
+            fresh = job.history.profile(min(new - 4, 24))
+            if isinstance(fresh, str):
+                continue
+            least = TOLD_CHANGED if name in group.changed else CHANGED
+            grown = fresh.iteration_ns - job.planned.iteration_ns
+            # What got longer where jobs are out of their places may be their doing.
+            if grown > 0 and fresh.duration_ns > job.planned.duration_ns and states != {"held"}:
+                grown_rest = grown - (fresh.duration_ns - job.planned.duration_ns)
+                if grown_rest < least * job.planned.iteration_ns:
+                    continue
+            least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns)
+            if fresh.differs_from(job.planned) > least:
+                found.append(f"{name} {job.planned.iteration_ns / 1e6:.1f} to {fresh.iteration_ns / 1e6:.1f} ms")
+        return ", ".join(found)
+
+    async def _arrange(self, jobs: frozenset[str], because: str) -> None:
+        profiles: dict[str, Profile] = {}
+        for job in sorted(jobs):
+            profile = self._newest(self.seen.jobs[job])
+            if not isinstance(profile, str):
+                profiles[job] = profile
+        group = self._regroup(jobs)
+        group.pending = because  # until it has succeeded
+        problem = self.network.problem(profiles)
+        measured = {job: NaturalTimes(_centred(problem, job, one)) for job, one in profiles.items()}
+        arranged = await asyncio.to_thread(arrange, problem, measured=measured)
+        version = dispatch.new_version()
+        plan = arranged.plan(
+            epoch_ns=time.time_ns() + round(dispatch.LEAD_S * 1e9),
+            version=version,
+            lease_ns=round(dispatch.LEASE_S * 1e9),
+        )
+        # Until it knows the new ones, the coordinator would take them for somebody else's.
+        for component in self.coordinator.components():
+            if component.members.keys() & jobs:
+                self.coordinator.forget(component.name)
+        answers = await dispatch.send_plan(plan, version, self._where(profiles), self._daemons)
+        for job, profile in profiles.items():
+            if job in self.seen.jobs:
+                self._note_planned(self.seen.jobs[job], profile)
+        sent = {one.job: one.schedule for one in answers if one.schedule is not None}
+        planned = {one.job: one.planned for one in answers if one.planned is not None}
+        by_component: dict[str, dict[str, Schedule]] = {}
+        for job, schedule in sent.items():
+            by_component.setdefault(schedule.component, {})[job] = schedule
+        group.components, group.pending = set(by_component), ""
+        for members in by_component.values():
+            self._keep(members, {job: planned.get(job, one) for job, one in members.items()})
+        self.acknowledged |= {one.job: one for one in answers}
+        best = arranged.ranking.best
+        self._tell(Arranged(because, {job: one.pace_ns for job, one in sent.items()}, best.score if best else None))
+        for one in answers:
+            if not one.accepted:
+                self._tell(NotSent(one.job, one.reason))
+            elif one.free and len(jobs) > 1 and group.free.get(one.job) != one.reason:
+                self._tell(LeftFree(one.job, one.reason))
+        group.free = {one.job: one.reason for one in answers if one.free}
+
+    def _newest(self, job: Seen) -> Profile | str:
+        """Of what is surely from after the last change, if that is enough."""
+        new = job.history.count - job.count - 4
+        fresh = job.history.profile(new) if job.planned is not None and new >= LEAST else job.profile()
+        return job.profile() if isinstance(fresh, str) else fresh
+
+    def _regroup(self, jobs: frozenset[str]) -> Group:
+        """Note that these jobs are being arranged; sooner and sooner is not allowed."""
+        now_s = time.monotonic()
+        before = self.groups.get(jobs)
+        pause_s = EVERY_S
+        if before is not None and now_s - before.at_s < CALM_S + before.pause_s:
+            pause_s = min(2 * before.pause_s, SELDOM_S)
+        for other in [other for other in self.groups if other & jobs]:
+            del self.groups[other]
+        group = self.groups[jobs] = Group(jobs, now_s, pause_s)
+        if before is not None:
+            group.free = before.free
+        return group
+
+    @staticmethod
+    def _note_planned(job: Seen, profile: Profile | str) -> None:
+        job.planned = None if isinstance(profile, str) else profile
+        job.count = job.history.count
+
+    # --- coordinating -------------------------------------------------------------------------------------------------
+
+    def _keep(self, members: Mapping[str, Schedule], ranked: Mapping[str, Schedule]) -> None:
+        kept = []
+        for job, schedule in sorted(members.items()):
+            if job not in self.seen.jobs:
+                continue
+            member = Member(schedule, self.seen.jobs[job].host)
+            member.ranked = ranked[job]
+            kept.append(member)
+        if kept:
+            self.coordinator.keep(kept)
+
+    def _where(self, jobs: Collection[str]) -> dict[str, Endpoint]:
+        return {job: self.hosts[self.seen.jobs[job].host] for job in jobs if job in self.seen.jobs}
+
+    def _new_coordinator(self) -> Coordinator:
+        return Coordinator(HttpDaemons(self._daemons, self.hosts), self._hear, hosts=self.hosts.keys())
+
+    async def _coordinate(self) -> None:
+        while True:
+            try:
+                await self.coordinator.run()
+            except Exception as error:
+                self._note_failure("the coordinator", error)
+            await asyncio.sleep(LOOK_S)
+
+    def _hear(self, event: of_coordinator.Event) -> None:
+        self._tell(event)
+        match event:
+            case of_coordinator.IterationChanged(_, job):
+                for group in self.groups.values():
+                    if job in group.jobs:
+                        group.changed.add(job)
+            case of_coordinator.RatioBroken(component):
+                for group in self.groups.values():
+                    if component in group.components:
+                        group.changed |= group.jobs
+            case of_coordinator.MemberFreed(_, job, _):
+                self.excluded[job] = time.monotonic() + EXCLUDED_S
+            case of_coordinator.NotWorth(component):
+                for group in self.groups.values():
+                    if component in group.components:
+                        group.left_alone_until_s = time.monotonic() + EXCLUDED_S
+            case _:
+                pass
+
+    def _note_failure(self, what: str, error: Exception) -> None:
+        self.failures[what] += 1
+        count = self.failures[what]
+        if count & (count - 1) == 0:  # a fault that stays is told of, but not for ever
+            log.exception("%s failed (%d times)", what, count, exc_info=error)
+            self._tell(Failed(what, f"{type(error).__name__}: {error}", count))
+
+
+def _centred(problem: Any, name: str, profile: Profile) -> tuple[float, ...]:
+    """Times about the iteration time that the problem has for the job, which may be known better than measured."""
+    (known,) = (job.iteration_ms * 1e6 for job in problem.jobs if job.id == name)
+    return tuple(time - profile.iteration_ns + known for time in profile.times_ns)

@@ -1,0 +1,154 @@
+"""What the daemons cannot know: the links, and which of them each job crosses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cassini_core as cc
+
+from ..schedule import MS_NS
+from .profile import Profile
+
+__all__ = ["Network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Links and routes.
+
+    Attributes
+    ----------
+    links : mapping of str to float
+        Capacities by id, Gbit/s.
+    routes : mapping of str to mapping of str to float, or None
+        By job: the links it crosses, each with the factor its demand has there. None: every job crosses every link.
+    gbps : mapping of str to float
+        At what rate a job sends while it communicates, where that is known. Of others the most is taken that their
+        narrowest link carries: then no two of them are ever planned to send at once.
+    profiles : mapping of str to cassini_core.Job
+        Jobs whose iteration time and phases are known; the others are measured.
+    """
+
+    links: Mapping[str, float]
+    routes: Mapping[str, Mapping[str, float]] | None = None
+    gbps: Mapping[str, float] = field(default_factory=dict)
+    profiles: Mapping[str, cc.Job] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for link, capacity in self.links.items():
+            cc.Link(link, capacity)  # says what is wrong with it
+        for job, route in (self.routes or {}).items():
+            if unknown := [link for link in route if link not in self.links]:
+                raise ValueError(f"routes[{job!r}]: expected ids of links, got {unknown[0]!r}")
+        for job, rate in self.gbps.items():
+            if not rate > 0:
+                raise ValueError(f"gbps[{job!r}]: expected a rate above 0, got {rate!r}")
+
+    @classmethod
+    def one_link(cls, name: str, capacity_gbps: float, gbps: Mapping[str, float] | None = None) -> Network:
+        """One link that all jobs share."""
+        return cls({name: capacity_gbps}, gbps=gbps or {})
+
+    @classmethod
+    def of_problem(cls, problem: cc.Problem, candidate: str | None = None, measured: Iterable[str] = ()) -> Network:
+        """The links of a problem and the routes of one of its candidates.
+
+        Parameters
+        ----------
+        problem : Problem
+        candidate : str, optional
+            Which; may be left out if there is only one.
+        measured : iterable of str
+            Jobs whose profiles are not to be taken from the problem.
+
+        Raises
+        ------
+        ValueError
+            There is no such candidate, or it is not clear which.
+        """
+        found = [one for one in problem.candidates if candidate is None or one.id == candidate]
+        if len(found) != 1:
+            known = ", ".join(repr(one.id) for one in problem.candidates[:10])
+            raise ValueError(f"candidate: expected one of {known}, got {candidate!r}")
+        unknown = set(measured)
+        profiles = {job.id: job for job in problem.jobs if job.id not in unknown and job.id in found[0].routes}
+        return cls({link.id: link.capacity_gbps for link in problem.links}, found[0].routes, profiles=profiles)
+
+    @classmethod
+    def from_file(cls, path: str | Path, candidate: str | None = None) -> Network:
+        """From a ``cassini-problem/1`` file. Jobs of the routes that it does not list are measured.
+
+        Raises
+        ------
+        cassini_core.InputError
+            It is no such file, or wrong.
+        ValueError
+            As :meth:`of_problem`.
+        OSError
+            It cannot be read.
+        """
+        from cassini_core.problem_file import problem_from_json  # loads its JSON library
+
+        text = Path(path).read_bytes()
+        try:
+            content = json.loads(text, object_pairs_hook=_without_repeats)
+        except (ValueError, RecursionError) as error:
+            raise cc.InputError(f"{path}: {error}") from None
+        measured = _add_measured(content)
+        if isinstance(content, dict):
+            text = json.dumps(content).encode()
+        problem = problem_from_json(text, str(path))
+        return cls.of_problem(problem, candidate, measured)
+
+    def route(self, job: str) -> Mapping[str, float]:
+        """The links that a job crosses; none for a job that is not known here."""
+        if self.routes is None:
+            return dict.fromkeys(self.links, 1.0)
+        return self.routes.get(job, {})
+
+    def problem(self, profiles: Mapping[str, Profile]) -> cc.Problem:
+        """These jobs as they are now, in the one placement that they have."""
+        jobs = [self._job(name, profile) for name, profile in sorted(profiles.items())]
+        routes = {name: dict(self.route(name)) for name in sorted(profiles)}
+        links = [cc.Link(name, capacity) for name, capacity in sorted(self.links.items())]
+        return cc.Problem(jobs, links, [cc.Candidate("as it is", routes)])
+
+    def _job(self, name: str, profile: Profile) -> cc.Job:
+        if name in self.profiles:
+            return self.profiles[name]
+        rate = self.gbps.get(name)
+        if rate is None:
+            rate = min(self.links[link] / factor for link, factor in self.route(name).items())
+        phase = cc.Phase(profile.start_ns / MS_NS, profile.duration_ns / MS_NS, rate)
+        return cc.Job(name, profile.iteration_ns / MS_NS, [phase])
+
+
+def _add_measured(content: Any) -> set[str]:
+    """Put in jobs that routes name and the file does not list, so that the file can be read; their ids.
+
+    Whatever is wrong with the file is left to its reader.
+    """
+    jobs = content.setdefault("jobs", []) if isinstance(content, dict) else None
+    if not isinstance(jobs, list) or not isinstance(content.get("candidates"), list):
+        return set()
+    listed = {job.get("id") for job in jobs if isinstance(job, dict)}
+    named = {
+        job
+        for candidate in content["candidates"]
+        if isinstance(candidate, dict) and isinstance(candidate.get("routes"), dict)
+        for job in candidate["routes"]
+    }
+    jobs += [{"id": job, "iteration_ms": 1.0, "phases": []} for job in sorted(named - listed)]
+    return named - listed
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found

@@ -1,0 +1,235 @@
+"""Interleaving in a thread of its own, for schedulers and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from ..dispatch.http import HttpTransport
+from ..dispatch.send import Acknowledgement, Endpoint
+from .engine import Engine
+from .events import Event
+from .network import Network
+
+__all__ = ["Interleaving", "Row", "named"]
+
+Result = TypeVar("Result")
+
+REMEMBERED = 1000
+"""Events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One job, as it is now; None where nothing is known. Times in ns.
+
+    Attributes
+    ----------
+    job, host, state, note : str
+        ``state`` is that of docs/agent.md's JobStatus, or ``missing``; ``note`` says why it is not held.
+    component : str or None
+        What it is held with.
+    iteration_ns : int or None
+        Natural: without waiting.
+    pace_ns, error_ns, error_spread_ns : int or None
+        What it is held at, and how far its starts are from its grid.
+    delay_total_ns, adjustments : int
+        What it has waited since it began, and how often for its place.
+    """
+
+    job: str
+    host: str
+    state: str
+    note: str = ""
+    component: str | None = None
+    iteration_ns: int | None = None
+    pace_ns: int | None = None
+    error_ns: int | None = None
+    error_spread_ns: int | None = None
+    delay_total_ns: int = 0
+    adjustments: int = 0
+
+
+class Interleaving:
+    """Keeps running jobs interleaved for as long as the block lasts.
+
+    Parameters
+    ----------
+    network : Network
+        The links and who crosses them.
+    daemons : mapping of str to Endpoint, or iterable of Endpoint
+        Daemons of all hosts on which the ranks 0 of jobs run, by name; without names by host and port.
+    jobs : collection of str, optional
+        Who takes part; by default all jobs that the daemons have and the network knows.
+    tell : callable, optional
+        Called with each event (``events``, ``coordinator.events``) at once, in the thread of the interleaving.
+
+    Attributes
+    ----------
+    events : deque of (float, Event)
+        The last ones, with the Unix time of each.
+
+    Notes
+    -----
+    Jobs are held by themselves: when the block ends, or this process, they keep their schedules until these expire
+    (an hour at most). The next interleaving finds them, and goes on with the same grids. :meth:`release` sets them
+    free.
+
+    Examples
+    --------
+    >>> from cassini_agent.dispatch import Endpoint
+    >>> daemons = [Endpoint("http://127.0.0.1:9311", "a token")]
+    >>> with Interleaving(Network.one_link("up", 50.0), daemons) as interleaving:  # doctest: +SKIP
+    ...     print(interleaving.status())
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        daemons: Mapping[str, Endpoint] | Iterable[Endpoint],
+        *,
+        jobs: Collection[str] | None = None,
+        tell: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.events: deque[tuple[float, Event]] = deque(maxlen=REMEMBERED)
+        self._given = network, named(daemons), jobs
+        self._also_tell = tell
+        self._loop = asyncio.new_event_loop()
+        self._engine: Engine | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="cassini-interleaving", daemon=True)
+
+    def __enter__(self) -> Interleaving:
+        self._thread.start()
+        self._ready.wait()
+        self._check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            with suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+        if error is None:
+            self._check()
+
+    def status(self) -> list[Row]:
+        """All jobs that take part, by name."""
+        self._check()
+        return self._call(self._rows)
+
+    def update(
+        self,
+        network: Network | None = None,
+        daemons: Mapping[str, Endpoint] | Iterable[Endpoint] | None = None,
+        jobs: Collection[str] | None = None,
+    ) -> None:
+        """From now on another network, other daemons, or other jobs; None for what stays."""
+        hosts = None if daemons is None else named(daemons)
+        self._call(lambda engine: engine.update(network, hosts, jobs))
+
+    def acknowledged(self) -> list[Acknowledgement]:
+        """What became of each job at its latest arrangement, by name."""
+        return self._call(lambda engine: [one for _, one in sorted(engine.acknowledged.items())])
+
+    def is_arranged(self) -> bool:
+        """Whether all jobs that are there were arranged, or found to be held already."""
+        return self._call(lambda engine: engine.is_arranged)
+
+    def release(self) -> list[Acknowledgement]:
+        """Withdraw the schedules of all jobs; none is arranged until the next update."""
+        engine = self._running()
+        return asyncio.run_coroutine_threadsafe(engine.release(), self._loop).result()
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._task = self._loop.create_task(self._interleave())
+            with suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(self._task)
+        except BaseException as error:  # handed to whoever asks
+            self._failure = error
+        finally:
+            self._ready.set()
+            self._loop.close()
+
+    async def _interleave(self) -> None:
+        async with HttpTransport() as http:
+            self._engine = Engine(*self._given, self._tell, http)
+            self._ready.set()
+            await self._engine.run()
+
+    def _tell(self, event: Event) -> None:
+        self.events.append((time.time(), event))
+        if self._also_tell is not None:
+            self._also_tell(event)
+
+    def _running(self) -> Engine:
+        self._check()
+        if self._engine is None or self._loop.is_closed():
+            raise RuntimeError("interleaving: expected to be used within its block")
+        return self._engine
+
+    def _call(self, work: Callable[[Engine], Result]) -> Result:
+        """Do something in the thread of the loop, and wait for it."""
+        engine = self._running()
+
+        async def there() -> Result:
+            return work(engine)
+
+        return asyncio.run_coroutine_threadsafe(there(), self._loop).result()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    @staticmethod
+    def _rows(engine: Engine) -> list[Row]:
+        unseen = set(engine.wanted or ()) - engine.seen.jobs.keys()
+        rows = [Row(name, "", "missing", "not seen yet") for name in unseen]
+        free = {job: why for group in engine.groups.values() for job, why in group.free.items()}
+        for name, job in engine.seen.jobs.items():
+            told, schedule = job.status, job.schedule
+            known = [told.get("note"), told.get("disagreement"), job.told, free.get(name)]
+            if name in engine.excluded:
+                known.append("it costs the others too much")
+            rows.append(
+                Row(
+                    job=name,
+                    host=job.host,
+                    state="missing" if job.missing_since_s is not None else str(told.get("state")),
+                    component=None if schedule is None else schedule.component,
+                    iteration_ns=_whole(told.get("iteration_ns")),
+                    pace_ns=None if schedule is None else schedule.pace_ns,
+                    error_ns=_whole(told.get("error_ns")),
+                    error_spread_ns=_whole(told.get("error_spread_ns")),
+                    delay_total_ns=_whole(told.get("delay_total_ns")) or 0,
+                    adjustments=_whole(told.get("adjustments")) or 0,
+                    note="; ".join(str(one) for one in known if one),
+                )
+            )
+        return sorted(rows, key=lambda row: row.job)
+
+
+def named(daemons: Mapping[str, Endpoint] | Iterable[Endpoint]) -> dict[str, Endpoint]:
+    """Daemons by name: by host and port, where none is given."""
+    if isinstance(daemons, Mapping):
+        return dict(daemons)
+    return {urlsplit(one.url).netloc: one for one in daemons}
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None

@@ -1,0 +1,176 @@
+"""A host that never waits for its GPU: some iterations ahead of it, until the launch queue is full. Its job is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
+
+from cassini_agent.control.controller import Controller
+from cassini_agent.loop import Agent, connecting
+from cassini_agent.loop.cuda_timeline import CudaTimeline
+from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.ranks import Alone, StoreRanks
+
+LAUNCH = 8 * MS
+"""What the host needs to launch an iteration."""
+
+
+@dataclass
+class Event:
+    """An event of the played GPU."""
+
+    gpu: Gpu
+    at_ns: int | None = None
+
+    def record(self, stream: str) -> None:
+        gpu = self.gpu
+        if stream == "work":
+            gpu.done_ns = max(gpu.done_ns, gpu.clock.now_ns)
+        self.at_ns = gpu.done_ns if stream == "work" else gpu.clock.now_ns
+
+    def query(self) -> bool:
+        return self.at_ns is not None and self.at_ns <= self.gpu.clock.now_ns
+
+    def elapsed_time(self, other: Event) -> float:
+        assert self.query(), "asked before the GPU had come to it"
+        assert other.query(), "asked before the GPU had come to it"
+        return (other.at_ns - self.at_ns) / 1e6
+
+
+class Gpu:
+    """What ``torch.cuda`` offers the timeline, and when the work that was launched will be done."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.done_ns = 0
+
+    def Event(self, enable_timing: bool) -> Event:
+        return Event(self)
+
+    def Stream(self, device: object, priority: int) -> str:
+        return "anchor"
+
+    def current_stream(self, device: object) -> str:
+        return "work"
+
+
+class Loop:
+    """Rank 0 of a job; the other ranks' GPUs wait for its GPU in the collective.
+
+    Parameters
+    ----------
+    queue : int
+        Iterations that fit into the launch queue: the host waits before it launches one more.
+    """
+
+    def __init__(self, queue: int) -> None:
+        self.queue, self.clock, self.link = queue, Clock(), Link()
+        self.gpu = Gpu(self.clock)
+        timeline = CudaTimeline(0, self.clock, self.gpu)
+        self.agent = Agent(Alone(), timeline, Decider(self.link, Controller(0)), self.clock, self.clock.wait)
+        self.starts_ns: list[int] = []
+        self.ends_ns: list[int] = []
+
+    def run(self, iterations: int, natural_ns: Callable[[int], int] = lambda _: NATURAL) -> None:
+        """Some iterations of the given lengths on the GPU; hooks mark where communication begins and ends."""
+        for k in range(iterations):
+            if len(self.ends_ns) > self.queue:
+                self.clock.now_ns = max(self.clock.now_ns, self.ends_ns[-self.queue - 1])
+            self.agent.iteration()
+            self.gpu.done_ns = max(self.gpu.done_ns, self.clock.now_ns)
+            self.starts_ns.append(self.gpu.done_ns)
+            took_ns = natural_ns(k)
+            self.clock.now_ns += LAUNCH // 2
+            self.gpu.done_ns += took_ns * 6 // 10
+            self.agent.communication_started()
+            self.gpu.done_ns += took_ns - took_ns * 6 // 10
+            self.agent.communication_ended()
+            self.clock.now_ns += LAUNCH // 2
+            self.ends_ns.append(self.gpu.done_ns)
+
+
+@pytest.mark.parametrize("queue", [0, 1, 2, 5, 20])
+def test_a_job_whose_host_is_ahead_is_held_to_the_grid(queue: int) -> None:
+    loop = Loop(queue)
+    loop.run(30)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(queue + 60)
+    assert {error_ns(start, told) // MS for start in loop.starts_ns[-40:]} == {0}
+    assert loop.agent.summary()["state"] == "held"
+    # What the host waits while its GPU has work costs nothing.
+    assert loop.starts_ns[-1] - loop.starts_ns[29] <= (queue + 60) * told["pace_ns"] + told["pace_ns"]
+
+
+@given(
+    queue=st.integers(0, 6),
+    jitter_ms=st.lists(st.integers(-4, 4), min_size=60, max_size=60),
+    place_ms=st.integers(0, 105),
+)
+def test_with_jitter_no_start_comes_early_and_none_is_held_up(queue: int, jitter_ms: list[int], place_ms: int) -> None:
+    loop = Loop(queue)
+    loop.run(20)
+    told = schedule(
+        loop.clock, epoch_ns=loop.clock.now_ns + place_ms * MS, hold_ns=30 * MS, slack_ns=30 * MS, pace_ns=106 * MS
+    )
+    loop.link.incoming.append(told)
+    loop.run(30)
+    begun_ns = loop.starts_ns[-1]
+    loop.run(60, lambda k: NATURAL + jitter_ms[k] * MS)
+    errors = [error_ns(start, told) for start in loop.starts_ns[-60:]]
+    assert all(-MS <= error <= 9 * MS for error in errors)
+    assert loop.starts_ns[-1] - begun_ns <= 60 * told["pace_ns"] + 10 * MS
+
+
+@pytest.mark.parametrize("queue", [1, 3, 10])
+def test_where_iterations_get_longer_expected_starts_follow_the_gpu(queue: int) -> None:
+    """Contention for a while: what was expected of starts is corrected by those that have become known."""
+    loop = Loop(queue)
+    loop.run(20)
+    loop.run(40, lambda _: 140 * MS)
+    loop.run(20)
+    told = schedule(loop.clock)
+    loop.link.incoming.append(told)
+    loop.run(queue + 40)
+    assert {error_ns(start, told) // MS for start in loop.starts_ns[-20:]} == {0}
+
+
+@pytest.mark.parametrize("queue", [0, 3])
+def test_the_profile_is_that_of_the_gpu(queue: int) -> None:
+    loop = Loop(queue)
+    loop.run(40)
+    loop.link.incoming.append(schedule(loop.clock))
+    loop.run(60)
+    profile = loop.agent.summary()["profile"]
+    assert profile["iteration_ns"] == pytest.approx(NATURAL, abs=MS)
+    assert profile["communication_start_ns"] == pytest.approx(60 * MS, abs=MS)
+    assert profile["communication_end_ns"] == pytest.approx(100 * MS, abs=MS)
+
+
+class Store:
+    """A store that no decision is written to."""
+
+    def clone(self) -> Store:
+        return self
+
+    def check(self, keys: list[str]) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_of_several_ranks_with_gpus_rank_0_waits_alone(
+    rank: int, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory
+) -> None:
+    """Nobody could be told in time: hosts come to an iteration long before their GPUs have begun the one before."""
+    for timeline, kind in [(CudaTimeline(0, Clock(), object()), Alone), (None, StoreRanks)]:
+        with monkeypatch.context() as patched:
+            if timeline is not None:
+                patched.setattr(connecting, "_timeline", lambda _, given=timeline: given)
+            agent = connecting.connect("a", rank=rank, world_size=2, socket=str(tmp_path / "none"), store=Store())
+            assert isinstance(agent._ranks, kind)
+            agent.close()

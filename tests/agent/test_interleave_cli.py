@@ -1,0 +1,271 @@
+"""``cassini-agent interleave`` and the call of the same name, with real daemons and jobs that report to them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from daemon_process import TOKEN, DaemonProcess, wait_until
+from played_training import PlayedTraining
+
+from cassini_agent.cli import main
+from cassini_agent.coordinator import events as of_coordinator
+from cassini_agent.coordinator.background import coordinating
+from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.member import Member
+from cassini_agent.dispatch import Endpoint
+from cassini_agent.interleave import Interleaving, Network
+from cassini_agent.interleave.events import Arranged, Found, GoesOn
+from cassini_agent.schedule import Schedule
+
+MS = 1_000_000
+ONE = Network.one_link("up", 50.0)
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[dict[str, DaemonProcess]]:
+    with ExitStack() as stack:
+        daemons = {}
+        for job in "ab":
+            (tmp_path / job).mkdir()
+            daemons[job] = DaemonProcess(tmp_path / job).start()
+            stack.callback(daemons[job].stop)
+        for job, daemon in daemons.items():
+            stack.enter_context(PlayedTraining(daemon, job))
+        yield daemons
+
+
+def options(daemons: dict[str, DaemonProcess]) -> list[str]:
+    jobs = [f"--job={job}@http://127.0.0.1:{daemon.port}" for job, daemon in daemons.items()]
+    return ["interleave", "--link=up=50", f"--token-file={daemons['a'].folder / 'token'}", *jobs]
+
+
+def endpoints(daemons: dict[str, DaemonProcess]) -> list[Endpoint]:
+    return [Endpoint(f"http://127.0.0.1:{one.port}", TOKEN) for one in daemons.values()]
+
+
+def schedule_of(daemons: dict[str, DaemonProcess], job: str) -> dict[str, object] | None:
+    told = daemons[job].status_of(job)["schedule"]
+    return None if told is None else dict(told)
+
+
+def test_once_arranges_the_jobs_and_again_leaves_them_alone(
+    both: dict[str, DaemonProcess], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*options(both), "--once"]) == 0
+    shown = capsys.readouterr().out
+    assert "arranged (new): paces a 413.0 ms, b 413.0 ms, score 1.000" in shown
+    assert "2 jobs, 2 held" in shown
+    assert "2 jobs keep their schedules" in shown
+    before = {job: schedule_of(both, job) for job in both}
+    assert all(before.values())
+    assert main([*options(both), "--once"]) == 0
+    assert "goes on as it is: a, b" in capsys.readouterr().out
+    assert {job: schedule_of(both, job) for job in both} == before
+    assert main([*options(both), "--once", "--release"]) == 0
+    assert {job: schedule_of(both, job) for job in both} == {"a": None, "b": None}
+
+
+def test_the_live_table_is_shown_until_ctrl_c(both: dict[str, DaemonProcess]) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "cassini_agent.cli", *options(both), "--every-s=0.2"]
+    environment = {**os.environ, "COLUMNS": "150", "LINES": "40", "TERM": "xterm"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    try:
+        shown = read_until(ours, "2 jobs, 2 held")
+        shown += read_until(ours, "arranged")
+        process.send_signal(signal.SIGINT)
+        shown += read_until(ours, "goes on with them")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert "Traceback" not in shown
+
+
+def read_until(terminal: int, wanted: str) -> str:
+    shown, end_s = b"", time.monotonic() + 60
+    while wanted not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode(errors="replace")):
+        assert time.monotonic() < end_s, shown.decode(errors="replace")[-3000:]
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:  # the other side has gone
+                break
+    return shown.decode(errors="replace")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "expected --job JOB@URL or --daemon URL, got neither"),
+        (["--job=a"], "--job: expected JOB@URL, got 'a'"),
+        (["--job=a@ftp://x"], "--job: expected JOB@URL"),
+        (["--daemon=x"], "url: expected http://host:port"),
+        (["--daemon=http://x:y"], "url: expected http://host:port"),
+        (["--daemon=http://h:1"], "expected --link or --problem, got neither"),
+        (["--daemon=http://h:1", "--link=up"], "--link: expected NAME=GBPS, got 'up'"),
+        (["--daemon=http://h:1", "--link==5"], "--link: expected NAME=GBPS"),
+        (["--daemon=http://h:1", "--link=up=inf"], "--link: expected NAME=GBPS"),
+        (["--daemon=http://h:1", "--link=up=5", "--rate=a=0"], "--rate: expected NAME=GBPS"),
+        (["--daemon=http://h:1", "--link=up=5", "--problem=x"], "expected --link or --problem, got both"),
+        (["--daemon=http://h:1", "--problem=/no/such/file"], "/no/such/file: No such file"),
+        (["--daemon=http://h:1", "--link=up=5", "--every-s=0"], "--every-s: expected at least 0.1"),
+        (["--daemon=http://h:1", "--link=up=5", "--token-file=/no/token"], "/no/token: No such file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["interleave", *given]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["status --once --url", "interleave --link=up=5 --daemon"])
+def test_a_token_does_not_leave_the_host_in_the_clear(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    assert main([*verb.split(), "http://192.0.2.1:9311", f"--token-file={token}"]) == 2
+    told = capsys.readouterr().err
+    assert "in the clear (--plain-http where it is trusted)" in told
+    assert TOKEN not in told
+
+
+def test_an_endpoint_shows_no_token_and_sends_none_in_the_clear() -> None:
+    for here in ("http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://far:1"):
+        assert TOKEN not in repr(Endpoint(here, TOKEN))
+    assert Endpoint("http://far:1", TOKEN, plain_http=True).token == TOKEN
+    assert Endpoint("http://far:1").token is None
+    for far in ("http://far:1", "http://127.0.0.1.example.org:1", "http://10.0.0.1", "http://localhost.example:1"):
+        with pytest.raises(ValueError, match="in the clear"):
+            Endpoint(far, TOKEN)
+    for strange in ("far:1", "ftp://far", "http://", "http://a:b@far", "http://far:99999999", "http://["):
+        with pytest.raises(ValueError, match="expected http://host:port"):
+            Endpoint(strange, TOKEN)
+
+
+def test_a_scheduler_makes_one_call(both: dict[str, DaemonProcess]) -> None:
+    told: list[object] = []
+    with Interleaving(ONE, endpoints(both), tell=told.append) as running:
+        wait_until(running.is_arranged)
+        wait_until(lambda: [row.state for row in running.status()] == ["held", "held"])
+        rows = running.status()
+        assert [row.job for row in rows] == ["a", "b"]
+        assert {row.pace_ns for row in rows} == {rows[0].pace_ns}
+        assert rows[0].iteration_ns == pytest.approx(413 * MS, rel=1e-3)
+        assert [one.accepted for one in running.acknowledged()] == [True, True]
+        before = schedule_of(both, "a")
+        with PlayedTraining(both["a"], "c", 360, 50):
+            wait_until(lambda: schedule_of(both, "a") != before)
+            assert any(isinstance(event, Arranged) and event.because == "c joined" for event in told)
+            running.update(jobs={"a", "b"})
+            wait_until(lambda: [row.job for row in running.status()] == ["a", "b"])
+        with pytest.raises(ValueError, match="cross a link"):
+            running.update(network=Network({"up": 5.0}, {"a": {"up": 1.0}}))
+    assert [event for _, event in running.events] == told
+    with pytest.raises(RuntimeError, match="within its block"):
+        running.status()
+
+
+def test_a_daemon_that_is_killed_is_told_of_once_and_the_grid_stays(both: dict[str, DaemonProcess]) -> None:
+    told: list[object] = []
+    with Interleaving(ONE, endpoints(both), tell=told.append) as running:
+        wait_until(running.is_arranged)
+        before = {job: schedule_of(both, job) for job in both}
+        port = both["b"].port
+        both["b"].stop(signal.SIGKILL)
+        wait_until(lambda: any(isinstance(event, of_coordinator.Unreachable) for event in told))
+        time.sleep(2.5)
+        both["b"]._options = [one for one in both["b"]._options if one != "--port=0"] + [f"--port={port}"]
+        both["b"].start()
+        wait_until(lambda: any(isinstance(event, of_coordinator.Reachable) for event in told))
+        time.sleep(2.0)
+    assert {job: schedule_of(both, job) for job in both} == before
+    kinds = [type(event) for event in told]
+    assert kinds.count(of_coordinator.Unreachable) == 1
+    unreachable = next(event for event in told if isinstance(event, of_coordinator.Unreachable))
+    assert "ssl" not in unreachable.reason
+    assert kinds.count(Found) == 2
+    assert kinds.count(Arranged) == 1
+    assert not kinds.count(GoesOn)
+
+
+# --- a coordinator in the background ----------------------------------------------------------------------------------
+
+
+def member() -> Member:
+    made = Schedule("a", "c", 1, 10**18, 10**8, 0, 10**8, 10**6, 10**6, 0, 2 * 10**18)
+    return Member(made, "h")
+
+
+def test_a_coordinator_that_ends_is_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(self: Coordinator) -> None:
+        raise ZeroDivisionError("by a fault of ours")
+
+    monkeypatch.setattr(Coordinator, "run", run)
+    told: list[object] = []
+    inside = []
+
+    def scheduler() -> None:
+        with coordinating([member()], {"h": Endpoint("http://127.0.0.1:9")}, told.append):
+            wait_until(lambda: told)
+            inside.extend(told)
+
+    with pytest.raises(ZeroDivisionError):
+        scheduler()
+    assert inside == told == [of_coordinator.Stopped("ZeroDivisionError: by a fault of ours")]
+
+
+def test_the_scheduler_s_own_error_is_not_hidden_by_the_coordinator_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(self: Coordinator) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Coordinator, "run", run)
+    told: list[object] = []
+
+    def scheduler() -> None:
+        with coordinating([member()], {"h": Endpoint("http://127.0.0.1:9")}, told.append):
+            wait_until(lambda: told)
+            raise KeyError("of the scheduler")
+
+    with pytest.raises(KeyError):
+        scheduler()
+
+
+def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
+    both: dict[str, DaemonProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, ended = Coordinator.run, []
+
+    async def once(self: Coordinator) -> None:
+        if not ended:
+            ended.append(True)
+            raise ZeroDivisionError("by a fault of ours")
+        await run(self)
+
+    monkeypatch.setattr(Coordinator, "run", once)
+    with Interleaving(ONE, endpoints(both)) as running:
+        wait_until(running.is_arranged)
+        wait_until(lambda: len(running._running().coordinator._news) == 2)
+        assert any("the coordinator failed" in str(line) for line in describe_all(running))
+
+
+def describe_all(running: Interleaving) -> list[str]:
+    from cassini_agent.interleave import describe
+
+    return [describe(event) for _, event in running.events]

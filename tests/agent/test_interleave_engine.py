@@ -1,0 +1,323 @@
+"""Jobs that run are interleaved from what they report; nothing is done twice, and one group's trouble is its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+from played_daemons import MS, PlayedDaemons, PlayedJob
+
+from cassini_agent.control.phase import wrap
+from cassini_agent.coordinator import events as of_coordinator
+from cassini_agent.interleave import Network, describe, engine, jobs
+from cassini_agent.interleave.engine import Engine
+from cassini_agent.interleave.events import Arranged, Event, Failed, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
+
+ONE = Network.one_link("up", 50.0)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EVERY_S", "SETTLE_S"):
+        monkeypatch.setattr(engine, name, -1.0)
+
+
+class Played:
+    """An engine whose rounds a test calls for."""
+
+    def __init__(self, daemons: PlayedDaemons, network: Network = ONE, wanted: Collection[str] | None = None) -> None:
+        self.daemons = daemons
+        self.told: list[Event] = []
+        self.engine = Engine(network, daemons.endpoints(), wanted, self.told.append, daemons)
+
+    def look(self, iterations: int = 0) -> list[Event]:
+        """What is told of a round after so many iterations."""
+        self.daemons.run(iterations)
+        before = len(self.told)
+        asyncio.run(self.engine.look())
+        assert not [event for event in self.told if isinstance(event, Failed)]
+        return self.told[before:]
+
+    def arranged(self) -> list[str]:
+        return [event.because for event in self.told if isinstance(event, Arranged)]
+
+    def paces(self) -> dict[str, float]:
+        return {job: round(one.pace_ns / MS, 1) for job, one in self.daemons.schedules.items()}
+
+
+def two(**more: PlayedJob) -> PlayedDaemons:
+    a = PlayedJob(240, 173, jitter=0.004)
+    return PlayedDaemons(one={"a": a, **more}, other={"b": PlayedJob(239, 174, jitter=0.004)})
+
+
+def test_jobs_are_arranged_once_from_what_they_report() -> None:
+    played = Played(two())
+    played.look(8)
+    assert played.arranged() == []
+    assert any(isinstance(event, NotKnown) and "only 8" in event.why for event in played.told)
+    played.look(24)
+    assert played.arranged() == ["new"]
+    schedules = played.daemons.schedules
+    assert sorted(schedules) == ["a", "b"]
+    assert len({one.pace_ns for one in schedules.values()}) == 1
+    assert 413 <= played.paces()["a"] <= 413 * 1.04
+    before, requests = dict(schedules), played.daemons.requests.copy()
+    for _ in range(40):
+        assert played.look(6) == []
+    assert (dict(schedules), played.daemons.requests) == (before, requests)
+    component = next(iter(schedules.values())).component
+    assert set(played.engine.coordinator.component(component).members) == {"a", "b"}
+    assert played.engine.is_arranged
+
+
+def test_a_restarted_one_goes_on_with_the_same_grids() -> None:
+    daemons = two()
+    Played(daemons).look(32)
+    before, requests = dict(daemons.schedules), daemons.requests.copy()
+    again = Played(daemons)
+    again.look(1)
+    assert [type(event) for event in again.told] == [Found, Found, GoesOn]
+    again.look(30)
+    assert (dict(daemons.schedules), daemons.requests) == (before, requests)
+    members = again.engine.coordinator.components()[0].members
+    assert {job: member.schedule for job, member in members.items()} == before
+
+
+def test_a_restarted_one_does_not_go_on_with_what_the_jobs_are_no_more() -> None:
+    daemons = two()
+    Played(daemons).look(32)
+    daemons.job("a").rest_ms += 40
+    daemons.run(40)
+    again = Played(daemons)
+    again.look()
+    assert again.arranged() == ["new"]
+    assert again.paces()["a"] > 445
+
+
+def test_who_joins_and_who_leaves_is_arranged_and_others_need_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    daemons = PlayedDaemons(one={"a": PlayedJob(300, 90)}, other={"b": PlayedJob(300, 90)})
+    played = Played(daemons)
+    played.look(32)
+    before = dict(daemons.schedules)
+    daemons.hosts["http://other:1"]["c"] = PlayedJob(300, 90)
+    played.look(5)
+    assert dict(daemons.schedules) == before
+    played.look(20)
+    assert played.arranged() == ["new", "c joined"]
+    assert sorted(daemons.schedules) == ["a", "b", "c"]
+    assert min(_moved(before[job], daemons.schedules[job]) for job in "ab") <= before["a"].dead_band_ns // 2
+    daemons.job("c").connected = False
+    played.look(5)
+    assert played.arranged() == ["new", "c joined"]
+    monkeypatch.setattr(jobs, "GONE_NS", 0)
+    assert [type(event) for event in played.look(5)] == [Gone, Arranged]
+    assert played.arranged()[-1] == "c left"
+    assert {job for job, one in daemons.schedules.items() if one.component == daemons.schedules["a"].component} == {
+        "a",
+        "b",
+    }
+
+
+def _moved(old: engine.Schedule, new: engine.Schedule) -> int:
+    return abs(wrap(new.epoch_ns + new.shift_ns - old.epoch_ns - old.shift_ns, new.pace_ns))
+
+
+def test_a_daemon_that_is_away_is_no_reason_to_move_anybody() -> None:
+    played = Played(two())
+    played.look(32)
+    before = dict(played.daemons.schedules)
+    played.daemons.silent = {"http://other:1"}
+    for _ in range(5):
+        played.look(5)
+    played.daemons.silent = set()
+    played.look(5)
+    assert played.daemons.schedules == before
+
+
+@pytest.mark.parametrize("rest_ms", [280.0, 200.0], ids=["slower", "faster"])
+def test_a_job_that_became_another_is_arranged_anew(rest_ms: float) -> None:
+    played = Played(two())
+    played.look(32)
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.rest_ms, job.state = rest_ms, "held"
+    for _ in range(8):
+        played.look(5)
+    assert len(played.arranged()) == 2
+    assert f"to {rest_ms + 173:.0f}" in played.arranged()[1].replace(".0 ms", "").replace(".1 ms", "")
+    assert played.paces()["a"] == pytest.approx(rest_ms + 174, rel=0.02)
+
+
+def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart() -> None:
+    """Contention stretched their communication, and nothing they reported could tell."""
+    played = Played(two())
+    for name in "ab":
+        played.daemons.job(name).sending_ms = 309
+    played.look(32)
+    assert played.paces()["a"] > 545
+    assert len(played.daemons.schedules) == 2
+    for name in "ab":
+        played.daemons.job(name).sending_ms = 173
+    for _ in range(8):
+        played.look(5)
+    assert played.paces()["a"] < 425
+
+
+def test_communication_that_got_longer_while_jobs_are_out_of_place_is_contention() -> None:
+    played = Played(two())
+    played.look(32)
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.sending_ms, job.state = 250, "adjusting"
+    for _ in range(10):
+        played.look(5)
+    assert played.arranged() == ["new"]
+    for name in "ab":
+        played.daemons.job(name).state = "held"
+    played.look(5)
+    assert len(played.arranged()) == 2
+
+
+def test_a_job_without_marks_is_left_out_and_the_others_are_not() -> None:
+    played = Played(two(c=PlayedJob(240, 100, marks=False)))
+    for _ in range(5):
+        played.look(32)
+    assert [event for event in played.told if isinstance(event, NotKnown)] == [
+        NotKnown("c", "none of its last 32 iterations says when it communicated")
+    ]
+    assert sorted(played.daemons.schedules) == ["a", "b"]
+
+
+def test_only_rank_0_of_a_job_counts_and_only_jobs_that_cross_a_link() -> None:
+    daemons = two()
+    rank_1 = PlayedJob(1, 1)
+    daemons.hosts["http://other:1"]["a"] = rank_1
+    daemons.hosts["http://other:1"]["z"] = PlayedJob(200, 100)
+    rank_1.run = lambda many: None  # type: ignore[method-assign]
+    played = Played(daemons, Network({"up": 50.0}, {"a": {"up": 1.0}, "b": {"up": 1.0}}))
+    played.look(32)
+    assert {(event.job, event.host) for event in played.told if isinstance(event, Found)} == {
+        ("a", "one"),
+        ("b", "other"),
+    }
+
+
+def test_jobs_on_different_links_are_different_groups_and_one_that_fails_costs_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pairs = {job: PlayedJob(240, 173) for job in "abcd"}
+    daemons = PlayedDaemons(one=pairs)
+    routes = {"a": {"x": 1.0}, "b": {"x": 1.0}, "c": {"y": 1.0}, "d": {"y": 1.0}}
+    played = Played(daemons, Network({"x": 50.0, "y": 50.0}, routes))
+    arrange = engine.arrange
+
+    def failing(problem: object, **options: object) -> object:
+        if any(job.id == "a" for job in problem.jobs):  # type: ignore[attr-defined]
+            raise ZeroDivisionError("by a fault of ours")
+        return arrange(problem, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "arrange", failing)
+    daemons.run(32)
+    for _ in range(5):
+        asyncio.run(played.engine.look())
+    told = [event for event in played.told if isinstance(event, Failed)]
+    assert [event.count for event in told] == [1, 2, 4]
+    assert "ZeroDivisionError: by a fault of ours" in describe(told[0])
+    assert sorted(daemons.schedules) == ["c", "d"]
+    monkeypatch.setattr(engine, "arrange", arrange)
+    asyncio.run(played.engine.look())
+    assert played.arranged() == ["new", "new"]
+
+
+def test_who_costs_the_others_too_much_is_left_out_for_a_while() -> None:
+    played = Played(two(c=PlayedJob(300, 60)))
+    played.look(32)
+    component = played.daemons.schedules["a"].component
+    played.engine._hear(of_coordinator.MemberFreed(component, "c", 0.2))
+    played.look(5)
+    assert played.arranged() == ["new", "c left"]
+    assert played.daemons.schedules["a"].component == played.daemons.schedules["b"].component != component
+
+
+def test_what_is_not_worth_it_is_left_alone_until_somebody_comes() -> None:
+    played = Played(two())
+    played.look(32)
+    played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
+    for name in "ab":
+        played.daemons.job(name).rest_ms = 300
+    for _ in range(8):
+        played.look(5)
+    assert played.arranged() == ["new"]
+    played.daemons.hosts["http://one:1"]["c"] = PlayedJob(300, 60)
+    played.look(20)
+    assert played.arranged() == ["new", "c joined"]
+
+
+def test_who_cannot_be_held_is_named_with_the_reason_once() -> None:
+    daemons = PlayedDaemons(one={"a": PlayedJob(1, 412)}, other={"b": PlayedJob(1, 412)})
+    played = Played(daemons)
+    for _ in range(4):
+        played.look(20)
+    told = [event for event in played.told if isinstance(event, LeftFree)]
+    assert sorted(event.job for event in told) == ["a", "b"]
+    assert all("interleaving wins" in event.why for event in told)
+    assert daemons.schedules == {}
+
+
+def test_a_daemon_that_refuses_is_told_of() -> None:
+    daemons = two()
+    daemons.faults = [400]
+    played = Played(daemons)
+    played.look(32)
+    assert [type(event) for event in played.told if isinstance(event, NotSent)] == [NotSent]
+
+
+def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
+    played = Played(two())
+    played.look(32)
+    answers = asyncio.run(played.engine.release())
+    assert [(one.job, one.accepted, one.reason) for one in answers] == [
+        ("a", True, "interleaving ends"),
+        ("b", True, "interleaving ends"),
+    ]
+    played.look(20)
+    assert played.daemons.schedules == {}
+    played.engine.update(network=ONE)
+    played.look(20)
+    assert sorted(played.daemons.schedules) == ["a", "b"]
+
+
+def test_jobs_by_name_must_cross_a_link() -> None:
+    with pytest.raises(ValueError, match="cross a link of the network, got 'z'"):
+        Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted={"a", "z"})
+
+
+def test_of_jobs_by_name_only_these_take_part() -> None:
+    played = Played(two(c=PlayedJob(363, 50)), wanted={"a", "b"})
+    played.look(32)
+    assert sorted(played.daemons.schedules) == ["a", "b"]
+    played.engine.update(wanted={"a", "b", "c"})
+    played.look(20)
+    assert sorted(played.daemons.schedules) == ["a", "b", "c"]
+
+
+def test_every_event_can_be_told_in_a_line() -> None:
+    from typing import get_args
+
+    made = []
+    for kind in (*get_args(of_coordinator.Event), Found, Gone, NotKnown, LeftFree, NotSent, GoesOn, Failed):
+        values: dict[str, object] = {}
+        for name, annotation in kind.__annotations__.items():
+            values[name] = {
+                "int": 5_000_000,
+                "float": 0.5,
+                "str": name,
+                "tuple[str, ...]": ("a", "b"),
+                "dict[str, int]": {"a": 5_000_000},
+            }[annotation]
+        made.append(describe(kind(**values)))
+    assert all(line and "\n" not in line for line in made)
+    assert describe(of_coordinator.Reanchored("c", 5_000_000, 7_000_000)) == (
+        "c: reanchored: epoch shift 5.0 ms, wait 7.0 ms"
+    )
