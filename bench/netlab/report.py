@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.measuring import reports
 from bench.measuring.tables import table
 
-from . import measures
 from .marker import RATE_MBIT
 from .plot import draw
-from .scenarios import ALONE, HELD, RANDOM, Scenario
+from .rows import Row
+from .scenarios import HELD, RANDOM
 from .settings import FULL, LIGHT
 
-__all__ = ["Row", "rows", "targets", "write"]
+__all__ = ["markdown", "targets", "write"]
 
 NAME = "netlab"
 
@@ -43,38 +41,6 @@ job and iteration, both ranks together; *resent*: segments. *Adjustments*: a min
 *Interleaved after*: from the end of a disturbance until, for 5 s, every job overlaps less than 5 % and is slower by
 less than 2 %; in brackets, until they overlap so little, however slow they are. *Meanwhile*: the most that a job
 was slower from the disturbance until then (10 s at least; not a job that was itself stopped)."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run with what was measured of it."""
-
-    scenario: Scenario
-    number: int
-    found: Mapping[str, Any]
-    events: Sequence[Mapping[str, Any]]
-
-    def worst(self, key: str) -> float:
-        """The largest value of a job."""
-        values = [job[key] for job in self.found["jobs"].values() if not math.isnan(job.get(key, math.nan))]
-        return max(values, default=math.nan)
-
-    def told(self) -> str:
-        """Events of the scheduler's side, counted."""
-        counts = Counter(one["event"] for one in self.events)
-        return ", ".join(f"{count} {event}" for event, count in sorted(counts.items()))
-
-
-def rows(scenarios: Iterable[tuple[Scenario, int]], records: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[Row]:
-    """Those runs that there are, in order."""
-    found = []
-    for scenario, number in scenarios:
-        record = records.get((scenario.name, number))
-        alone = [one for key, one in records.items() if key[0] == f"{scenario.setting.name}: {ALONE}"]
-        if record is not None and alone:
-            measured = measures.measured(record, measures.alone_ms(alone))
-            found.append(Row(scenario, number, measured, record["events"]))
-    return found
 
 
 def targets(runs: Sequence[Row]) -> list[tuple[str, int, int]]:
