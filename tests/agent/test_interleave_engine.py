@@ -164,6 +164,20 @@ def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart(
     assert played.paces()["a"] < 425
 
 
+def test_a_pace_that_turns_out_too_short_is_made_longer() -> None:
+    """By less than what makes a job another one: what it takes when nobody is in the way shows only afterwards."""
+    played = Played(two())
+    played.look(32)
+    before = played.paces()["a"]
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.rest_ms, job.state = job.rest_ms + 8, "adjusting"
+    for _ in range(8):
+        played.look(5)
+    assert len(played.arranged()) == 2
+    assert played.paces()["a"] == pytest.approx(before + 8, abs=3)
+
+
 def test_communication_that_got_longer_while_jobs_are_out_of_place_is_contention() -> None:
     played = Played(two())
     played.look(32)
