@@ -49,7 +49,7 @@ CHANGED = 0.04
 """Share of its iteration time by which a job is another one, if nobody has said so."""
 
 TOLD_CHANGED = 0.015
-"""The same where the job has reported a change."""
+"""The same where the job has reported a change, or where all are held and could be held at a shorter pace."""
 
 ERRORS = 5.0
 """So many standard errors a change must be in any case."""
@@ -314,7 +314,8 @@ class Engine:
             if _is_too_slow(fresh, job.schedule):
                 found[name] = said, fresh
                 continue
-            least = TOLD_CHANGED if name in group.changed else CHANGED
+            is_shorter = are_held and fresh.iteration_ns < job.planned.iteration_ns
+            least = TOLD_CHANGED if name in group.changed or is_shorter else CHANGED
             least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns)
             # What got longer where jobs are out of their places may be their doing, but for what they cannot stretch.
             longer = max(0.0, fresh.duration_ns - job.planned.duration_ns)
