@@ -59,7 +59,7 @@ class Observed:
         if decision.natural_ns is not None and compute_ns is not None:
             self.rests_ns.append((compute_ns, decision.natural_ns - compute_ns))
         followed = self.controller.schedule.version if self.controller.schedule is not None else 0
-        is_news = decision.state == "adjusting" or (decision.state, followed) != (self.state, self.followed)
+        is_news = decision.strayed or (decision.state, followed) != (self.state, self.followed)
         if followed != self.followed:
             self.error_ns.clear()
         self.iterations += 1

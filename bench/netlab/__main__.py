@@ -18,6 +18,7 @@ from bench.measuring.progress import Progress
 
 from . import marker, scenarios
 from .network import clean_up, folder, missing, refused
+from .rows import rows
 from .scenarios import ALONE, Scenario
 from .study import Study, Task
 
@@ -90,7 +91,7 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
     if received:
         return 128 + received[0]
     # Matplotlib is not needed to make runs.
-    from .report import rows, write
+    from .report import write
 
     found = rows([(task.scenario, task.number) for task in tasks], study.records)
     write(found, study.sessions(), study.failures, out, quick)

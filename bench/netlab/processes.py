@@ -22,6 +22,7 @@ __all__ = ["Failed", "Processes", "Stopped", "processes"]
 
 ROOT = Path(__file__).resolve().parents[2]
 DAEMON_PORT = 9311
+SCHEDULER_LOG = "scheduler.log"
 ENDING_S = 5.0
 
 
@@ -144,7 +145,18 @@ class Processes:
         """Start what a scheduler does, in the management network."""
         file = self.folder / "scheduler.json"
         file.write_text(json.dumps(told))
-        return self.start(MANAGEMENT, "bench.netlab.scheduler_side", [str(file)], "scheduler.log")
+        return self.start(MANAGEMENT, "bench.netlab.scheduler_side", [str(file)], SCHEDULER_LOG)
+
+    def running(self, process: subprocess.Popen[bytes], log: str) -> None:
+        """Check that a process still runs.
+
+        Raises
+        ------
+        Failed
+            It has ended.
+        """
+        if process.poll() is not None:
+            raise Failed(f"{log} ended with {process.returncode}: {self._said(log)}")
 
     def result(self, job: str, rank: int, process: subprocess.Popen[bytes], end_s: float) -> dict[str, Any]:
         """What a rank wrote, when it has ended.

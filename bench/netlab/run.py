@@ -15,7 +15,7 @@ from typing import Any
 
 from .marker import RATE_MBIT
 from .network import folder, network
-from .processes import DAEMON_PORT, Failed, Processes, processes
+from .processes import DAEMON_PORT, SCHEDULER_LOG, Failed, Processes, processes
 from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
 from .topology import Queue
 
@@ -37,7 +37,7 @@ LATE_US = 50_000
 def run(
     scenario: Scenario,
     number: int,
-    alone: Mapping[str, Any] | None,
+    alone_s: float,
     marker: str | None,
     lane: int,
     stop: threading.Event,
@@ -49,8 +49,8 @@ def run(
     scenario : Scenario
     number : int
         Of the run; with the scenario's name its seed.
-    alone : mapping or None
-        A run of the setting alone, as this function returned it; None for that itself.
+    alone_s : float
+        Iteration time alone, as far as it is known: what first shifts and random starts are shares of.
     marker : str or None
         Object file of the ECN marker.
     lane : int
@@ -61,7 +61,7 @@ def run(
     Returns
     -------
     dict
-        Times in µs after the first start: ``end_us``, ``dispatched_us`` and ``disturbed_us`` (begin, end), the last two
+        Times in µs after the first start: ``end_us``, ``arranged_us`` and ``disturbed_us`` (begin, end), the last two
         None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
         (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
         ranks) and ``agent``; ``events`` of the scheduler's side.
@@ -81,7 +81,7 @@ def run(
         own = Path(held.enter_context(folder()))
         prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
         lab = held.enter_context(processes(setting.topology, prefix, own, stop))
-        return _Run(scenario, number, alone, lab).result()
+        return _Run(scenario, number, alone_s, lab).result()
 
 
 def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
@@ -100,12 +100,12 @@ def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, floa
 class _Run:
     """A run in its lab; what disturbances act on."""
 
-    def __init__(self, scenario: Scenario, number: int, alone: Mapping[str, Any] | None, lab: Processes) -> None:
+    def __init__(self, scenario: Scenario, number: int, alone_s: float, lab: Processes) -> None:
         self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._scenario = scenario
         self._number = number
         self._lab = lab
-        self._profile = alone["jobs"]["a"]["agent"]["profile"] if alone is not None else None
+        self._alone_s = alone_s
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._begin_s = 0.0
 
@@ -121,8 +121,7 @@ class _Run:
             lab.daemons_ready()
         patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
         self._begin_s = time.monotonic() + patience_s
-        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else 0.0
-        offsets = offsets_s(scenario, self._number, alone_s)
+        offsets = offsets_s(scenario, self._number, self._alone_s)
         for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
         if scenario.mode == HELD:
@@ -130,6 +129,8 @@ class _Run:
         disturbed = self._disturb(patience_s)
         until_s = self._begin_s + scenario.seconds
         lab.wait_until(until_s)
+        if self._scheduler is not None:
+            lab.running(self._scheduler, SCHEDULER_LOG)
         written = {
             job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
         }
@@ -160,7 +161,6 @@ class _Run:
             job: {
                 "url": f"http://{topology.management(f'{job}0')}:{DAEMON_PORT}",
                 "route": topology.route(job),
-                "profile": self._profile,
             }
             for job in self._scenario.setting.jobs
         }
@@ -170,7 +170,7 @@ class _Run:
                 "links": dict.fromkeys(topology.links, RATE_MBIT / 1e3),
                 "token": self._lab.token,
                 "events": str(self._events),
-                "apply_every_s": self._scenario.disturbance.apply_every_s,
+                "again_every_s": self._scenario.disturbance.again_every_s,
             }
         )
 
@@ -215,12 +215,12 @@ class _Run:
         origin_ns = round(self._begin_s * 1e9)
         events = [json.loads(line) for line in self._events.read_text().splitlines()] if self._events.exists() else []
         told = [{"at_us": (one.pop("t_ns") - origin_ns) // 1000, **one} for one in events]
-        sent = [one["at_us"] for one in told if one["what"] == "dispatched"]
+        sent = [one["at_us"] for one in told if one["event"] == "Arranged"]
         return {
             "scenario": self._scenario.name,
             "number": self._number,
             "end_us": round(self._scenario.seconds * 1e6),
-            "dispatched_us": min(sent, default=None),
+            "arranged_us": min(sent, default=None),
             "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
             "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},
             "events": told,
@@ -240,5 +240,5 @@ def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:
         "extra_ms": first["extra_ms"],
         "marks": counted("marks"),
         "retransmissions": counted("retransmissions"),
-        "agent": first["agent"],
+        "agent": {key: value for key, value in first["agent"].items() if key != "profile"},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .disturbances import DAEMON, NOTHING, PAIR, TRIO, Disturbance
 from .settings import LIGHT, Setting
@@ -37,7 +37,7 @@ class Scenario:
     setting: Setting
     mode: str
     disturbance: Disturbance = NOTHING
-    seconds: float = 60.0
+    seconds: float = 75.0
 
     @property
     def name(self) -> str:
@@ -72,12 +72,13 @@ def full(traffic: str) -> list[Scenario]:
 def quick(traffic: str) -> list[Scenario]:
     """Two minutes: one queue for all, random start against held, and a daemon that is killed."""
     setting = Setting(jitter=0.03, traffic=traffic)
-    found = [Scenario("Queues", setting, RANDOM, seconds=20.0), Scenario("Disturbances", setting, HELD, DAEMON, 55.0)]
+    killed = replace(DAEMON, at_s=30.0)
+    found = [Scenario("Queues", setting, RANDOM, seconds=20.0), Scenario("Disturbances", setting, HELD, killed, 60.0)]
     return with_alone(found, 15.0)
 
 
 def _disturbed(setting: Setting, one: Disturbance) -> Scenario:
-    seconds = 60.0 if one.at_s is None else one.at_s + one.lasts_s + AFTER_S
+    seconds = 75.0 if one.at_s is None else one.at_s + one.lasts_s + AFTER_S
     return Scenario("Disturbances", setting, HELD, one, seconds)
 
 

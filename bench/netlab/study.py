@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .measures import alone_ms
 from .processes import Failed, Stopped
 from .run import run
 from .scenarios import ALONE, Scenario
@@ -130,8 +131,8 @@ class Study:
             self.stop.set()
 
     def _attempt(self, task: Task, lane: int) -> None:
-        alone = next((one for key, one in self.records.items() if key[0] == _alone(task.scenario)), None)
-        if task.scenario.mode != ALONE and alone is None:
+        alone = [one for key, one in self.records.items() if key[0] == _alone(task.scenario)]
+        if task.scenario.mode != ALONE and not alone:
             self.failures.append(f"{task.scenario.name}, run {task.number}: there is no run of the job alone")
             return
         for attempt in range(1, ATTEMPTS + 1):
@@ -139,7 +140,8 @@ class Study:
                 self.failures.append(f"{task.scenario.name}, run {task.number}: no time was left")
                 return
             try:
-                record = run(task.scenario, task.number, alone, self.marker, lane, self.stop)
+                alone_s = alone_ms(alone) / 1e3 if alone else 0.0
+                record = run(task.scenario, task.number, alone_s, self.marker, lane, self.stop)
             except (Failed, RuntimeError, OSError) as error:
                 if self.stop.is_set():
                     raise Stopped from error
@@ -148,9 +150,6 @@ class Study:
                     last = traceback.format_exception_only(error)[-1].strip()
                     self.failures.append(f"{task.scenario.name}, run {task.number}: {last[:300]}")
                 continue
-            if task.scenario.mode != ALONE:
-                for job in record["jobs"].values():
-                    job["agent"].pop("profile", None)
             with self._lock:
                 self.records[task.key] = record
                 self._write(record)

@@ -145,6 +145,49 @@ def test_reports_say_what_happened() -> None:
     assert loop.link.closed
 
 
+def test_a_job_out_of_its_place_says_so_at_its_second_start_there() -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock, version=7)
+    loop.link.incoming.append(told)
+    loop.run(30)
+    loop.run(1, lambda _: 17_345 * MS)
+    loop.link.sent.clear()
+    loop.run(2)
+    assert [message["state"] for message in loop.link.sent] == ["held", "adjusting"]
+    for message, start in zip(loop.link.sent, loop.starts_ns[-2:], strict=True):
+        assert (message["version"], message["place_ns"]) == (7, error_ns(start, told))
+
+
+def test_while_it_is_out_of_its_place_it_says_where_it_is_not_too_often() -> None:
+    loop = Loop()
+    told = schedule(
+        loop.clock, pace_ns=10 * MS, iteration_ns=10 * MS, shift_ns=5 * MS, hold_ns=MS // 2, slack_ns=MS // 2
+    )
+    loop.link.incoming.append(told)
+    loop.run(30, lambda _: 10 * MS)
+    loop.link.sent.clear()
+    loop.run(150, lambda _: 10 * MS + MS // 20)
+    said = [message["state"] for message in loop.link.sent].count("adjusting")
+    assert 150 * 10 // 50 // 2 < said <= 150 * 11 // 50
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(0, 50))
+def test_the_errors_of_a_report_are_all_from_the_grid_that_it_names(runs: list[int], place_ms: int) -> None:
+    loop = Loop()
+    told: dict[int, dict[str, Any]] = {}
+    for version, iterations in enumerate(runs, 1):
+        told[version] = schedule(loop.clock, version=version, epoch_ns=loop.clock.now_ns + version * place_ms * MS)
+        loop.link.incoming.append(dict(told[version]))
+        loop.run(iterations)
+    loop.agent.close()
+    for message in (message for message in loop.link.sent if message["type"] == "iterations"):
+        for start, error in zip(message["start_ns"], message["error_ns"], strict=True):
+            assert error is None or error == error_ns(start, told[message["version"]])
+    numbers = [m["first"] + i for m in loop.link.sent if "first" in m for i in range(len(m["start_ns"]))]
+    assert numbers == list(range(sum(runs)))
+
+
 def test_a_pause_is_not_learned_from_and_nothing_is_waited_after_it() -> None:
     loop = Loop()
     loop.run(5)

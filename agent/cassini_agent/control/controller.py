@@ -21,9 +21,8 @@ from .worth import Allowance, RunningCost
 
 __all__ = ["Controller", "Decision", "patience_ns"]
 
-ANSWER_NS, ANSWER_STARTS, LEAST_PATIENCE_NS = 2 * SECOND_NS, 5, 3 * SECOND_NS
-"""For the coordinator's answer: it looks once a second, a job reports once a second, and the median of five starts must
-show it that the job is lost."""
+ANSWER_NS, ANSWER_STARTS = 2 * SECOND_NS, 3
+"""For the coordinator's answer: it hears of the job at once, but may be busy, or have to ask again."""
 
 STALL_FACTOR = 1.5
 """An iteration of more than so many usual ones says nothing of where the job was."""
@@ -57,6 +56,9 @@ class Decision:
         Whether the delay corrects a deviation beyond the dead band.
     changed : Change or None
         A natural iteration time that has just been found to be another.
+    strayed : bool
+        This start is out of its place. Known for certain it is only by the next one (then the job is ``adjusting``),
+        but who answers other jobs should hear of it at once.
     release : Release or None
         With lag 1: when all ranks begin the next iteration. None: they do not wait.
     """
@@ -68,6 +70,7 @@ class Decision:
     natural_ns: int | None = None
     adjusted: bool = False
     changed: Change | None = None
+    strayed: bool = False
     release: Release | None = None
 
 
@@ -112,8 +115,8 @@ class Controller:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
 
         One that moves the grid by less than half the dead band (a renewed mapping of clocks, a later expiry) is
-        followed without more ado; another, and an answer to a job that is lost, may have it wait once, less than a
-        pace.
+        followed without more ado; another, and an answer to a job that is out of its place, may have it wait once, less
+        than a pace.
         """
         old, self._schedule = self._schedule, schedule
         same_pace = old is not None and _is_about(old.pace_ns, schedule.pace_ns)
@@ -123,7 +126,7 @@ class Controller:
             self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
         if self._allowance is None or old is None:
             self._allowance = Allowance(schedule.pace_ns, now_ns)
-        answered = self._mooring.lost_since_ns is not None and old is not None and schedule.version > old.version
+        answered = self._mooring.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._mooring.align()
 
@@ -187,10 +190,10 @@ class Controller:
             release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
         if not (rests or adjusted):
-            self._mooring.started(error, place, now_ns, schedule.pace_ns)
+            self._mooring.started(error, place, now_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"
-        note = self._mooring.note(schedule.pace_ns) or self._too_slow(schedule)
-        return Decision(wait, state, note, error, natural, adjusted, changed, release)
+        note = self._mooring.note() or self._too_slow(schedule)
+        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed, release)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int) -> tuple[int, bool]:
         if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
@@ -245,7 +248,7 @@ class Controller:
 
 def patience_ns(pace_ns: int) -> int:
     """How long a job of this pace that is lost waits for the coordinator before it jumps by itself."""
-    return max(LEAST_PATIENCE_NS, ANSWER_NS + ANSWER_STARTS * pace_ns)
+    return ANSWER_NS + ANSWER_STARTS * pace_ns
 
 
 def _is_about(one_ns: int, other_ns: int) -> bool:

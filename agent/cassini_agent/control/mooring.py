@@ -2,22 +2,22 @@
 
 A job that has been on its grid is *moored*: if it comes early it waits for the grid point (pacing), if it comes late it
 waits for nothing, because the margin of its pace brings it back. After a stall or a pause it is not known which grid
-point would be its own, and it is let drift until its place is known. It is *lost* once the median of several starts
-lies beyond the dead band and the pace will not soon bring it back.
+point would be its own, and it is let drift until its place is known. It is *lost* once two starts in a row lie beyond
+the dead band and the pace will not soon bring it back: how late a start is follows from the one before alone, so one
+tells where the job is, and the second that it stays there.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from ..schedule import MS_NS, Schedule
-from .phase import circular_median, lateness, wrap
+from .phase import lateness, wrap
 
 __all__ = ["Mooring", "Place"]
 
-CONFIRMING = 5
-"""Starts whose median must be beyond the dead band: two that are elsewhere move nothing."""
+CONFIRMING = 2
+"""Starts in a row that must be beyond the dead band: every other one may be, in a job whose iterations alternate."""
 
 RECOVERING = 10
 """Lateness that the pace makes good within so many iterations is left alone: to ask for help takes as long."""
@@ -72,44 +72,48 @@ class Mooring:
     Attributes
     ----------
     lost_since_ns : int or None
-        Since when the job is known to be beyond the dead band; None if it is not.
-    aligning : bool
-        Whether the job may wait for the grid at once, as it may after a schedule that moved the grid.
+        Since when the job is known to be out of its place; None if it is not.
     moored : bool
         Whether it is known which grid point is the job's own.
     """
 
     def __init__(self) -> None:
         self.lost_since_ns: int | None = None
-        self.aligning = True
         self.moored = False
-        self._errors: deque[int] = deque(maxlen=CONFIRMING)
+        self._aligning = True  # the next start may wait for the grid
+        self._beyond = self._within = 0  # starts in a row
+        self._error_ns: int | None = None  # of the last start since the grid was waited for
         self._retries = 0
+
+    @property
+    def strayed(self) -> bool:
+        """Whether the last start was out of place, which need not be known for certain yet."""
+        return self.lost_since_ns is not None or self._beyond > 0
 
     def align(self) -> None:
         """The grid has moved: forget where the job was, and let it wait for the grid once."""
-        self.lost_since_ns, self.aligning, self.moored = None, True, False
+        self.lost_since_ns, self.moored, self._aligning = None, False, True
         self._retries = 0
-        self._errors.clear()
+        self._forget()
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
         self.moored = False
-        self._errors.clear()
+        self._forget()
 
     def missed(self) -> None:
         """A wait for the grid was decided, and not waited for."""
-        if self.moored and not self._errors and self._retries < RETRIES:
-            self.aligning = True
+        if self.moored and self._error_ns is None and self._retries < RETRIES:
+            self._aligning = True
             self._retries += 1
 
     def wait(self, place: Place) -> tuple[int, bool]:
         """What to wait, and whether that corrects a deviation rather than paces."""
-        if self.aligning:
-            self.aligning, self.moored = False, True
+        if self._aligning:
+            self._aligning, self.moored = False, True
             if place.error_ns >= 0 and place.recoverable(place.error_ns):
                 return 0, False
-            self._errors.clear()
+            self._forget()
             return place.wait_ns, abs(place.error_ns) > place.band_ns
         early = -place.error_ns
         if not self.moored:
@@ -121,24 +125,29 @@ class Mooring:
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""
         self.lost_since_ns, self.moored = None, True
-        self._errors.clear()
+        self._forget()
         return place.wait_ns
 
-    def started(self, error_ns: int, place: Place, now_ns: int, pace_ns: int) -> None:
+    def started(self, error_ns: int, place: Place, now_ns: int) -> None:
         """A start was, or is going to be, ``error_ns`` off the grid."""
-        self._errors.append(error_ns)
-        if len(self._errors) < CONFIRMING:
-            return
-        middle = circular_median(self._errors, pace_ns)
-        if abs(middle) <= place.band_ns:
+        self._error_ns = error_ns
+        is_within = abs(error_ns) <= place.band_ns
+        is_beyond = not is_within and (error_ns < 0 or not place.recoverable(error_ns))
+        self._within = self._within + 1 if is_within else 0
+        self._beyond = self._beyond + 1 if is_beyond else 0
+        if self._within >= CONFIRMING:
             self.lost_since_ns = None
-        elif middle < 0 or not place.recoverable(middle):
-            self.moored = self.moored and self.lost_since_ns is None
-            self.lost_since_ns = now_ns if self.lost_since_ns is None else self.lost_since_ns
+        elif self._beyond >= CONFIRMING and self.lost_since_ns is None:
+            self.lost_since_ns = now_ns
+        elif self.lost_since_ns is not None:
+            self.moored = False
 
-    def note(self, pace_ns: int) -> str:
+    def note(self) -> str:
         """In words, where a lost job is."""
-        if self.lost_since_ns is None or not self._errors:
+        if self.lost_since_ns is None or self._error_ns is None:
             return ""
-        middle = circular_median(self._errors, pace_ns)
-        return f"starts are {abs(middle) / MS_NS:.1f} ms {'early' if middle < 0 else 'late'}"
+        return f"starts are {abs(self._error_ns) / MS_NS:.1f} ms {'early' if self._error_ns < 0 else 'late'}"
+
+    def _forget(self) -> None:
+        self._beyond = self._within = 0
+        self._error_ns = None

@@ -45,7 +45,7 @@ class Decider:
         self._reporter = Reporter(link)
         self._last = Decision(0, "waiting")
         self._decided = -1  # the latest iteration whose start the controller knows
-        self._errors: dict[int, int | None] = {}
+        self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
         self._start: tuple[int, int] | None = None  # number and time of the latest start that is known
         self._launched: dict[int, int] = {}  # when the host let iterations go whose starts are not known yet
@@ -53,7 +53,7 @@ class Decider:
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
         self._refused = ""
-        self._followed = 0  # version of the schedule that the errors of the batch are from
+        self._followed = 0  # version of the schedule that the latest start was decided by
         self._place_at_ns: int | None = None
         self._said_alone = False
 
@@ -120,7 +120,8 @@ class Decider:
             self._began(iteration.number, iteration.start_ns)
             if iteration.natural_ns is not None:
                 self._profile.append(iteration)
-        self._reporter.add(iteration, self._errors.pop(iteration.number, None))
+        version, error_ns = self._errors.pop(iteration.number, (0, None))
+        self._reporter.add(iteration, error_ns if version == self._followed else None)  # a report is of one grid alone
 
     def under_way(self, iteration: Iteration | None) -> None:
         """The latest iteration that is known to have begun and not to have ended."""
@@ -173,15 +174,16 @@ class Decider:
         return round(expected_ns) if now_ns - start_ns < AHEAD * (expected_ns - start_ns) else now_ns
 
     def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
-        schedule = self._controller.schedule
+        said, schedule = (self._last.state, self._followed), self._controller.schedule
         version = schedule.version if schedule is not None else 0
-        if version != self._followed:  # errors of two grids do not go into one message
+        if version != self._followed:  # what was measured on the grid before
             self._reporter.flush(at_ns, self._totals(self._controller.delay_total_ns), at_once=True)
-            self._followed = version
         self._last = decision = self._controller.step(at_ns, waited_ns)
-        self._decided = number
+        self._decided, self._followed = number, version
         self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
-        self._errors[number] = decision.error_ns
+        if decision.strayed or said != (decision.state, version):
+            self._reporter.news()
+        self._errors[number] = version, decision.error_ns
         while len(self._errors) > 2 * PROFILE:
             self._errors.pop(next(iter(self._errors)))
         if decision.changed is not None:
@@ -211,6 +213,7 @@ class Decider:
         self._reporter.flush(now_ns, self._totals(delay_total_ns))
 
     def _totals(self, delay_total_ns: int) -> dict[str, Any]:
+        is_under_way = self._decided >= self._reporter.following
         return {
             "adjustments": self.adjustments,
             "delay_total_ns": delay_total_ns,
@@ -218,6 +221,6 @@ class Decider:
             "state": self.state,
             "note": self.note,
             "version": self._followed,
-            "place_ns": self._last.error_ns,
-            "place_at_ns": self._place_at_ns,
+            "place_ns": self._last.error_ns if is_under_way else None,
+            "place_at_ns": self._place_at_ns if is_under_way else None,
         }
