@@ -302,6 +302,28 @@ def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
     assert sorted(played.daemons.schedules) == ["a", "b"]
 
 
+def test_to_be_told_the_same_again_changes_nothing() -> None:
+    """As by a scheduler that tells all that it knows in each round."""
+    played = Played(two(), wanted={"a", "b"})
+    played.look(32)
+    before, told = dict(played.daemons.schedules), len(played.told)
+    for _ in range(5):
+        played.engine.update(Network.one_link("up", 50.0), played.daemons.endpoints(), ["b", "a"])
+        played.look(20)
+    assert (dict(played.daemons.schedules), len(played.told)) == (before, told)
+
+
+def test_another_network_is_arranged_for() -> None:
+    played = Played(two())
+    played.look(32)
+    played.engine.update(Network.one_link("up", 25.0))
+    played.look(5)
+    assert len(played.arranged()) == 2
+    with pytest.raises(ValueError, match="cross a link"):
+        played.engine.update(Network({}), wanted={"a"})
+    assert played.engine.network == Network.one_link("up", 25.0)
+
+
 def test_jobs_by_name_must_cross_a_link() -> None:
     with pytest.raises(ValueError, match="cross a link of the network, got 'z'"):
         Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted={"a", "z"})

@@ -46,7 +46,7 @@ def profile(rows: list[tuple[Any, Any, Any]]) -> Profile:
 @given(
     rest=st.floats(20, 400),
     sending=st.floats(10, 300),
-    free=st.floats(0.35, 1.0),
+    free=st.floats(0.45, 1.0),
     stretch=st.floats(1.0, 2.0),
     jitter=st.floats(0, 0.03),
     seed=st.integers(0, 99),
@@ -54,7 +54,7 @@ def profile(rows: list[tuple[Any, Any, Any]]) -> Profile:
 def test_contention_shows_neither_in_the_profile_nor_in_its_jitter(
     rest: float, sending: float, free: float, stretch: float, jitter: float, seed: float
 ) -> None:
-    """As long as one iteration in three met nobody."""
+    """As long as nearly half of the iterations met nobody."""
     rng = random.Random(seed)
     rows = []
     for k in range(64):

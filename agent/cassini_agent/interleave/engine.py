@@ -49,7 +49,7 @@ CHANGED = 0.04
 """Share of its iteration time by which a job is another one, if nobody has said so."""
 
 TOLD_CHANGED = 0.015
-"""The same where the job has reported a change."""
+"""The same where the job has reported a change, or where all are held and could be held at a shorter pace."""
 
 ERRORS = 5.0
 """So many standard errors a change must be in any case."""
@@ -106,7 +106,7 @@ class Engine:
     ) -> None:
         self.network = network
         self.hosts = dict(hosts)
-        self.wanted = wanted
+        self.wanted = None if wanted is None else set(wanted)
         self._tell = tell
         self._daemons = daemons
         self._begun_s = time.monotonic()
@@ -119,7 +119,8 @@ class Engine:
         self.acknowledged: dict[str, Acknowledgement] = {}
         self.is_arranged = False
         self.is_paused = False
-        self._check()
+        self._adopts = True
+        _check(network, self.wanted)
 
     def update(
         self,
@@ -127,29 +128,28 @@ class Engine:
         hosts: Mapping[str, Endpoint] | None = None,
         wanted: Collection[str] | None = None,
     ) -> None:
-        """From now on another network, other daemons, or other jobs; None for what stays.
+        """From now on another network, other daemons, or other jobs; None for what stays. The same again is no change.
 
         Raises
         ------
         ValueError
-            The network does not know a job.
+            The network does not know a job; then nothing changes.
         """
-        if network is not None:
-            self.network = network
+        network = self.network if network is None else network
+        hosts = self.hosts if hosts is None else dict(hosts)
+        wanted = self.wanted if wanted is None else set(wanted)
+        _check(network, wanted)
+        if (network, hosts, wanted) == (self.network, self.hosts, self.wanted) and not self.is_paused:
+            return
+        if network != self.network:
             self.groups.clear()
-        if hosts is not None:
+            self._adopts = False
+        self.network, self.wanted, self.is_paused = network, wanted, False
+        if hosts is not self.hosts:
             self.hosts.clear()
             self.hosts.update(hosts)
-        if wanted is not None:
-            self.wanted = wanted
-        self._check()
         self.seen.keep_only(self.hosts)
         self._begun_s = time.monotonic()
-        self.is_paused = False
-
-    def _check(self) -> None:
-        if unknown := sorted(job for job in self.wanted or () if not self.network.route(job)):
-            raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -275,7 +275,7 @@ class Engine:
             if schedule is None or schedule.expires_ns <= time.time_ns():
                 return False
             found[job] = schedule
-        if len(jobs) < 2 or len({(one.component, one.version) for one in found.values()}) > 1:
+        if not self._adopts or len(jobs) < 2 or len({(one.component, one.version) for one in found.values()}) > 1:
             return False
         if any(other & jobs for other in self.groups):  # there was another arrangement: that of these jobs is not it
             return False
@@ -314,7 +314,8 @@ class Engine:
             if _is_too_slow(fresh, job.schedule):
                 found[name] = said, fresh
                 continue
-            least = TOLD_CHANGED if name in group.changed else CHANGED
+            is_shorter = are_held and fresh.iteration_ns < job.planned.iteration_ns
+            least = TOLD_CHANGED if name in group.changed or is_shorter else CHANGED
             least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns)
             # What got longer where jobs are out of their places may be their doing, but for what they cannot stretch.
             longer = max(0.0, fresh.duration_ns - job.planned.duration_ns)
@@ -440,6 +441,11 @@ class Engine:
         if count & (count - 1) == 0:  # a fault that stays is told of, but not for ever
             log.exception("%s failed (%d times)", what, count, exc_info=error)
             self._tell(Failed(what, f"{type(error).__name__}: {error}", count))
+
+
+def _check(network: Network, wanted: Collection[str] | None) -> None:
+    if unknown := sorted(job for job in wanted or () if not network.route(job)):
+        raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
 
 
 def _is_too_slow(fresh: Profile, schedule: Schedule | None) -> bool:

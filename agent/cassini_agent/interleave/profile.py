@@ -32,8 +32,9 @@ MANY_STALLS = 8
 ALIKE = 0.01
 """Share of the iteration time by which two halves of a window may differ, beside what chance makes of them."""
 
-UNHINDERED = 0.25
-"""So large a share of the iterations is taken not to be held up by others, or not by much."""
+UNHINDERED = 0.4
+"""So large a share of the iterations is taken not to be held up by others, or not by much. Rather a pace that is too
+long, which is calm and soon made shorter, than one that is too short, with which jobs stray again and again."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
