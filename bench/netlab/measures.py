@@ -91,15 +91,17 @@ def recovery(jobs: Mapping[str, Job], alone: float, after_us: float, end_us: flo
     for time_us in sorted(times):
         if time_us + WINDOW_US > end_us:
             break
-        if all(_good(name, jobs, alone, (time_us, time_us + WINDOW_US), near) for name in jobs):
+        span = time_us, time_us + WINDOW_US
+        there = [
+            name for name, job in jobs.items() if job["starts_us"][0] <= span[0] and job["starts_us"][-1] >= span[1]
+        ]
+        if there and all(_good(name, jobs, alone, span, near) for name in there):
             return (time_us - after_us) / 1e6
     return math.inf
 
 
 def _good(name: str, jobs: Mapping[str, Job], alone: float, span: Span, near: float) -> bool:
     job = jobs[name]
-    if job["starts_us"][0] > span[0] or job["starts_us"][-1] < span[1]:
-        return True
     # The iteration under way counts too: one that lasts and lasts is not left out.
     span = (job["starts_us"][bisect_right(job["starts_us"], span[0]) - 1], span[1])
     first, end = first_whole(job, span)
