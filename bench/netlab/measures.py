@@ -60,8 +60,9 @@ def slower(job: Job, alone: float, span: Span) -> float:
     first, end = first_whole(job, span)
     if first == end:
         return math.nan
-    took_ms = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    return float(took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end])) - 1)
+    took_ms: float = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
+    extra_ms: float = sum(job["extra_ms"][first:end])
+    return took_ms / (alone * (end - first) + extra_ms) - 1
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:

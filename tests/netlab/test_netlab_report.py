@@ -47,8 +47,8 @@ def record(scenario: Scenario, length_ms: float, marks: int, apart_ms: float, nu
 
 @pytest.fixture
 def found() -> list[Row]:
-    alone, loose, held = (Scenario("Queues", SETTING, mode) for mode in (ALONE, RANDOM, HELD))
-    killed = Scenario("Disturbances", SETTING, HELD, DAEMON, 95.0)
+    alone, loose, held = (Scenario("Queues", SETTING, mode, 75.0) for mode in (ALONE, RANDOM, HELD))
+    killed = Scenario("Disturbances", SETTING, HELD, 95.0, DAEMON)
     made = [
         record(alone, 400.0, 0, 0.0),
         record(loose, 560.0, 1700, 0.0),
