@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
+# Networks at a time, one a core, for bench-netlab.
+LANES  ?= 1
 # The build of PyTorch that test-frameworks installs.
 TORCH  ?= torch==2.13.0
 # Of each fuzz target.
@@ -36,7 +38,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 
 .DEFAULT_GOAL := help
 .PHONY: help pictures demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
-        bench-ranking bench-prediction bench-control check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
+        bench-ranking bench-prediction bench-control bench-netlab netlab-quick check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
 
@@ -152,6 +154,13 @@ bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of sim
 
 bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
 	@$(PY) -m bench.control.study --out bench/results
+
+bench-netlab: $(VENV)/.bench ## the same on a kernel's network, all scenarios: bench/results (root; 15 h; half an hour with LANES=32 on 32 cores)
+	@$(PY) -m bench.netlab --out bench/results --lanes $(LANES)
+
+# Two minutes. Skipped, with the reason, where no namespaces can be made; CASSINI_NEED_NETLAB=1 makes that a failure.
+netlab-quick: $(VENV)/.installed ## jobs held on a kernel's network, the short form (root, iproute2)
+	@$(PY) -m pytest -q -m idle $(TESTS)/netlab
 
 count: $(VENV)/.tools ## instructions per call of the kernel's loops against the baseline (needs valgrind)
 	@mkdir -p build

@@ -46,7 +46,7 @@ def tests_of(name: str) -> list[Path]:
     if name.startswith("tests/agent/"):
         return [TESTS / "agent"]
     if name.startswith("bench/"):
-        return [TESTS / "bench"]
+        return [TESTS / "bench", TESTS / path.parts[1]] if len(path.parts) > 2 else [TESTS / "bench"]
     if name.startswith(DOCS):
         return [TESTS / "docs"]
     return [TESTS / "kernel"] if name.startswith(KERNEL) else []

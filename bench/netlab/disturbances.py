@@ -49,10 +49,10 @@ class Disturbance:
     begin, end : callable
         What is done then.
     options : mapping
-        For the worker, by job; keys that end in ``_at`` are seconds after the first start.
+        For the worker, by job; times after the first start.
     joins, leaves : str
         A job that starts then, one that ends then.
-    apply_every_s : float
+    again_every_s : float
         The scheduler ranks and sends again; 0: it does not.
     """
 
@@ -64,11 +64,11 @@ class Disturbance:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     joins: str = ""
     leaves: str = ""
-    apply_every_s: float = 0.0
+    again_every_s: float = 0.0
 
 
-AT_S = 25.0
-"""After the first start: the jobs are held since some 20 s."""
+AT_S = 40.0
+"""After the first start: jobs have been measured, and held for a while."""
 
 STALL_MS = 230.0
 ITERATION_MS = 400.0
@@ -100,10 +100,10 @@ COORDINATOR = Disturbance(
 )
 STOPPED = Disturbance("a job stopped for 15 s", AT_S, 15.0, _to_ranks(signal.SIGSTOP), _to_ranks(signal.SIGCONT))
 SLOWER = [
-    Disturbance(f"+9 % {what} in one job", AT_S, options={"b": {"slower_ms": 0.09 * of_ms, "slower_at": AT_S}})
+    Disturbance(f"+9 % {what} in one job", AT_S, options={"b": {"slower_ms": 0.09 * of_ms, "slower_at_s": AT_S}})
     for what, of_ms in (("compute", 230.0), ("iteration", ITERATION_MS))
 ]
-STALL = Disturbance(f"one stall of {STALL_MS:g} ms", AT_S, options={"b": {"stall_ms": STALL_MS, "stall_at": AT_S}})
+STALL = Disturbance(f"one stall of {STALL_MS:g} ms", AT_S, options={"b": {"stall_ms": STALL_MS, "stall_at_s": AT_S}})
 EVALUATION = Disturbance(
     "every 4th iteration 1.7 times as long", options={"b": {"every_fourth_ms": 0.7 * ITERATION_MS}}
 )
@@ -111,7 +111,7 @@ ALTERNATING = Disturbance(
     "iterations 5 % longer and shorter by turns", options={"b": {"alternating_ms": 0.05 * ITERATION_MS}}
 )
 LEAVING = Disturbance("a job leaves", AT_S, begin=_leave, leaves="b")
-APPLY = Disturbance("schedules sent again every 15 s", apply_every_s=15.0)
+APPLY = Disturbance("schedules sent again every 15 s", again_every_s=15.0)
 JOINING = Disturbance("a third job joins", AT_S, joins="c")
 THIRD_LEAVING = Disturbance("the third job leaves", AT_S, begin=_leave, leaves="c")
 

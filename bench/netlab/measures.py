@@ -20,7 +20,7 @@ __all__ = ["Span", "alone_ms", "first_whole", "measured", "overlap", "recovery",
 Span = tuple[float, float]
 Job = Mapping[str, Any]
 
-SETTLE_US = 8e6
+SETTLE_US = 10e6
 """After schedules were sent, or after the first start where none are: jobs find their places."""
 
 WINDOW_US = 5e6
@@ -31,6 +31,9 @@ FEWEST = 5
 
 MEANWHILE_US = 10e6
 """What a disturbance costs is taken over no less than this: one wait of 100 ms is not a job that is slow."""
+
+STOOD_US = 1e6
+"""Shorter is no standing still."""
 
 APART, NEAR = 0.05, 0.02
 """Interleaved: overlap under the first, and slower by less than the second."""
@@ -58,8 +61,8 @@ def slower(job: Job, alone: float, span: Span) -> float:
     if first == end:
         return math.nan
     took_ms: float = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    would_ms: float = alone * (end - first) + sum(job["extra_ms"][first:end])
-    return took_ms / would_ms - 1
+    extra_ms: float = sum(job["extra_ms"][first:end])
+    return took_ms / (alone * (end - first) + extra_ms) - 1
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:
@@ -89,15 +92,17 @@ def recovery(jobs: Mapping[str, Job], alone: float, after_us: float, end_us: flo
     for time_us in sorted(times):
         if time_us + WINDOW_US > end_us:
             break
-        if all(_good(name, jobs, alone, (time_us, time_us + WINDOW_US), near) for name in jobs):
+        span = time_us, time_us + WINDOW_US
+        there = [
+            name for name, job in jobs.items() if job["starts_us"][0] <= span[0] and job["starts_us"][-1] >= span[1]
+        ]
+        if there and all(_good(name, jobs, alone, span, near) for name in there):
             return (time_us - after_us) / 1e6
     return math.inf
 
 
 def _good(name: str, jobs: Mapping[str, Job], alone: float, span: Span, near: float) -> bool:
     job = jobs[name]
-    if job["starts_us"][0] > span[0] or job["starts_us"][-1] < span[1]:
-        return True
     # The iteration under way counts too: one that lasts and lasts is not left out.
     span = (job["starts_us"][bisect_right(job["starts_us"], span[0]) - 1], span[1])
     first, end = first_whole(job, span)
@@ -124,15 +129,18 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
         ``jobs``: per job, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over the time
         alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
         ``adjustments`` after the first, per minute, and ``waited``, a share of the time; ``state`` at the end.
-        ``interleaved_s`` and ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how
-        long until they no longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin
-        until then. None without a disturbance, inf where it did not happen.
+        ``first_s``: from the first start until jobs are interleaved for the first time. ``interleaved_s`` and
+        ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how long until they no
+        longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin until then. None
+        without a disturbance, inf where it did not happen.
     """
-    begin_us = (run["dispatched_us"] or 0) + SETTLE_US
+    begin_us = (run["arranged_us"] or 0) + SETTLE_US
     disturbed = run["disturbed_us"]
     span = (begin_us, disturbed[0] if disturbed else run["end_us"])
     jobs = run["jobs"]
     found: dict[str, Any] = {"jobs": {name: _steady(name, run, alone, span) for name in jobs}}
+    all_there_us = max(job["starts_us"][0] for job in jobs.values() if job["starts_us"][0] < span[1])
+    found["first_s"] = all_there_us / 1e6 + recovery(jobs, alone, all_there_us, span[1])
     found["interleaved_s"] = found["apart_s"] = found["meanwhile"] = None
     if disturbed:
         found["interleaved_s"] = recovery(jobs, alone, disturbed[1], run["end_us"])
@@ -146,9 +154,8 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
 
 def _stopped(job: Job, disturbed: Sequence[float]) -> bool:
     """Whether the job itself stood still: it was not held up by others."""
-    length = disturbed[1] - disturbed[0]
-    return length > 0 and any(
-        b - a >= length for a, b in pairwise(job["starts_us"]) if a <= disturbed[1] and b >= disturbed[0]
+    return disturbed[1] - disturbed[0] >= STOOD_US and any(
+        a <= disturbed[0] + STOOD_US and b >= disturbed[1] for a, b in pairwise(job["starts_us"])
     )
 
 
@@ -158,7 +165,7 @@ def _steady(name: str, run: Mapping[str, Any], alone: float, span: Span) -> dict
     starts = job["starts_us"]
     ratios = [(starts[k + 1] - starts[k]) / 1e3 / alone for k in range(first, end)]
     others = [other["communication_us"] for key, other in run["jobs"].items() if key != name]
-    minutes = (run["end_us"] - (run["dispatched_us"] or 0)) / 60e6
+    minutes = (run["end_us"] - (run["arranged_us"] or 0)) / 60e6
     agent = job["agent"]
     return {
         "n": end - first,

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from bench.measuring.plots import SERIES, saved
 
+from .rows import Row
 from .scenarios import ALONE, FIRST_SHIFT, HELD, IN_PHASE, RANDOM
-
-if TYPE_CHECKING:
-    from .report import Row
 
 __all__ = ["draw"]
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.measuring import reports
 from bench.measuring.tables import table
 
-from . import measures
 from .marker import RATE_MBIT
 from .plot import draw
-from .scenarios import ALONE, HELD, RANDOM, Scenario
+from .rows import Row
+from .scenarios import HELD, RANDOM
 from .settings import FULL, LIGHT
 
-__all__ = ["Row", "rows", "targets", "write"]
+__all__ = ["markdown", "targets", "write"]
 
 NAME = "netlab"
 
@@ -36,44 +34,13 @@ coordinator and the jobs' stores talk over a network of their own. `python -m be
 
 *Alone* is the mean iteration time of one job in the same network. *Slower*: mean iteration time over that alone,
 less 1; what a disturbance added to an iteration counts as alone. p50, p90, p99: of iteration times, over the mean
-alone. Both from 8 s after schedules were sent (after the start, where none are) until the disturbance or the end.
+alone. Both from 10 s after the first schedules were sent (after the start, where none are) until the disturbance or
+the end. *First after*: from the first start until jobs are interleaved for the first time.
 *Overlap*: share of a job's communication during which another communicates. *Marks*: packets that came with CE, a
 job and iteration, both ranks together; *resent*: segments. *Adjustments*: a minute and job, after the first.
 *Interleaved after*: from the end of a disturbance until, for 5 s, every job overlaps less than 5 % and is slower by
 less than 2 %; in brackets, until they overlap so little, however slow they are. *Meanwhile*: the most that a job
 was slower from the disturbance until then (10 s at least; not a job that was itself stopped)."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run with what was measured of it."""
-
-    scenario: Scenario
-    number: int
-    found: Mapping[str, Any]
-    events: Sequence[Mapping[str, Any]]
-
-    def worst(self, key: str) -> float:
-        """The largest value of a job."""
-        values = [job[key] for job in self.found["jobs"].values() if not math.isnan(job.get(key, math.nan))]
-        return max(values, default=math.nan)
-
-    def told(self) -> str:
-        """Events of the coordinator, counted."""
-        counts = Counter(one["event"] for one in self.events if one["what"] == "event")
-        return ", ".join(f"{count} {event}" for event, count in sorted(counts.items()))
-
-
-def rows(scenarios: Iterable[tuple[Scenario, int]], records: Mapping[tuple[str, int], Mapping[str, Any]]) -> list[Row]:
-    """Those runs that there are, in order."""
-    found = []
-    for scenario, number in scenarios:
-        record = records.get((scenario.name, number))
-        alone = [one for key, one in records.items() if key[0] == f"{scenario.setting.name}: {ALONE}"]
-        if record is not None and alone:
-            measured = measures.measured(record, measures.alone_ms(alone))
-            found.append(Row(scenario, number, measured, record["events"]))
-    return found
 
 
 def targets(runs: Sequence[Row]) -> list[tuple[str, int, int]]:
@@ -154,7 +121,17 @@ def markdown(runs: Sequence[Row], sessions: Sequence[Mapping[str, Any]], failure
 
 
 def _summary(runs: Sequence[Row]) -> str:
-    head = ("scenario", "runs", "slower (worst)", "p99", "overlap", "marks", "resent", "adjustments (worst)")
+    head = (
+        "scenario",
+        "runs",
+        "first after",
+        "slower (worst)",
+        "p99",
+        "overlap",
+        "marks",
+        "resent",
+        "adjustments (worst)",
+    )
     disturbed = any(one.found["interleaved_s"] is not None for one in runs)
     lines = []
     for name in dict.fromkeys(one.scenario.name for one in runs):
@@ -165,7 +142,8 @@ def _summary(runs: Sequence[Row]) -> str:
             kept = [value for value in values if not math.isnan(value)]
             return statistics.fmean(kept) if kept else math.nan
 
-        line = [name, str(len(some)), f"{mean('slower'):+.1%} ({max(one.worst('slower') for one in some):+.1%})"]
+        line = [name, str(len(some)), _seconds(max(one.found["first_s"] for one in some))]
+        line += [f"{mean('slower'):+.1%} ({max(one.worst('slower') for one in some):+.1%})"]
         line += [f"{max(one.worst('p99') for one in some):.2f}", f"{mean('overlap'):.2f}", f"{mean('marks'):.1f}"]
         line += [f"{mean('retransmissions'):.1f}"]
         line += [f"{mean('adjustments'):.1f} ({max(one.worst('adjustments') for one in some):.1f})"]
@@ -216,7 +194,8 @@ def _every(runs: Sequence[Row]) -> str:
             " / ".join(format(job[key], how) if key in job else "–" for job in one.found["jobs"].values())
             for key, how in formats.items()
         ]
-        lines.append([one.scenario.name, str(one.number), *cells, *_after([one]), one.told()])
+        first = _seconds(one.found["first_s"])
+        lines.append([one.scenario.name, str(one.number), first, *cells, *_after([one]), one.told()])
     return table((*head, "interleaved after (apart)", "meanwhile", "told"), lines)
 
 

@@ -15,17 +15,14 @@ from typing import Any
 
 from .marker import RATE_MBIT
 from .network import folder, network
-from .processes import DAEMON_PORT, Failed, Processes, processes
+from .processes import DAEMON_PORT, SCHEDULER_LOG, Failed, Processes, processes
 from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
 from .topology import Queue
 
 __all__ = ["offsets_s", "run"]
 
-START_AFTER_S = 5.0
-"""From launch to the first iteration: what imports and connections take on two busy cores."""
-
-DDP_START_AFTER_S = 12.0
-"""The same where torch is imported."""
+JOINS_S = 10.0
+"""A job that joins is started so long before it begins to train: imports and connections."""
 
 ENDING_S = 20.0
 """After the end of a run until all must have ended."""
@@ -37,7 +34,7 @@ LATE_US = 50_000
 def run(
     scenario: Scenario,
     number: int,
-    alone: Mapping[str, Any] | None,
+    alone_s: float,
     marker: str | None,
     lane: int,
     stop: threading.Event,
@@ -49,8 +46,8 @@ def run(
     scenario : Scenario
     number : int
         Of the run; with the scenario's name its seed.
-    alone : mapping or None
-        A run of the setting alone, as this function returned it; None for that itself.
+    alone_s : float
+        Iteration time alone, as far as it is known: what first shifts and random starts are shares of.
     marker : str or None
         Object file of the ECN marker.
     lane : int
@@ -61,7 +58,7 @@ def run(
     Returns
     -------
     dict
-        Times in µs after the first start: ``end_us``, ``dispatched_us`` and ``disturbed_us`` (begin, end), the last two
+        Times in µs after the first start: ``end_us``, ``arranged_us`` and ``disturbed_us`` (begin, end), the last two
         None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
         (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
         ranks) and ``agent``; ``events`` of the scheduler's side.
@@ -81,7 +78,7 @@ def run(
         own = Path(held.enter_context(folder()))
         prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
         lab = held.enter_context(processes(setting.topology, prefix, own, stop))
-        return _Run(scenario, number, alone, lab).result()
+        return _Run(scenario, number, alone_s, lab).result()
 
 
 def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
@@ -100,12 +97,12 @@ def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, floa
 class _Run:
     """A run in its lab; what disturbances act on."""
 
-    def __init__(self, scenario: Scenario, number: int, alone: Mapping[str, Any] | None, lab: Processes) -> None:
+    def __init__(self, scenario: Scenario, number: int, alone_s: float, lab: Processes) -> None:
         self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._scenario = scenario
         self._number = number
         self._lab = lab
-        self._profile = alone["jobs"]["a"]["agent"]["profile"] if alone is not None else None
+        self._alone_s = alone_s
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._begin_s = 0.0
 
@@ -119,17 +116,17 @@ class _Run:
                 for rank in range(2):
                     lab.daemon(f"{job}{rank}")
             lab.daemons_ready()
-        patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
-        self._begin_s = time.monotonic() + patience_s
-        alone_s = self._profile["iteration_ns"] / 1e9 if self._profile else 0.0
-        offsets = offsets_s(scenario, self._number, alone_s)
+        offsets = offsets_s(scenario, self._number, self._alone_s)
         for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
+        self._begin_s = lab.begin(self.ranks)
         if scenario.mode == HELD:
             self.start_scheduler()
-        disturbed = self._disturb(patience_s)
+        disturbed = self._disturb()
         until_s = self._begin_s + scenario.seconds
         lab.wait_until(until_s)
+        if self._scheduler is not None:
+            lab.running(self._scheduler, SCHEDULER_LOG)
         written = {
             job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
         }
@@ -160,7 +157,6 @@ class _Run:
             job: {
                 "url": f"http://{topology.management(f'{job}0')}:{DAEMON_PORT}",
                 "route": topology.route(job),
-                "profile": self._profile,
             }
             for job in self._scenario.setting.jobs
         }
@@ -170,7 +166,7 @@ class _Run:
                 "links": dict.fromkeys(topology.links, RATE_MBIT / 1e3),
                 "token": self._lab.token,
                 "events": str(self._events),
-                "apply_every_s": self._scenario.disturbance.apply_every_s,
+                "again_every_s": self._scenario.disturbance.again_every_s,
             }
         )
 
@@ -180,27 +176,23 @@ class _Run:
 
     def _start(self, job: str, offset_s: float, agent: bool) -> None:
         scenario = self._scenario
-        told = {
-            key.replace("_at", "_at_s"): value + self._begin_s if key.endswith("_at") else value
-            for key, value in scenario.disturbance.options.get(job, {}).items()
-        }
         options = {
             **scenario.setting.options(),
-            **told,
+            **scenario.disturbance.options.get(job, {}),
             "seed": f"{scenario.setting.name} {self._number}",
-            "begin_s": self._begin_s + offset_s,
-            "until_s": self._begin_s + scenario.seconds,
+            "begin_s": offset_s,
+            "until_s": scenario.seconds,
         }
         for rank in range(2):
             self.ranks[job, rank] = self._lab.rank(job, rank, options, agent)
 
-    def _disturb(self, patience_s: float) -> tuple[float, float] | None:
+    def _disturb(self) -> tuple[float, float] | None:
         """When it began and ended, of the monotonic clock."""
         one = self._scenario.disturbance
         if one.at_s is None:
             return None
         if one.joins:
-            self._lab.wait_until(self._begin_s + one.at_s - patience_s)
+            self._lab.wait_until(self._begin_s + one.at_s - JOINS_S)
             self._start(one.joins, one.at_s, agent=True)
         self._lab.wait_until(self._begin_s + one.at_s)
         begin_s = time.monotonic()
@@ -215,12 +207,12 @@ class _Run:
         origin_ns = round(self._begin_s * 1e9)
         events = [json.loads(line) for line in self._events.read_text().splitlines()] if self._events.exists() else []
         told = [{"at_us": (one.pop("t_ns") - origin_ns) // 1000, **one} for one in events]
-        sent = [one["at_us"] for one in told if one["what"] == "dispatched"]
+        sent = [one["at_us"] for one in told if one["event"] == "Arranged"]
         return {
             "scenario": self._scenario.name,
             "number": self._number,
             "end_us": round(self._scenario.seconds * 1e6),
-            "dispatched_us": min(sent, default=None),
+            "arranged_us": min(sent, default=None),
             "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
             "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},
             "events": told,
@@ -240,5 +232,5 @@ def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:
         "extra_ms": first["extra_ms"],
         "marks": counted("marks"),
         "retransmissions": counted("retransmissions"),
-        "agent": first["agent"],
+        "agent": {key: value for key, value in first["agent"].items() if key != "profile"},
     }

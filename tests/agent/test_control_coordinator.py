@@ -411,6 +411,22 @@ def test_while_a_daemon_is_away_a_job_that_is_out_of_place_stays_there_but_a_sil
     assert played.has["a"].epoch_ns == played.has["b"].epoch_ns
 
 
+@pytest.mark.parametrize(("offset_ms", "is_told"), [(12.0, True), (3.0, False)])
+def test_a_job_whose_bursts_are_elsewhere_than_it_says_moves_nobody_and_it_is_said(
+    offset_ms: float, is_told: bool
+) -> None:
+    played = pair(60 * MS_NS)
+    report = played.status
+    offset_ns = round(offset_ms * MS_NS)
+    say = {"contradicted": "bursts elsewhere", "contradicted_ns": offset_ns}
+    played.status = lambda job: replace(report(job), **say) if job == "a" else report(job)  # type: ignore[method-assign]
+    told = run(played, 20)
+    assert ([event for event in told if isinstance(event, events.Contradicted)] != []) == is_told
+    assert any(isinstance(event, events.Reanchored) for event in told) != is_told
+    if is_told:
+        assert told == [events.Contradicted("c", "a", "bursts elsewhere")]
+
+
 def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_is_said() -> None:
     played = pair(gain_ns=20 * MS_NS)
     run(played, 20)

@@ -358,6 +358,8 @@ def test_counters_come_with_the_status(start: Start, row: Row) -> None:
             time.sleep(0.1)
         assert counters["devices"]["lo"]["tx_bytes"] > 0
         assert daemon.metric("counter", name="devices.lo.tx_bytes") > 0
+        wait_until(lambda: daemon.status_of("counted")["counters_say"])
+        assert daemon.status_of("counted")["counters_say"]["says"] == "silent"
         assert daemon.status_of("counted")["disagreement"] is None
     assert daemon.stop() == 0
     gone = start("--net-device=no-such-device", counters="auto")

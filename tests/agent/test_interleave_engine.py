@@ -164,6 +164,20 @@ def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart(
     assert played.paces()["a"] < 425
 
 
+def test_a_pace_that_turns_out_too_short_is_made_longer() -> None:
+    """By less than what makes a job another one: what it takes when nobody is in the way shows only afterwards."""
+    played = Played(two())
+    played.look(32)
+    before = played.paces()["a"]
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.rest_ms, job.state = job.rest_ms + 8, "adjusting"
+    for _ in range(8):
+        played.look(5)
+    assert len(played.arranged()) == 2
+    assert played.paces()["a"] == pytest.approx(before + 8, abs=3)
+
+
 def test_communication_that_got_longer_while_jobs_are_out_of_place_is_contention() -> None:
     played = Played(two())
     played.look(32)
@@ -286,6 +300,28 @@ def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
     played.engine.update(network=ONE)
     played.look(20)
     assert sorted(played.daemons.schedules) == ["a", "b"]
+
+
+def test_to_be_told_the_same_again_changes_nothing() -> None:
+    """As by a scheduler that tells all that it knows in each round."""
+    played = Played(two(), wanted={"a", "b"})
+    played.look(32)
+    before, told = dict(played.daemons.schedules), len(played.told)
+    for _ in range(5):
+        played.engine.update(Network.one_link("up", 50.0), played.daemons.endpoints(), ["b", "a"])
+        played.look(20)
+    assert (dict(played.daemons.schedules), len(played.told)) == (before, told)
+
+
+def test_another_network_is_arranged_for() -> None:
+    played = Played(two())
+    played.look(32)
+    played.engine.update(Network.one_link("up", 25.0))
+    played.look(5)
+    assert len(played.arranged()) == 2
+    with pytest.raises(ValueError, match="cross a link"):
+        played.engine.update(Network({}), wanted={"a"})
+    assert played.engine.network == Network.one_link("up", 25.0)
 
 
 def test_jobs_by_name_must_cross_a_link() -> None:

@@ -27,12 +27,12 @@ def job(begin_ms: int, lengths_ms: list[int], extra_ms: dict[int, float] | None 
     }
 
 
-def run(jobs: dict[str, Any], disturbed_s: tuple[float, float] | None = None, dispatched_s: float = 0.0) -> Any:
+def run(jobs: dict[str, Any], disturbed_s: tuple[float, float] | None = None, arranged_s: float = 0.0) -> Any:
     end_us = max(one["starts_us"][-1] for one in jobs.values())
     return {
         "jobs": jobs,
         "end_us": end_us,
-        "dispatched_us": round(dispatched_s * 1e6),
+        "arranged_us": round(arranged_s * 1e6),
         "disturbed_us": None if disturbed_s is None else [round(one * 1e6) for one in disturbed_s],
         "events": [],
     }
@@ -104,9 +104,10 @@ def test_a_run_is_measured_until_it_is_disturbed_and_its_cost_after() -> None:
     found = measured(run(jobs, (24.0, 24.0)), ALONE)
     for one in found["jobs"].values():
         assert one["slower"] == pytest.approx(0.0)
-        assert one["n"] == pytest.approx(40, abs=1)
+        assert one["n"] == pytest.approx((24 - 10) / 0.4, abs=1)
         assert (one["p50"], one["p99"], one["overlap"], one["marks"]) == (1.0, 1.0, 0.0, 3.0)
         assert one["adjustments"] == pytest.approx(2 / (53.0 / 60), rel=0.02)
+    assert found["first_s"] == pytest.approx(0.2)
     assert found["apart_s"] == 0.0
     assert found["interleaved_s"] == pytest.approx(4.6, abs=0.5)
     assert found["meanwhile"] == pytest.approx(0.11, abs=0.01)  # 1 s in some 9.4 of the 10 that it is taken over
@@ -117,6 +118,12 @@ def test_a_job_that_was_stopped_does_not_count_as_slow() -> None:
     found = measured(run(jobs, (24.3, 39.4)), ALONE)
     assert found["meanwhile"] == pytest.approx(0.0)
     assert found["interleaved_s"] < 1.0
+
+
+def test_what_lasts_a_moment_stops_nobody() -> None:
+    jobs = {"a": job(0, [420] * 150), "b": job(200, [420] * 150)}
+    found = measured(run(jobs, (25.0, 25.00002)), ALONE)
+    assert found["meanwhile"] == pytest.approx(0.05)
 
 
 def test_without_a_disturbance_nothing_is_said_of_one() -> None:

@@ -74,6 +74,7 @@ class Component:
         self._reanchoring = Reanchoring(self.name, self.members)
         self._presence = Presence(self.name)
         self._lease = Lease()
+        self._told_against: set[str] = set()
         self._decided_ns = -(2**62)
 
     @property
@@ -138,6 +139,12 @@ class Component:
                 elif isinstance(event, events.MemberFreed):
                     self._release([event.job])
                     self._release_the_last(outcome)
+        contradicted = self._contradicted(known)
+        outcome.events += [
+            events.Contradicted(self.name, job, known[job].contradicted) for job in contradicted - self._told_against
+        ]
+        self._told_against = contradicted
+        known = {job: status for job, status in known.items() if job not in contradicted}
         if known.keys() & self.members.keys() and self._presence.may_move:
             drafts = {job: drafts[job] for job in self.members}
             known = {job: status for job, status in known.items() if job in self.members}
@@ -151,6 +158,16 @@ class Component:
             for job, member in self.members.items()
             if job in statuses and statuses[job].version < member.schedule.version
         ]
+
+    def _contradicted(self, known: Mapping[str, JobStatus]) -> set[str]:
+        """Jobs that do not communicate where they say they do: where they are is not known."""
+        return {
+            job
+            for job, status in known.items()
+            if job in self.members
+            and status.contradicted
+            and status.contradicted_ns > self.members[job].schedule.hold_ns
+        }
 
     def _adopt_drafts(self, drafts: Mapping[str, Schedule]) -> None:
         """One version for all, if anything is another: the phase of each is meant for those of the others."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "Adopted",
+    "Contradicted",
     "Dissolved",
     "Event",
     "Failed",
@@ -130,6 +131,18 @@ class MemberMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class Contradicted:
+    """The counters show the bursts of a job elsewhere than it says, by more than the hold: its profile is wrong.
+
+    Nobody is moved on the strength of what it reports. Profile it again.
+    """
+
+    component: str
+    job: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemberLeft:
     """A job has been missing for long, or is gone: the others go on without it, and its schedule is withdrawn."""
 
@@ -215,6 +228,7 @@ Event = (
     | MemberBack
     | MemberMoved
     | MemberLeft
+    | Contradicted
     | Dissolved
     | Adopted
     | Superseded

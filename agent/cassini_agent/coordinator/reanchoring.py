@@ -28,8 +28,8 @@ ANSWER_NS = SECOND_NS // 40
 """From a decision until a job has heard of it; then it takes effect at the job's next start."""
 
 CAUTION = 1.25
-"""Jobs are expected to be so much later than contention makes them: who comes earlier waits a little more, but who comes
-later than expected has missed its grid point."""
+"""Jobs are expected to be so much later than contention makes them: who comes earlier waits a little more, but who
+comes later than expected has missed its grid point."""
 
 DEAF_NS = 2 * SECOND_NS
 """A job that does not take what it is sent is not waited for any longer than this and three paces."""
@@ -94,7 +94,9 @@ class Reanchoring:
         longer = self._longer_ns(known, placed)
         found = anchor(
             [
-                self._strayed(draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None)
+                self._strayed(
+                    draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None
+                )
                 for job, draft in drafts.items()
             ]
         )

@@ -35,13 +35,17 @@ class JobStatus:
     errors_ns : tuple of int
         The last phase errors on the grid that is followed, oldest first.
     place_ns, place_at_ns : int or None
-        The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from a
-        daemon, on the coordinator's when a component is decided about.
+        The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
+        a daemon, on the coordinator's when a component is decided about.
     rests_ns : tuple of (int, int)
         Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
         Contention makes only the second longer.
     delay_total_ns : int
         What the job has waited since it began.
+    contradicted : str
+        What the counters of its host say against the starts of communication that it reports; empty if nothing.
+    contradicted_ns : int
+        By how far apart they are at least.
     changed : Change or None
         What the job last found to be its natural iteration time.
     """
@@ -60,6 +64,8 @@ class JobStatus:
     place_at_ns: int | None = None
     rests_ns: tuple[tuple[int, int], ...] = ()
     delay_total_ns: int = 0
+    contradicted: str = ""
+    contradicted_ns: int = 0
     changed: Change | None = None
 
     @classmethod
@@ -77,6 +83,10 @@ class JobStatus:
         schedule = mapping.get("schedule")
         if schedule is not None and not isinstance(schedule, Mapping):
             raise ValueError(f"status.schedule: expected an object or null, got {schedule!r}"[:200])
+        say = mapping.get("counters_say")
+        if say is not None and not isinstance(say, Mapping):
+            raise ValueError(f"status.counters_say: expected an object or null, got {say!r}"[:200])
+        contradicts = say is not None and say.get("says") == "contradict"
         return cls(
             job=_text(mapping, "job"),
             state=_text(mapping, "state"),
@@ -92,6 +102,10 @@ class JobStatus:
             place_at_ns=_whole(mapping, "place_at_ns"),
             rests_ns=_rests(mapping.get("recent")),
             delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
+            contradicted=_text(say, "reason") if contradicts and say is not None else "",
+            contradicted_ns=max(0, abs(_whole(say, "offset_ns") or 0) - (_whole(say, "spread_ns") or 0))
+            if contradicts and say is not None
+            else 0,
             changed=None
             if changed is None
             else Change(_whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0),

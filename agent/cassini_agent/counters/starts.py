@@ -33,6 +33,8 @@ _MOST_BURSTS = 8  # of one iteration, for a rhythm
 _LONG_PAUSES = 0.5, 0.75  # of the longest: what may be one between iterations
 _PAUSE = 1.5  # usual iterations: longer is no iteration
 
+_Firsts = tuple[dict[int, int], dict[int, int]]
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:
@@ -211,7 +213,7 @@ def _measure(bursts: Sequence[Burst], starts: Sequence[int], tolerance_ns: int) 
     seen = len(firsts)
     if seen < max(FEWEST_TO_MEASURE, len(starts) / 2):
         return _few(seen, len(starts), near, width)
-    found = _steady(distances, seen, 2 * width / period, near, width, _NEARLY_ALL)
+    found = _steady(distances, seen, 2 * width / period, [near[n] for n in firsts.values()], width, _NEARLY_ALL)
     if found.offset_ns is None or found.spread_ns is None:
         return found
     offset, spread = found.offset_ns, found.spread_ns
@@ -231,9 +233,6 @@ def _measure(bursts: Sequence[Burst], starts: Sequence[int], tolerance_ns: int) 
         start_ns=start,
         end_ns=start + span if steady_end else None,
     )
-
-
-_Firsts = tuple[dict[int, int], dict[int, int]]
 
 
 def _firsts(bursts: Sequence[Burst], starts: Sequence[int], period: float, back: float, width: int) -> _Firsts:

@@ -7,7 +7,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from .. import dispatch
@@ -18,7 +19,7 @@ from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
 from ..dispatch.arrange import NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
-from ..schedule import SECOND_NS, Schedule
+from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
 from .groups import groups
 from .jobs import Seen, SeenJobs
@@ -26,6 +27,8 @@ from .network import Network
 from .profile import LEAST, ONLY, Profile
 
 __all__ = ["Engine", "Group"]
+
+_NOTHING: Mapping[str, Profile] = MappingProxyType({})
 
 log = logging.getLogger("cassini_agent")
 
@@ -46,10 +49,17 @@ CHANGED = 0.04
 """Share of its iteration time by which a job is another one, if nobody has said so."""
 
 TOLD_CHANGED = 0.015
-"""The same where the job has reported a change."""
+"""The same where the job has reported a change, or where all are held and could be held at a shorter pace."""
 
 ERRORS = 5.0
 """So many standard errors a change must be in any case."""
+
+UNDER_WAY, NEWEST = 4, 24
+"""Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
+
+LATER, BEHIND = 1.002, 1.08
+"""A job that takes so many times its pace does not keep it, and gets later and later. One that takes even longer than
+the second is held up by others, and the coordinator parts them."""
 
 EXCLUDED_S = 300.0
 """A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
@@ -96,7 +106,7 @@ class Engine:
     ) -> None:
         self.network = network
         self.hosts = dict(hosts)
-        self.wanted = wanted
+        self.wanted = None if wanted is None else set(wanted)
         self._tell = tell
         self._daemons = daemons
         self._begun_s = time.monotonic()
@@ -109,7 +119,8 @@ class Engine:
         self.acknowledged: dict[str, Acknowledgement] = {}
         self.is_arranged = False
         self.is_paused = False
-        self._check()
+        self._adopts = True
+        _check(network, self.wanted)
 
     def update(
         self,
@@ -117,29 +128,28 @@ class Engine:
         hosts: Mapping[str, Endpoint] | None = None,
         wanted: Collection[str] | None = None,
     ) -> None:
-        """From now on another network, other daemons, or other jobs; None for what stays.
+        """From now on another network, other daemons, or other jobs; None for what stays. The same again is no change.
 
         Raises
         ------
         ValueError
-            The network does not know a job.
+            The network does not know a job; then nothing changes.
         """
-        if network is not None:
-            self.network = network
+        network = self.network if network is None else network
+        hosts = self.hosts if hosts is None else dict(hosts)
+        wanted = self.wanted if wanted is None else set(wanted)
+        _check(network, wanted)
+        if (network, hosts, wanted) == (self.network, self.hosts, self.wanted) and not self.is_paused:
+            return
+        if network != self.network:
             self.groups.clear()
-        if hosts is not None:
+            self._adopts = False
+        self.network, self.wanted, self.is_paused = network, wanted, False
+        if hosts is not self.hosts:
             self.hosts.clear()
             self.hosts.update(hosts)
-        if wanted is not None:
-            self.wanted = wanted
-        self._check()
         self.seen.keep_only(self.hosts)
         self._begun_s = time.monotonic()
-        self.is_paused = False
-
-    def _check(self) -> None:
-        if unknown := sorted(job for job in self.wanted or () if not self.network.route(job)):
-            raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -199,15 +209,13 @@ class Engine:
             profile = job.profile()
             is_held = job.schedule is not None and job.schedule.expires_ns > time.time_ns()
             why = profile if isinstance(profile, str) and not is_held else ""
-            if why and job.told != why:
-                # A number that grows is no news.
-                if job.told.split()[:1] != why.split()[:1]:
-                    self._tell(NotKnown(name, why))
-                job.told = why
-            if not why:
-                job.told = ""
-                if name not in self.excluded:
-                    routes[name] = list(self.network.route(name))
+            kind = why.partition(" ")[0]
+            if why and job.told != kind:  # a number that grows is no news
+                self._tell(NotKnown(name, why))
+                job.told = kind
+            job.unknown = why
+            if not why and name not in self.excluded:
+                routes[name] = list(self.network.route(name))
         found = groups(routes)
         for jobs in self.groups.keys() - set(found):
             if not any(jobs & other for other in found):
@@ -217,9 +225,9 @@ class Engine:
     def _is_settled(self) -> bool:
         """Whether all that is to be waited for at the beginning is there."""
         if time.monotonic() - self._begun_s > SETTLE_S:
-            waiting = [job for job in self.seen.jobs.values() if job.told.startswith(ONLY)]
+            waiting = [job for job in self.seen.jobs.values() if job.unknown.startswith(ONLY)]
             return not waiting or time.monotonic() - self._begun_s > 6 * SETTLE_S
-        known = {name for name, job in self.seen.jobs.items() if not job.told}
+        known = {name for name, job in self.seen.jobs.items() if not job.unknown}
         return self.wanted is not None and set(self.wanted) <= known and self._heard >= set(self.hosts)
 
     # --- what is to be done -------------------------------------------------------------------------------------------
@@ -235,9 +243,13 @@ class Engine:
         now_s = time.monotonic()
         if now_s - group.at_s < group.pause_s or len(jobs) < 2:
             return
-        changed = group.pending or self._changed(jobs, group)
+        if group.pending:
+            await self._arrange(jobs, group.pending)
+            return
+        changed = self._changed(jobs, group)
         if changed and (group.changed or now_s >= group.left_alone_until_s):
-            await self._arrange(jobs, changed)
+            said = ", ".join(told for told, _ in changed.values())
+            await self._arrange(jobs, said, {job: profile for job, (_, profile) in changed.items()})
 
     def _was_just_arranged(self, jobs: frozenset[str]) -> bool:
         now_s = time.monotonic()
@@ -263,7 +275,7 @@ class Engine:
             if schedule is None or schedule.expires_ns <= time.time_ns():
                 return False
             found[job] = schedule
-        if len(jobs) < 2 or len({(one.component, one.version) for one in found.values()}) > 1:
+        if not self._adopts or len(jobs) < 2 or len({(one.component, one.version) for one in found.values()}) > 1:
             return False
         if any(other & jobs for other in self.groups):  # there was another arrangement: that of these jobs is not it
             return False
@@ -276,44 +288,48 @@ class Engine:
                 return False
         component = next(iter(found.values())).component
         self.groups[jobs] = Group(jobs, time.monotonic(), components={component})
+        are_held = all(self.seen.jobs[job].status.get("state") == "held" for job in jobs)
         for job in jobs:
-            self._note_planned(self.seen.jobs[job], self.seen.jobs[job].profile())
+            self._note_planned(self.seen.jobs[job], self.seen.jobs[job].history.profile(apart=are_held))
         self._keep(found, found)
         self._tell(GoesOn(component, tuple(sorted(jobs))))
         return True
 
-    def _changed(self, jobs: frozenset[str], group: Group) -> str:
-        """Which jobs are others than they were when they were arranged; empty if none is."""
-        found = []
-        states = {self.seen.jobs[job].status.get("state") for job in jobs}
+    def _changed(self, jobs: frozenset[str], group: Group) -> dict[str, tuple[str, Profile]]:
+        """Which jobs are others than they were when they were arranged: what to say of each, and its new profile."""
+        found = {}
+        are_held = all(self.seen.jobs[job].status.get("state") == "held" for job in jobs)
         for name in sorted(jobs):
             job = self.seen.jobs[name]
-            new = job.history.count - job.count
             if job.planned is None:
-                if not isinstance(job.profile(), str):
-                    found.append(f"{name} is known now")
+                known = job.history.profile(apart=are_held)
+                if not isinstance(known, str):
+                    found[name] = f"{name} is known now", known
                 continue
-            if new < LEAST + 4:  # those of before the change are still under way
-                continue
-            fresh = job.history.profile(min(new - 4, 24))
+            new = job.history.count - job.count - UNDER_WAY
+            fresh = job.history.profile(min(new, NEWEST), apart=True) if new >= LEAST else ""
             if isinstance(fresh, str):
                 continue
-            least = TOLD_CHANGED if name in group.changed else CHANGED
-            grown = fresh.iteration_ns - job.planned.iteration_ns
-            # What got longer where jobs are out of their places may be their doing.
-            if grown > 0 and fresh.duration_ns > job.planned.duration_ns and states != {"held"}:
-                grown_rest = grown - (fresh.duration_ns - job.planned.duration_ns)
-                if grown_rest < least * job.planned.iteration_ns:
-                    continue
+            said = f"{name} {job.planned.iteration_ns / MS_NS:.1f} to {fresh.iteration_ns / MS_NS:.1f} ms"
+            if _is_too_slow(fresh, job.schedule):
+                found[name] = said, fresh
+                continue
+            is_shorter = are_held and fresh.iteration_ns < job.planned.iteration_ns
+            least = TOLD_CHANGED if name in group.changed or is_shorter else CHANGED
             least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns)
+            # What got longer where jobs are out of their places may be their doing, but for what they cannot stretch.
+            longer = max(0.0, fresh.duration_ns - job.planned.duration_ns)
+            if not are_held and longer > 0:
+                fresh = replace(fresh, iteration_ns=fresh.iteration_ns - longer, duration_ns=fresh.duration_ns - longer)
             if fresh.differs_from(job.planned) > least:
-                found.append(f"{name} {job.planned.iteration_ns / 1e6:.1f} to {fresh.iteration_ns / 1e6:.1f} ms")
-        return ", ".join(found)
+                found[name] = said, fresh
+        return found
 
-    async def _arrange(self, jobs: frozenset[str], because: str) -> None:
+    async def _arrange(self, jobs: frozenset[str], because: str, changed: Mapping[str, Profile] = _NOTHING) -> None:
         profiles: dict[str, Profile] = {}
         for job in sorted(jobs):
-            profile = self._newest(self.seen.jobs[job])
+            # What was planned with is better than what shows while somebody new is in the way.
+            profile = changed.get(job) or self.seen.jobs[job].planned or self.seen.jobs[job].history.profile()
             if not isinstance(profile, str):
                 profiles[job] = profile
         group = self._regroup(jobs)
@@ -352,12 +368,6 @@ class Engine:
             elif one.free and len(jobs) > 1 and group.free.get(one.job) != one.reason:
                 self._tell(LeftFree(one.job, one.reason))
         group.free = {one.job: one.reason for one in answers if one.free}
-
-    def _newest(self, job: Seen) -> Profile | str:
-        """Of what is surely from after the last change, if that is enough."""
-        new = job.history.count - job.count - 4
-        fresh = job.history.profile(new) if job.planned is not None and new >= LEAST else job.profile()
-        return job.profile() if isinstance(fresh, str) else fresh
 
     def _regroup(self, jobs: frozenset[str]) -> Group:
         """Note that these jobs are being arranged; sooner and sooner is not allowed."""
@@ -433,7 +443,20 @@ class Engine:
             self._tell(Failed(what, f"{type(error).__name__}: {error}", count))
 
 
+def _check(network: Network, wanted: Collection[str] | None) -> None:
+    if unknown := sorted(job for job in wanted or () if not network.route(job)):
+        raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
+
+
+def _is_too_slow(fresh: Profile, schedule: Schedule | None) -> bool:
+    """A job that gets later with each iteration, if it is not that others hold it up."""
+    if schedule is None:
+        return False
+    surely_ns = fresh.iteration_ns - 3 * fresh.error_ns
+    return surely_ns > LATER * schedule.pace_ns and fresh.iteration_ns < BEHIND * schedule.pace_ns
+
+
 def _centred(problem: Any, name: str, profile: Profile) -> tuple[float, ...]:
     """Times about the iteration time that the problem has for the job, which may be known better than measured."""
-    (known,) = (job.iteration_ms * 1e6 for job in problem.jobs if job.id == name)
+    (known,) = (job.iteration_ms * MS_NS for job in problem.jobs if job.id == name)
     return tuple(time - profile.iteration_ns + known for time in profile.times_ns)

@@ -29,8 +29,10 @@ class Seen:
         What its schedule was made from.
     count : int
         ``history.count`` when that was.
+    unknown : str
+        Why it is left out; empty while it is not.
     told : str
-        Why it was left out last; empty while it is not.
+        The kind of reason that was told last.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Seen:
     history: History = field(default_factory=History)
     planned: Profile | None = None
     count: int = 0
+    unknown: str = ""
     told: str = ""
     missing_since_s: float | None = None
 
@@ -116,7 +119,9 @@ class SeenJobs:
             self._tell(Found(name, host))
         job.status, job.missing_since_s = status, None
         recent = status.get("recent")
-        if not job.history.add(_whole(status, "iterations"), recent if isinstance(recent, Mapping) else {}):
+        begins, ends = status.get("communication_start_ns"), status.get("communication_end_ns")
+        usual = (begins, ends) if isinstance(begins, int) and isinstance(ends, int) else None
+        if not job.history.add(_whole(status, "iterations"), recent if isinstance(recent, Mapping) else {}, usual):
             job.planned = None  # another run, which may be of another model
 
 

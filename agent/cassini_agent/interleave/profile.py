@@ -1,9 +1,9 @@
 """A job's profile from what its daemon reports of single iterations, also while jobs hold each other up.
 
 Contention stretches communication and leaves the rest of an iteration as it is. So the two are taken apart: the rest at
-its mean, and the communication at a low quantile, which is what it takes when nobody else sends. Jobs that meet in
-*every* iteration never show that. Their profile is too long at first; once they are apart, at the pace they have
-anyway, it gets shorter and is planned for again.
+its mean, and the communication at a low quantile, which is about what it takes when nobody else sends. Jobs that meet
+in *every* iteration never show that. Their profile is too long at first; once they are apart, at the pace they have
+anyway, it gets shorter and is planned for again. Of jobs that are apart, whole iterations count as they are.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ MANY_STALLS = 8
 ALIKE = 0.01
 """Share of the iteration time by which two halves of a window may differ, beside what chance makes of them."""
 
-UNHINDERED = 0.1
-"""So large a share of the iterations is taken not to be held up by others."""
+UNHINDERED = 0.4
+"""So large a share of the iterations is taken not to be held up by others, or not by much. Rather a pace that is too
+long, which is calm and soon made shorter, than one that is too short, with which jobs stray again and again."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
@@ -100,7 +101,7 @@ class History:
         self.count = 0
         """Samples that were ever added."""
 
-    def add(self, iterations: int, recent: Mapping[str, Any]) -> bool:
+    def add(self, iterations: int, recent: Mapping[str, Any], usual: tuple[int, int] | None = None) -> bool:
         """Take what is new of a daemon's report; False if the job began again, and what was before is forgotten.
 
         Parameters
@@ -109,6 +110,9 @@ class History:
             That the job has reported.
         recent : mapping
             ``recent`` of docs/agent.md's JobStatus.
+        usual : tuple of int, optional
+            When in an iteration communication usually begins and ends, ns, as counters of the port may show: for
+            iterations of which the job says nothing.
         """
         goes_on = iterations >= self._iterations
         if not goes_on:
@@ -121,7 +125,8 @@ class History:
         rows = list(zip(*lists, strict=False))
         new = min(iterations - self._iterations, len(rows))
         self._iterations = iterations
-        for natural, start, end in rows[len(rows) - new :]:
+        for natural, *marked in rows[len(rows) - new :]:
+            start, end = marked if usual is None or all(type(time) is int for time in marked) else usual
             known = all(type(time) is int for time in (natural, start, end))
             if known and 0 <= start < min(end, natural) and end <= OVERRUN * natural:
                 self._samples.append(Sample(natural, start, min(end, natural)))
@@ -131,29 +136,34 @@ class History:
                 self._unmarked += 1
         return goes_on
 
-    def profile(self, newest: int = WINDOWS[0]) -> Profile | str:
-        """What is known of the last ``newest`` iterations at most; a text that says why, where that is not enough."""
+    def profile(self, newest: int = WINDOWS[0], *, apart: bool = False) -> Profile | str:
+        """What is known of the last ``newest`` iterations at most; a text that says why, where that is not enough.
+
+        ``apart``: the job is where nobody holds it up.
+        """
         if self._unmarked >= LEAST:
             return f"none of its last {self._unmarked} iterations says when it communicated"
         samples = list(islice(reversed(self._samples), newest))
-        usual = []
+        usual: Sequence[Sample] = []
         for window in WINDOWS:
-            usual = _usual(samples[:window])
+            usual = _usual(samples[:window], apart)
             if len(usual) < LEAST:
                 break
             few_stalls = len(usual) * MANY_STALLS >= len(samples[:window]) * (MANY_STALLS - 1)
             if window == WINDOWS[-1] or (few_stalls and _agree(usual)):
-                return _profile(usual)
+                return _profile(usual, apart)
         return f"{ONLY} {len(usual)} usual iterations are known, expected {LEAST} or more"
 
 
-def _usual(samples: Sequence[Sample]) -> list[Sample]:
+def _usual(samples: Sequence[Sample], apart: bool) -> Sequence[Sample]:
     """Without stalls: iterations with a checkpoint, an evaluation or a pause in them, which show nothing."""
-    if not samples:
-        return []
-    jitter = measured_jitter([sample.rest_ns for sample in samples])
-    longest = jitter.iteration_ns + max(jitter.deviation_ns)
-    return [sample for sample in samples if sample.rest_ns <= longest]
+    while samples:
+        jitter = measured_jitter([sample.natural_ns if apart else sample.rest_ns for sample in samples])
+        if not jitter.stalls:
+            break
+        longest = jitter.iteration_ns + max(jitter.deviation_ns)
+        samples = [one for one in samples if (one.natural_ns if apart else one.rest_ns) <= longest]
+    return samples
 
 
 def _agree(samples: Sequence[Sample]) -> bool:
@@ -166,15 +176,15 @@ def _agree(samples: Sequence[Sample]) -> bool:
     return max(apart - chance, quick) < ALIKE * samples[0].natural_ns
 
 
-def _profile(samples: Sequence[Sample]) -> Profile:
-    rest = [sample.rest_ns for sample in samples]
-    sending = _unhindered(samples)
+def _profile(samples: Sequence[Sample], apart: bool) -> Profile:
+    sending = median(sample.sending_ns for sample in samples) if apart else _unhindered(samples)
+    times = [sample.natural_ns if apart else sample.rest_ns + sending for sample in samples]
     return Profile(
-        iteration_ns=fmean(rest) + sending,
+        iteration_ns=fmean(times),
         start_ns=median(sample.start_ns for sample in samples),
         duration_ns=sending,
-        times_ns=tuple(time + sending for time in rest),
-        error_ns=pstdev(rest) / sqrt(len(rest)),
+        times_ns=tuple(times),
+        error_ns=pstdev(times) / sqrt(len(times)),
     )
 
 

@@ -203,7 +203,7 @@ class Interleaving:
         free = {job: why for group in engine.groups.values() for job, why in group.free.items()}
         for name, job in engine.seen.jobs.items():
             told, schedule = job.status, job.schedule
-            known = [told.get("note"), told.get("disagreement"), job.told, free.get(name)]
+            known = [told.get("note"), told.get("disagreement"), job.unknown, free.get(name)]
             if name in engine.excluded:
                 known.append("it costs the others too much")
             rows.append(
