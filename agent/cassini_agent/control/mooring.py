@@ -110,14 +110,20 @@ class Mooring:
             self._aligning = True
             self._retries += 1
 
-    def wait(self, place: Place) -> tuple[int, bool]:
-        """What to wait, and whether that corrects a deviation rather than paces."""
+    def wait(self, place: Place, now_ns: int, most_ns: int) -> tuple[int, bool]:
+        """What to wait, and whether that corrects a deviation rather than paces.
+
+        A job that may not wait so long for its grid as a correction takes is lost, and others may come to its help.
+        """
         if self._aligning:
             self._aligning, self.moored = False, True
             if place.error_ns >= 0 and place.recoverable(place.error_ns):
                 return 0, False
             self._forget()
-            return place.wait_ns, abs(place.error_ns) > place.band_ns
+            if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:
+                return place.wait_ns, abs(place.error_ns) > place.band_ns
+            self.moored, self.lost_since_ns = False, now_ns
+            return 0, False
         early = -place.error_ns
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
