@@ -1,4 +1,7 @@
-"""The table and the plot of the GPU benchmark; ``python -m bench.gpu.report FILE.json`` writes both anew."""
+"""The table and the plot of the GPU benchmark.
+
+``python -m bench.gpu.report OUT FILE.json ...`` writes both anew, of several reports together as ``OUT.md`` and so on.
+"""
 
 from __future__ import annotations
 
@@ -209,11 +212,13 @@ def _of_today(report: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def main() -> None:
-    """Write the table and the plot beside the file."""
-    path = Path(sys.argv[1])
-    report = json.loads(path.read_text())
-    path.with_suffix(".md").write_text(table(report))
-    draw(report, path.with_suffix(".png"))
+    """Write the reports as one, its table and its plot."""
+    out = Path(sys.argv[1])
+    reports = [_of_today(json.loads(Path(one).read_text())) for one in sys.argv[2:]]
+    report = {**reports[0], "pairs": [pair for one in reports for pair in one["pairs"]]}
+    out.with_suffix(".json").write_text(json.dumps(report) + "\n")
+    out.with_suffix(".md").write_text(table(report))
+    draw(report, out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def main() -> int:
     """Exit status 1 if a run failed, 2 if this machine cannot make labs, 128 and the signal's number after one."""
     parser = reports.parser("bench.netlab", __doc__, "one queue, jitter, random start against held, a daemon killed")
     parser.add_argument("--runs", type=int, default=10, metavar="N", help="of each scenario (10; quick: 1)")
-    parser.add_argument("--lanes", type=int, default=1, metavar="L", help="labs at a time; each needs two cores (1)")
+    parser.add_argument("--lanes", type=int, default=1, metavar="L", help="labs at a time; each needs a core (1)")
     parser.add_argument("--only", metavar="PATTERN", help="regular expression: scenarios whose name has it")
     parser.add_argument("--traffic", choices=["plain", "ddp"], default="plain", help="plain sockets, or PyTorch's DDP")
     parser.add_argument("--resume", action="store_true", help="keep the runs that the folder has, make the others")
@@ -62,7 +62,7 @@ def chosen(all_of_them: list[Scenario], pattern: str | None) -> list[Scenario]:
 
 
 def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool, quick: bool) -> int:
-    file = out / f"{NAME}.runs.jsonl"
+    file = out / f"{NAME}.runs.jsonl.gz"
     if not resume:
         file.unlink(missing_ok=True)
     progress = Progress()
@@ -95,6 +95,8 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
 
     found = rows([(task.scenario, task.number) for task in tasks], study.records)
     write(found, study.sessions(), study.failures, out, quick)
+    if study.not_begun:
+        print(f"{study.not_begun} runs were not begun: no time was left", file=sys.stderr)
     for failure in study.failures:
         print(failure, file=sys.stderr)
     return 1 if study.failures else 0

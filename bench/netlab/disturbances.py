@@ -49,7 +49,7 @@ class Disturbance:
     begin, end : callable
         What is done then.
     options : mapping
-        For the worker, by job; keys that end in ``_at`` are seconds after the first start.
+        For the worker, by job; times after the first start.
     joins, leaves : str
         A job that starts then, one that ends then.
     again_every_s : float
@@ -100,10 +100,10 @@ COORDINATOR = Disturbance(
 )
 STOPPED = Disturbance("a job stopped for 15 s", AT_S, 15.0, _to_ranks(signal.SIGSTOP), _to_ranks(signal.SIGCONT))
 SLOWER = [
-    Disturbance(f"+9 % {what} in one job", AT_S, options={"b": {"slower_ms": 0.09 * of_ms, "slower_at": AT_S}})
+    Disturbance(f"+9 % {what} in one job", AT_S, options={"b": {"slower_ms": 0.09 * of_ms, "slower_at_s": AT_S}})
     for what, of_ms in (("compute", 230.0), ("iteration", ITERATION_MS))
 ]
-STALL = Disturbance(f"one stall of {STALL_MS:g} ms", AT_S, options={"b": {"stall_ms": STALL_MS, "stall_at": AT_S}})
+STALL = Disturbance(f"one stall of {STALL_MS:g} ms", AT_S, options={"b": {"stall_ms": STALL_MS, "stall_at_s": AT_S}})
 EVALUATION = Disturbance(
     "every 4th iteration 1.7 times as long", options={"b": {"every_fourth_ms": 0.7 * ITERATION_MS}}
 )

@@ -60,8 +60,9 @@ def slower(job: Job, alone: float, span: Span) -> float:
     first, end = first_whole(job, span)
     if first == end:
         return math.nan
-    took_ms = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
-    return float(took_ms / (alone * (end - first) + sum(job["extra_ms"][first:end])) - 1)
+    took_ms: float = (job["starts_us"][end] - job["starts_us"][first]) / 1e3
+    extra_ms: float = sum(job["extra_ms"][first:end])
+    return took_ms / (alone * (end - first) + extra_ms) - 1
 
 
 def overlap(own: Sequence[Sequence[int]], others: Sequence[Sequence[Sequence[int]]], span: Span) -> float:
@@ -91,15 +92,17 @@ def recovery(jobs: Mapping[str, Job], alone: float, after_us: float, end_us: flo
     for time_us in sorted(times):
         if time_us + WINDOW_US > end_us:
             break
-        if all(_good(name, jobs, alone, (time_us, time_us + WINDOW_US), near) for name in jobs):
+        span = time_us, time_us + WINDOW_US
+        there = [
+            name for name, job in jobs.items() if job["starts_us"][0] <= span[0] and job["starts_us"][-1] >= span[1]
+        ]
+        if there and all(_good(name, jobs, alone, span, near) for name in there):
             return (time_us - after_us) / 1e6
     return math.inf
 
 
 def _good(name: str, jobs: Mapping[str, Job], alone: float, span: Span, near: float) -> bool:
     job = jobs[name]
-    if job["starts_us"][0] > span[0] or job["starts_us"][-1] < span[1]:
-        return True
     # The iteration under way counts too: one that lasts and lasts is not left out.
     span = (job["starts_us"][bisect_right(job["starts_us"], span[0]) - 1], span[1])
     first, end = first_whole(job, span)

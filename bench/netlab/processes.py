@@ -23,6 +23,9 @@ __all__ = ["Failed", "Processes", "Stopped", "processes"]
 ROOT = Path(__file__).resolve().parents[2]
 DAEMON_PORT = 9311
 SCHEDULER_LOG = "scheduler.log"
+PATIENCE_S = 60.0
+"""For imports and connections, on a machine that is busy with other labs."""
+SOON_S = 0.2
 ENDING_S = 5.0
 
 
@@ -102,7 +105,7 @@ class Processes:
         self._daemons[host].kill()
         self._daemons[host].wait()
 
-    def daemons_ready(self, patience_s: float = 20.0) -> None:
+    def daemons_ready(self) -> None:
         """Wait until all that were started have their sockets.
 
         Raises
@@ -110,12 +113,32 @@ class Processes:
         Failed
             One did not.
         """
-        end_s = time.monotonic() + patience_s
         for host, process in self._daemons.items():
-            while not (self.folder / host / "s").exists():
-                if process.poll() is not None or time.monotonic() > end_s:
-                    raise Failed(self._said(f"{host}-daemon.log"))
-                self.wait_until(time.monotonic() + 0.05)
+            self._appears(self.folder / host / "s", process, f"{host}-daemon.log")
+
+    def begin(self, ranks: Mapping[tuple[str, int], subprocess.Popen[bytes]]) -> float:
+        """When all ranks are ready, tell them from when on times count; that time, on the monotonic clock.
+
+        Raises
+        ------
+        Failed
+            One was not.
+        """
+        for (job, rank), process in ranks.items():
+            self._appears(self.folder / f"{job}{rank}.ready", process, f"{job}{rank}.log")
+        origin_s = time.monotonic() + SOON_S
+        part = self.folder / "origin.part"
+        part.write_text(repr(origin_s))
+        part.rename(self.folder / "origin")
+        return origin_s
+
+    def _appears(self, file: Path, process: subprocess.Popen[bytes], log: str) -> None:
+        end_s = time.monotonic() + PATIENCE_S
+        while not file.exists():
+            self.running(process, log)
+            if time.monotonic() > end_s:
+                raise Failed(f"{log}: not ready after {PATIENCE_S:g} s: {self._said(log)}")
+            self.wait_until(time.monotonic() + 0.02)
 
     def rank(self, job: str, rank: int, options: Mapping[str, Any], agent: bool) -> subprocess.Popen[bytes]:
         """Start a rank of a job; ``worker`` has the options, what follows from the topology is added."""
@@ -127,6 +150,8 @@ class Processes:
             "address": self.topology.address(first),
             "store_address": self.topology.management(first),
             "out": str(self.folder / f"{host}.json"),
+            "ready": str(self.folder / f"{host}.ready"),
+            "origin": str(self.folder / "origin"),
         }
         environment = {
             "CASSINI_AGENT_SOCKET": str(self.folder / host / "s"),

@@ -21,11 +21,8 @@ from .topology import Queue
 
 __all__ = ["offsets_s", "run"]
 
-START_AFTER_S = 5.0
-"""From launch to the first iteration: what imports and connections take on two busy cores."""
-
-DDP_START_AFTER_S = 12.0
-"""The same where torch is imported."""
+JOINS_S = 10.0
+"""A job that joins is started so long before it begins to train: imports and connections."""
 
 ENDING_S = 20.0
 """After the end of a run until all must have ended."""
@@ -119,14 +116,13 @@ class _Run:
                 for rank in range(2):
                     lab.daemon(f"{job}{rank}")
             lab.daemons_ready()
-        patience_s = DDP_START_AFTER_S if scenario.setting.traffic == "ddp" else START_AFTER_S
-        self._begin_s = time.monotonic() + patience_s
         offsets = offsets_s(scenario, self._number, self._alone_s)
         for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
+        self._begin_s = lab.begin(self.ranks)
         if scenario.mode == HELD:
             self.start_scheduler()
-        disturbed = self._disturb(patience_s)
+        disturbed = self._disturb()
         until_s = self._begin_s + scenario.seconds
         lab.wait_until(until_s)
         if self._scheduler is not None:
@@ -180,27 +176,23 @@ class _Run:
 
     def _start(self, job: str, offset_s: float, agent: bool) -> None:
         scenario = self._scenario
-        told = {
-            key.replace("_at", "_at_s"): value + self._begin_s if key.endswith("_at") else value
-            for key, value in scenario.disturbance.options.get(job, {}).items()
-        }
         options = {
             **scenario.setting.options(),
-            **told,
+            **scenario.disturbance.options.get(job, {}),
             "seed": f"{scenario.setting.name} {self._number}",
-            "begin_s": self._begin_s + offset_s,
-            "until_s": self._begin_s + scenario.seconds,
+            "begin_s": offset_s,
+            "until_s": scenario.seconds,
         }
         for rank in range(2):
             self.ranks[job, rank] = self._lab.rank(job, rank, options, agent)
 
-    def _disturb(self, patience_s: float) -> tuple[float, float] | None:
+    def _disturb(self) -> tuple[float, float] | None:
         """When it began and ended, of the monotonic clock."""
         one = self._scenario.disturbance
         if one.at_s is None:
             return None
         if one.joins:
-            self._lab.wait_until(self._begin_s + one.at_s - patience_s)
+            self._lab.wait_until(self._begin_s + one.at_s - JOINS_S)
             self._start(one.joins, one.at_s, agent=True)
         self._lab.wait_until(self._begin_s + one.at_s)
         begin_s = time.monotonic()

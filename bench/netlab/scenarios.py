@@ -14,6 +14,9 @@ ALONE, IN_PHASE, RANDOM, FIRST_SHIFT, HELD = "alone", "in phase", "random start"
 """How jobs are started. Jobs that are held have an agent that follows a schedule; one alone has one that measures."""
 
 ALONE_RUNS = 3
+ALONE_S, LOOSE_S, HELD_S = 40.0, 45.0, 75.0
+"""Length of a run: of a job alone, of jobs left to themselves, of jobs that are measured first and then held."""
+
 AFTER_S = 45.0
 """A run lasts so long after a disturbance: 30 s to be interleaved again, and time to see it."""
 
@@ -28,16 +31,16 @@ class Scenario:
         Of the report.
     setting : Setting
     mode : str
-    disturbance : Disturbance
     seconds : float
         From the first start.
+    disturbance : Disturbance
     """
 
     group: str
     setting: Setting
     mode: str
+    seconds: float
     disturbance: Disturbance = NOTHING
-    seconds: float = 75.0
 
     @property
     def name(self) -> str:
@@ -53,15 +56,14 @@ class Scenario:
 def full(traffic: str) -> list[Scenario]:
     """All."""
     found = []
-    modes = (IN_PHASE, RANDOM, FIRST_SHIFT, HELD)
     for jitter in (0.0, 0.03):
         for per_job, flows in ((False, 8), (False, 1), (True, 8)):
             for congestion in ("cubic", "reno"):
                 setting = Setting(flows=flows, per_job=per_job, congestion=congestion, jitter=jitter, traffic=traffic)
-                found += [Scenario("Queues", setting, mode) for mode in modes]
+                found += _in_all_modes("Queues", setting)
         two = Setting(topology=LOOP, jitter=jitter, traffic=traffic)
         three = Setting(topology=RACKS, jobs="abc", jitter=jitter, size=LIGHT, traffic=traffic)
-        found += [Scenario("Topologies", setting, mode) for setting in (two, three) for mode in modes]
+        found += _in_all_modes("Topologies", two) + _in_all_modes("Topologies", three)
     pair = Setting(jitter=0.03, traffic=traffic)
     trio = Setting(jitter=0.03, jobs="abc", size=LIGHT, traffic=traffic)
     found += [_disturbed(pair, one) for one in PAIR]
@@ -72,17 +74,22 @@ def full(traffic: str) -> list[Scenario]:
 def quick(traffic: str) -> list[Scenario]:
     """Two minutes: one queue for all, random start against held, and a daemon that is killed."""
     setting = Setting(jitter=0.03, traffic=traffic)
-    killed = replace(DAEMON, at_s=30.0)
-    found = [Scenario("Queues", setting, RANDOM, seconds=20.0), Scenario("Disturbances", setting, HELD, killed, 60.0)]
+    killed = replace(DAEMON, at_s=35.0)
+    found = [Scenario("Queues", setting, RANDOM, 20.0), Scenario("Disturbances", setting, HELD, 65.0, killed)]
     return with_alone(found, 15.0)
 
 
+def _in_all_modes(group: str, setting: Setting) -> list[Scenario]:
+    loose = [Scenario(group, setting, mode, LOOSE_S) for mode in (IN_PHASE, RANDOM, FIRST_SHIFT)]
+    return [*loose, Scenario(group, setting, HELD, HELD_S)]
+
+
 def _disturbed(setting: Setting, one: Disturbance) -> Scenario:
-    seconds = 75.0 if one.at_s is None else one.at_s + one.lasts_s + AFTER_S
-    return Scenario("Disturbances", setting, HELD, one, seconds)
+    seconds = HELD_S if one.at_s is None else one.at_s + one.lasts_s + AFTER_S
+    return Scenario("Disturbances", setting, HELD, seconds, one)
 
 
-def with_alone(scenarios: list[Scenario], seconds: float = 40.0) -> list[Scenario]:
+def with_alone(scenarios: list[Scenario], seconds: float = ALONE_S) -> list[Scenario]:
     """Before them, one job alone in each of their settings: what all else is measured against."""
     settings = dict.fromkeys(one.setting for one in scenarios)
-    return [Scenario("Alone", setting, ALONE, seconds=seconds) for setting in settings] + scenarios
+    return [Scenario("Alone", setting, ALONE, seconds) for setting in settings] + scenarios

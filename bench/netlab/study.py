@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import queue
 import sys
@@ -42,12 +43,12 @@ class Task:
 
 @dataclass
 class Study:
-    """All runs that there are, and those that failed.
+    """All runs that there are, those that failed, and how many there was no time for.
 
     Parameters
     ----------
     file : Path
-        To which a line of JSON goes for each run.
+        To which a line of JSON goes for each run, packed by gzip.
     marker : str or None
         Object file of the ECN marker.
     lanes : int
@@ -62,17 +63,16 @@ class Study:
     end_s: float = float("inf")
     records: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    not_begun: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _broken: list[BaseException] = field(default_factory=list)
 
     def read(self) -> None:
         """Take the runs that are there already."""
-        if self.file.exists():
-            for line in self.file.read_text().splitlines():
-                record = json.loads(line)
-                if "scenario" in record:
-                    self.records[record["scenario"], record["number"]] = record
+        for record in self._lines():
+            if "scenario" in record:
+                self.records[record["scenario"], record["number"]] = record
 
     def note(self, session: dict[str, Any]) -> None:
         """Write down where and when the runs that follow are made."""
@@ -80,8 +80,7 @@ class Study:
 
     def sessions(self) -> list[dict[str, Any]]:
         """What was noted."""
-        lines = [json.loads(line) for line in self.file.read_text().splitlines()]
-        return [line["session"] for line in lines if "session" in line]
+        return [line["session"] for line in self._lines() if "session" in line]
 
     def make(self, tasks: Sequence[Task], began: Callable[[int, int, str], None]) -> None:
         """Make those that are not there yet: jobs alone first, then the longest first.
@@ -137,7 +136,7 @@ class Study:
             return
         for attempt in range(1, ATTEMPTS + 1):
             if time.monotonic() + task.scenario.seconds + OVERHEAD_S > self.end_s:
-                self.failures.append(f"{task.scenario.name}, run {task.number}: no time was left")
+                self.not_begun += 1
                 return
             try:
                 alone_s = alone_ms(alone) / 1e3 if alone else 0.0
@@ -156,8 +155,15 @@ class Study:
             return
 
     def _write(self, line: dict[str, Any]) -> None:
-        with self.file.open("a") as file:
-            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        packed = gzip.compress(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        with self.file.open("ab") as file:
+            file.write(packed)  # at once: whoever ends us leaves whole lines
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if not self.file.exists():
+            return []
+        with gzip.open(self.file, "rt") as file:
+            return [json.loads(line) for line in file]
 
 
 def _alone(scenario: Scenario) -> str:

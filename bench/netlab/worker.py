@@ -36,7 +36,7 @@ class Compute:
     options : mapping
         ``compute_ms``; ``jitter``, standard deviation as a share of it; and what disturbs, all in ms: ``slower_ms`` in
         each iteration from ``slower_at_s`` on, ``stall_ms`` in the first from ``stall_at_s`` on, ``every_fourth_ms`` in
-        each fourth, ``alternating_ms`` added and taken away by turns. Times are of the monotonic clock.
+        each fourth, ``alternating_ms`` added and taken away by turns.
     seed : str
         Of the jitter.
     """
@@ -47,7 +47,7 @@ class Compute:
         self._stalled = False
 
     def milliseconds(self, iteration: int, now_s: float) -> tuple[float, float]:
-        """Of an iteration that begins now: as it would be by itself, and what is added to it."""
+        """Of an iteration that begins then: as it would be by itself, and what is added to it."""
         has = self._options
         natural = has["compute_ms"] * max(0.3, 1 + has["jitter"] * self._random.gauss(0, 1))
         extra = has.get("alternating_ms", 0.0) * (1 if iteration % 2 else -1)
@@ -87,9 +87,11 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    compute = Compute(options, f"{options['seed']} {job} {rank}")
+    # A stall is one rank's: the others wait for it.
+    compute = Compute(options if rank == 0 else {**options, "stall_ms": 0.0}, f"{options['seed']} {job} {rank}")
     exchange.warm_up()
-    time.sleep(max(0.0, options["begin_s"] - time.monotonic()))
+    origin_s = _origin(Path(options["ready"]), Path(options["origin"]))
+    time.sleep(max(0.0, origin_s + options["begin_s"] - time.monotonic()))
     starts_ns: list[int] = []
     communication_ns: list[tuple[int, int]] = []
     marks: list[int] = []
@@ -100,13 +102,13 @@ def main() -> int:
         agent.iteration()
         start_ns = time.monotonic_ns()
         starts_ns.append(start_ns)
-        natural_ms, extra = compute.milliseconds(len(starts_ns) - 1, start_ns / 1e9)
+        natural_ms, extra = compute.milliseconds(len(starts_ns) - 1, start_ns / 1e9 - origin_s)
         extra_ms.append(extra)
         for kept, count in zip((marks, retransmissions), tcp_counters.read(), strict=True):
             kept.append(count)
         time.sleep(max(0.0, start_ns / 1e9 + (natural_ms + extra) / 1e3 - time.monotonic()))
         began_ns = time.monotonic_ns()
-        last = exchange.run(agent, leaving or began_ns / 1e9 > options["until_s"])
+        last = exchange.run(agent, leaving or began_ns / 1e9 - origin_s > options["until_s"])
         communication_ns.append((began_ns, time.monotonic_ns()))
     starts_ns.append(time.monotonic_ns())
     for kept, count in zip((marks, retransmissions), tcp_counters.read(), strict=True):
@@ -125,6 +127,14 @@ def main() -> int:
     part.rename(options["out"])
     exchange.warm_up()  # neither rank lets go of the other before both have written
     return 0
+
+
+def _origin(ready: Path, origin: Path) -> float:
+    """Say that this rank is ready; when all are, a file says from when on times count, on the monotonic clock."""
+    ready.touch()
+    while not origin.exists():
+        time.sleep(0.01)
+    return float(origin.read_text())
 
 
 def _check(sockets: list[socket.socket], congestion: str) -> None:

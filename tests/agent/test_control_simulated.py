@@ -31,8 +31,8 @@ def test_without_jitter_nothing_is_paid_and_nothing_adjusted_after_the_first() -
 )
 def test_with_3_percent_jitter_a_pair_stays_within_2_percent_of_alone(models: tuple[JobModel, ...], seed: int) -> None:
     outcome = run(Scenario("3 %", jittered(models, 0.03), minutes=2), seed)
-    assert max(outcome.slower) < 0.02
-    assert max(outcome.adjustments_per_minute) < 2
+    assert max(outcome.slower) < 0.0165
+    assert max(outcome.adjustments_per_minute) <= 2
     assert min(outcome.held_share) > 0.95
 
 
@@ -54,24 +54,42 @@ def test_ranks_that_come_apart_and_decisions_that_come_late_cost_no_collision() 
 @pytest.mark.parametrize("scenario", scenarios.more_jobs(2), ids=lambda scenario: scenario.name)
 def test_three_jobs_and_other_paces_are_held(scenario: Scenario) -> None:
     outcome = run(scenario, seed=1)
-    assert max(outcome.slower) < 0.05
-    assert max(outcome.adjustments_per_minute) < 2
-    assert min(outcome.held_share) > 0.9
+    assert max(outcome.slower) < 0.03
+    assert max(outcome.adjustments_per_minute) <= 5
+    assert min(outcome.held_share) > 0.95
 
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_other_jitter_is_held_too(kind: str) -> None:
     outcome = run(Scenario(kind, jittered(PAIR, 0.02, kind), minutes=2), seed=1)
-    assert max(outcome.slower) < 0.05
-    assert max(outcome.adjustments_per_minute) < 2
+    assert max(outcome.slower) < 0.03
+    assert max(outcome.adjustments_per_minute) <= 4
 
 
 @pytest.mark.parametrize("scenario", scenarios.disturbed(3), ids=lambda scenario: scenario.name)
-def test_a_stalled_collective_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: Scenario) -> None:
+def test_stalls_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: Scenario) -> None:
     outcome = run(scenario, seed=1)
-    assert outcome.slower[1] < 0.03  # the job that did not stall
-    assert max(outcome.adjustments_per_minute) <= 1
+    assert outcome.slower[1] < 0.02  # the job that did not stall
+    assert max(outcome.adjustments_per_minute) <= 3
     assert min(outcome.held_share) > 0.9
+
+
+@pytest.mark.parametrize("scenario", scenarios.patterned(2), ids=lambda scenario: scenario.name)
+def test_iterations_that_differ_in_turn_do_not_cost_the_interleaving(scenario: Scenario) -> None:
+    outcome = run(scenario, seed=1)
+    assert max(outcome.slower) < 0.05
+    assert max(outcome.adjustments_per_minute) <= 2
+
+
+@pytest.mark.parametrize("scenario", scenarios.coming_and_going(3), ids=lambda scenario: scenario.name)
+def test_jobs_that_come_and_go_cost_the_others_nothing(scenario: Scenario) -> None:
+    outcome = run(scenario, seed=1)
+    assert max(outcome.slower) < 0.01
+    assert any("MemberLeft" in event for event in outcome.events) == (" ends" in scenario.name)
+    if scenario.name == "of two jobs one ends":
+        assert outcome.traces["a"].state[-1] == "waiting"  # it is free
+    else:
+        assert outcome.traces["a"].state[-100:].count("held") > 95
 
 
 @pytest.mark.parametrize("scenario", scenarios.changed(3), ids=lambda scenario: scenario.name)

@@ -111,15 +111,15 @@ def test_the_kernels_counters_are_read() -> None:
 
 def test_starts_are_drawn_anew_for_each_run_and_the_same_each_time() -> None:
     setting = Setting(jobs="abc")
-    random = scenarios.Scenario("", setting, scenarios.RANDOM)
+    random = scenarios.Scenario("", setting, scenarios.RANDOM, 60.0)
     drawn = [offsets_s(random, k, 0.4) for k in range(20)]
     assert drawn == [offsets_s(random, k, 0.4) for k in range(20)]
     assert len({one["b"] for one in drawn}) == 20
     assert all(one["a"] == 0.0 and 0 <= one["b"] < 0.4 and 0 <= one["c"] < 0.4 for one in drawn)
-    assert offsets_s(scenarios.Scenario("", setting, scenarios.IN_PHASE), 0, 0.4) == dict.fromkeys("abc", 0.0)
-    shifted = offsets_s(scenarios.Scenario("", setting, scenarios.FIRST_SHIFT), 0, 0.6)
+    assert offsets_s(scenarios.Scenario("", setting, scenarios.IN_PHASE, 60.0), 0, 0.4) == dict.fromkeys("abc", 0.0)
+    shifted = offsets_s(scenarios.Scenario("", setting, scenarios.FIRST_SHIFT, 60.0), 0, 0.6)
     assert shifted == pytest.approx({"a": 0.0, "b": 0.2, "c": 0.4})
-    assert offsets_s(scenarios.Scenario("", setting, scenarios.ALONE), 0, 0.6) == {"a": 0.0}
+    assert offsets_s(scenarios.Scenario("", setting, scenarios.ALONE, 60.0), 0, 0.6) == {"a": 0.0}
 
 
 def test_scenarios_have_names_of_their_own_and_come_with_the_job_alone() -> None:

@@ -99,6 +99,7 @@ class Controller:
         self._last_ns: int | None = None  # of the last call; None after a pause
         self._release: Release | None = None  # by the last decision
         self._corrected = False  # by the last decision
+        self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
         self._mooring = Mooring()
         self._cost = RunningCost()
@@ -119,6 +120,8 @@ class Controller:
         than a pace.
         """
         old, self._schedule = self._schedule, schedule
+        if old is None or schedule.version > old.version:
+            self._unanswered = False
         same_pace = old is not None and _is_about(old.pace_ns, schedule.pace_ns)
         if old is None or not (same_pace and old.gain_ns == schedule.gain_ns):
             self._costs_too_much, self._cost = "", RunningCost()
@@ -200,12 +203,15 @@ class Controller:
             self._mooring.missed()
         wait, adjusted = self._mooring.wait(place)
         lost_since = self._mooring.lost_since_ns
-        if wait or lost_since is None or now_ns - lost_since < patience_ns(schedule.pace_ns):
+        # Where nobody answered the last time, nobody is waited for: there is no coordinator now.
+        patience = 0 if self._unanswered else patience_ns(schedule.pace_ns)
+        if wait or lost_since is None or now_ns - lost_since < patience:
             return wait, adjusted
         assert self._allowance is not None  # there is a schedule
         if place.wait_ns > min(self._allowance.left_ns(now_ns), _wins(schedule, now_ns)):
             return 0, False
         self._allowance.spend(place.wait_ns)
+        self._unanswered = True
         return self._mooring.jump(place), True
 
     def _next(
