@@ -477,6 +477,21 @@ def test_a_longer_iteration_is_noticed_and_reported_once() -> None:
     assert abs(changes[-1].iteration_ns - 205 * MS_NS) < 2 * MS_NS
 
 
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_job_that_others_hold_up_sees_by_how_long_it_computes_that_it_has_changed(lag: int) -> None:
+    controller, now, compute = Controller(lag), 0, None
+    controller.set_schedule(SCHEDULE, now)
+    found: list[tuple[int, int]] = []
+    for i in range(400):
+        decision = controller.step(now, 0, compute)
+        if decision.changed is not None and decision.changed.certain:
+            found.append((i, decision.changed.iteration_ns - decision.changed.was_ns))
+        compute = (110 if i < 200 else 120) * MS_NS
+        now += compute + (87 + 45 + i % 7) * MS_NS
+    assert [longer for _, longer in found] == [10 * MS_NS]
+    assert 200 < found[0][0] < 220
+
+
 def test_other_lags_are_refused() -> None:
     with pytest.raises(ValueError, match="lag: expected 0 or 1"):
         Controller(2)
