@@ -30,6 +30,9 @@ STALL_FACTOR = 1.5
 RECENT = 16
 """Iterations whose median predicts the next."""
 
+WATCHED, TOO_OFTEN = 32, 4
+"""Of so many iterations so few stalls and pauses, and a job does not stay where it is for long enough to be held."""
+
 HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
 
@@ -53,7 +56,7 @@ class Decision:
         To wait now (lag 0), or what the wait before the next iteration is expected to be (lag 1); at least 0, less
         than the pace.
     state, note : str
-        ``waiting``, ``held``, ``adjusting``, ``free`` or ``expired``; and why, where it is not plain.
+        ``waiting``, ``held``, ``adjusting``, ``unlocked``, ``free`` or ``expired``; and why, where it is not plain.
     error_ns : int or None
         Phase error of this start, after its wait; None without a grid.
     natural_ns : int or None
@@ -112,6 +115,7 @@ class Controller:
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
+        self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
         self._begun = False  # the wait that begins the interleaving has been waited for
@@ -198,6 +202,7 @@ class Controller:
     ) -> Decision:
         schedule = self._schedule
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
+        self._broken.append(stalled or (natural is None and self.iterations > 1))
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
@@ -211,6 +216,11 @@ class Controller:
         if note := self._why_free(schedule):
             self._mooring.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
+        if sum(self._broken) >= TOO_OFTEN:
+            # What it waited for would be lost again soon, and what others waited for it too.
+            self._mooring.align()
+            note = f"{sum(self._broken)} of {WATCHED} iterations stalled or paused"
+            return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
             self._mooring.drop()
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns

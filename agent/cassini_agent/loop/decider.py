@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from ..control.controller import Controller, Decision
+from ..control.pattern import FEWEST, WINDOW, pattern
 from ..control.release import Release
 from ..local_link import LocalLink
 from ..schedule import Schedule, ScheduleError
@@ -48,6 +49,7 @@ class Decider:
         self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
         self._start: tuple[int, int] | None = None  # number and time of the latest start that is known
+        self._pattern_ns: tuple[int, ...] = ()
         self._launched: dict[int, int] = {}  # when the host let iterations go whose starts are not known yet
         self._left: dict[int, int] = {}  # when the host was done with iterations whose ends are not known yet
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
@@ -121,6 +123,9 @@ class Decider:
             self._began(iteration.number, iteration.start_ns)
             if iteration.natural_ns is not None:
                 self._profile.append(iteration)
+                if iteration.number in (FEWEST, WINDOW) or iteration.number % PROFILE == 0:
+                    last = list(self._profile)[-WINDOW:]
+                    self._pattern_ns = pattern([(one.number, one.natural_ns or 0) for one in last])
                 if iteration.communication_start_ns is not None:
                     self._compute_ns = max(0, iteration.communication_start_ns - iteration.start_ns)
         version, error_ns = self._errors.pop(iteration.number, (0, None))
@@ -224,6 +229,7 @@ class Decider:
             "dropped": self.dropped,
             "state": self.state,
             "note": self.note,
+            "pattern_ns": self._pattern_ns,
             "version": self._followed,
             "place_ns": self._last.error_ns if is_under_way else None,
             "place_at_ns": self._place_at_ns if is_under_way else None,
