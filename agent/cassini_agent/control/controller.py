@@ -36,6 +36,9 @@ WATCHED, TOO_OFTEN = 32, 4
 HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
 
+SAVED = 2
+"""Paces that the allowance for other waits holds at most: where two jobs part, one correction may not be enough."""
+
 DISAGREES = 1.25
 """A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
 
@@ -151,8 +154,8 @@ class Controller:
             self._believed_ns = schedule.iteration_ns
         self._computing = self._computing or ComputeWatch(schedule.iteration_ns)
         if self._allowance is None:
-            self._allowance = Allowance(schedule.pace_ns, now_ns, self._share)
-        self._allowance.most_ns = schedule.pace_ns
+            self._allowance = Allowance(SAVED * schedule.pace_ns, now_ns, self._share)
+        self._allowance.most_ns = SAVED * schedule.pace_ns
         answered = self._mooring.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._mooring.align()
@@ -202,13 +205,14 @@ class Controller:
     ) -> Decision:
         schedule = self._schedule
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
-        self._broken.append(stalled or (natural is None and self.iterations > 1))
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
                 self._held.append(natural)
         if schedule is None:
             return Decision(0, "waiting", natural_ns=natural)
+        # The first iterations, before any schedule, are often like no others.
+        self._broken.append(stalled or natural is None)
         if now_ns >= schedule.expires_ns:
             self._mooring.align()
             return Decision(0, "expired", natural_ns=natural)
@@ -256,8 +260,8 @@ class Controller:
         excess = max(0, applied_ns - paced)
         if self._corrected and not self._begun:
             self._begun = True
-            excess = max(0, excess - self._allowance.most_ns)
-        self._allowance.spend(excess)
+        else:
+            self._allowance.spend(excess)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, pacing_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
@@ -308,10 +312,18 @@ class Controller:
             change = Change(max(1, self._believed_ns + longer), self._believed_ns, certain=True)
             self._changes = ChangeDetector(change.iteration_ns, schedule.pace_ns)  # the old one has seen a part of it
         elif natural is not None:
-            change = self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
+            change = self._natural_change(natural)
         if change is not None:
             self._believed_ns = change.iteration_ns
         return change
+
+    def _natural_change(self, natural: int) -> Change | None:
+        assert self._changes is not None
+        assert self._computing is not None
+        hindered = self._mooring.lost_since_ns is not None
+        if hindered and self._computing.is_known:
+            return None  # what is longer then is contention: how long the job computes would tell
+        return self._changes.add(natural, hindered=hindered)
 
     def _too_slow(self, schedule: Schedule) -> str:
         """A pace that cannot be held: waiting makes it no worse, and others may be the reason."""
