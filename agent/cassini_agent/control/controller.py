@@ -121,6 +121,7 @@ class Controller:
         self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
+        self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
         self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
         self._mooring = Mooring()
@@ -135,6 +136,11 @@ class Controller:
     def schedule(self) -> Schedule | None:
         """The one that is followed."""
         return self._schedule
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the next decision may be a correction, which needs to know for certain where the job is."""
+        return self._schedule is not None and self._state in ("waiting", "held", "adjusting") and self._mooring.is_unsure
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
@@ -198,6 +204,7 @@ class Controller:
         self._corrected = decision.adjusted
         self._release = decision.release
         self._is_held = decision.state == "held"
+        self._state = decision.state
         return decision
 
     def _decide(
