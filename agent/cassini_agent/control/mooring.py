@@ -131,7 +131,7 @@ class Mooring:
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
         # After a start on its own grid point the next one is certain, however short the iteration was.
-        if self.moored and 0 < early and (self._on_point or early <= place.quick_ns):
+        if self.moored and early > 0 and (self._on_point or early <= place.quick_ns):
             return early, False
         return 0, False
 
