@@ -236,6 +236,8 @@ class Controller:
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted, release = 0, False, None
+        if self.lag:
+            self._mooring.began(phase_error(now_ns, schedule), place)
         took = usual if self.lag else natural
         pacing = 0 if took is None else max(0, schedule.pace_ns - took)
         self._paced_ns = schedule.pace_ns if self.lag else pacing
@@ -245,6 +247,8 @@ class Controller:
             if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
                 wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
+        if not self.lag:
+            self._mooring.began(error, place)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"

@@ -87,7 +87,7 @@ class Mooring:
         self._aligning = True  # the next start may wait for the grid
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
-        self._on_point = False  # the last start was on a grid point, or was to be after a wait
+        self._on_point = False  # the last start was on a grid point
         self._retries = 0
 
     @property
@@ -123,7 +123,6 @@ class Mooring:
                 return 0, False
             self._forget()
             if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:
-                self._on_point = True
                 return place.wait_ns, abs(place.error_ns) > place.band_ns
             self.moored, self.lost_since_ns = False, now_ns
             return 0, False
@@ -135,16 +134,20 @@ class Mooring:
             return early, False
         return 0, False
 
+    def began(self, error_ns: int, place: Place) -> None:
+        """The last start that is known was ``error_ns`` off the grid: of the next one it is for this to say."""
+        self._on_point = abs(error_ns) <= place.band_ns
+
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""
-        self.lost_since_ns, self.moored, self._on_point = None, True, True
+        self.lost_since_ns, self.moored = None, True
         self._forget()
         return place.wait_ns
 
     def started(self, error_ns: int, place: Place, now_ns: int) -> None:
         """A start was, or is going to be, ``error_ns`` off the grid."""
         self._error_ns = error_ns
-        is_within = self._on_point = abs(error_ns) <= place.band_ns
+        is_within = abs(error_ns) <= place.band_ns
         is_beyond = not is_within and (error_ns < 0 or not place.recoverable(error_ns))
         is_far = is_beyond and (error_ns < 0 or not place.recoverable(error_ns // FAR))
         self._within = self._within + 1 if is_within else 0
