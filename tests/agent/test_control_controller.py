@@ -307,6 +307,15 @@ def test_a_schedule_for_other_iterations_is_refused(lag: int, iteration_ms: int,
         assert sum(early.waits[20:]) == 0
 
 
+@pytest.mark.parametrize("lag", [0, 1])
+def test_jobs_that_were_profiled_together_have_time_to_be_profiled_apart(lag: int) -> None:
+    contended = replace(SCHEDULE, iteration_ns=275 * MS_NS, pace_ns=280 * MS_NS)
+    job = Played(lag, schedule=contended).run(steady(275), 40).run(steady(), 50)
+    assert job.decisions[-1].state == "held"
+    job.run(steady(), 50)
+    assert job.decisions[-1].state == "free"
+
+
 def test_iterations_that_contention_makes_longer_are_no_reason_to_refuse_a_schedule() -> None:
     job = Played(schedule=replace(SCHEDULE, hold_ns=0)).run(steady(280), 40)
     job.controller.set_schedule(replace(SCHEDULE, version=2), job.now_ns)

@@ -103,7 +103,7 @@ def test_an_iteration_that_ends_early_is_known_to_have_ended() -> None:
     waits = len(loop.clock.waited_ns)
     loop.run(1, lambda _: 60 * MS)
     loop.run(1)
-    assert loop.clock.waited_ns[waits:] == [MS, 41 * MS]  # its own grid point is the next one: it began on the last
+    assert loop.clock.waited_ns[waits:] == [MS, 41 * MS]  # no GPU is waited for that would be busy until then
     loop.agent.close()
     errors = [at for message in loop.link.sent if message["type"] == "iterations" for at in message["error_ns"]]
     assert errors[-1] == error_ns(loop.starts_ns[-1], told) == 0

@@ -42,6 +42,10 @@ SAVED = 2
 DISAGREES = 1.25
 """A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
 
+PARTING = 64
+"""For so many iterations a schedule that fitted is followed still: it parts jobs that were profiled while they held
+each other up, and then they take less."""
+
 SLOWEST = 1.5
 """No job is paced at more of its own natural iteration times."""
 
@@ -118,6 +122,7 @@ class Controller:
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
+        self._fitted, self._misfits = False, 0  # whether the schedule ever did, and for how many iterations it has not
         self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
@@ -140,7 +145,8 @@ class Controller:
     @property
     def is_unsure(self) -> bool:
         """Whether the next decision may be a correction, which needs to know for certain where the job is."""
-        return self._schedule is not None and self._state in ("waiting", "held", "adjusting") and self._mooring.is_unsure
+        may_wait = self._schedule is not None and self._state in ("waiting", "held", "adjusting")
+        return may_wait and self._mooring.is_unsure
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
@@ -158,6 +164,7 @@ class Controller:
         if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
             self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
             self._believed_ns = schedule.iteration_ns
+            self._fitted, self._misfits = False, 0
         self._computing = self._computing or ComputeWatch(schedule.iteration_ns)
         if self._allowance is None:
             self._allowance = Allowance(SAVED * schedule.pace_ns, now_ns, self._share)
@@ -343,9 +350,15 @@ class Controller:
     def _why_free(self, schedule: Schedule) -> str:
         if schedule.hold_ns == 0:
             return "nothing can be held"
-        return self._disagreement(schedule) or self._costs_too_much
+        if misfit := self._misfit(schedule):
+            self._misfits += 1
+        elif len(self._recent) == RECENT:
+            self._fitted, self._misfits = True, 0
+        if self._fitted and self._misfits < PARTING:
+            misfit = ""
+        return misfit or self._costs_too_much
 
-    def _disagreement(self, schedule: Schedule) -> str:
+    def _misfit(self, schedule: Schedule) -> str:
         """What the schedule and the job's own iterations do not agree about.
 
         Contention makes iterations longer, so what is longer than scheduled counts only where the job was held.

@@ -203,7 +203,8 @@ class Agent:
         """Wait until the GPU is as far as its host, where the job may have to wait for its grid; the time then.
 
         A host may be some iterations ahead. What these will take is known well enough while the job is held, but not
-        while it is out of its place, as they may be held up. That costs the GPU no more than the launch of its next work.
+        while it is out of its place, as they may be held up. That costs the GPU no more than the launch of what comes
+        next.
         """
         assert self._decider is not None
         give_up_ns = now_ns + MOST_AHEAD * self._decider.pace_ns
