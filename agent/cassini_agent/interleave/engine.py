@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
-from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
+from ..dispatch.arrange import NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
@@ -59,6 +59,9 @@ ERRORS = 5.0
 
 UNDER_WAY, NEWEST = 4, 24
 """Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
+
+ROOM = 0.01
+"""Margin of jobs that are parted, beyond what they take anyway."""
 
 LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
@@ -358,6 +361,9 @@ class Engine:
             version=version,
             lease_ns=round(dispatch.LEASE_S * 1e9),
         )
+        if any(profile.is_for_parting for profile in profiles.values()):
+            # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
+            plan = replace(plan, schedules=tuple(replace(one, gain_ns=0) for one in plan.schedules))
         # Until it knows the new ones, the coordinator would take them for somebody else's.
         for component in self.coordinator.components():
             if component.members.keys() & jobs:
@@ -479,8 +485,8 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     margins, measured = {}, {}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
-        if profile.pace_ns is not None:
-            margins[job.id] = min(LARGEST_MARGIN, max(0.0, profile.pace_ns / known_ns - 1))
+        if profile.is_for_parting:
+            margins[job.id] = ROOM
         else:
             measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
     return margins, measured
