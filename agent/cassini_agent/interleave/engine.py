@@ -83,6 +83,7 @@ class Group:
     free: dict[str, str] = field(default_factory=dict)
     components: set[str] = field(default_factory=set)
     pending: str = ""
+    is_parting: bool = False
 
 
 class Engine:
@@ -179,7 +180,11 @@ class Engine:
                 await self._attend(jobs)
             except Exception as error:  # costs this group alone
                 self._note_failure(", ".join(sorted(jobs)), error)
-        self.is_arranged = self._is_settled() and all(jobs in self.groups or len(jobs) == 1 for jobs in found)
+        self.is_arranged = self._is_settled() and all(len(jobs) == 1 or self._is_done(jobs) for jobs in found)
+
+    def _is_done(self, jobs: frozenset[str]) -> bool:
+        group = self.groups.get(jobs)
+        return group is not None and not (group.pending or group.is_parting)
 
     async def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs, and arrange none until the next update."""
@@ -378,6 +383,7 @@ class Engine:
         for job, schedule in sent.items():
             by_component.setdefault(schedule.component, {})[job] = schedule
         group.components, group.pending = set(by_component), ""
+        group.is_parting = bool(sent) and any(profile.is_for_parting for profile in profiles.values())
         for members in by_component.values():
             self._keep(members, {job: planned.get(job, one) for job, one in members.items()})
         self.acknowledged |= {one.job: one for one in answers}
