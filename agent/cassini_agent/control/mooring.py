@@ -3,8 +3,8 @@
 A job that has been on its grid is *moored*: if it comes early it waits for the grid point (pacing), if it comes late it
 waits for nothing, because the margin of its pace brings it back. After a stall or a pause it is not known which grid
 point would be its own, and it is let drift until its place is known. It is *lost* once two starts in a row lie beyond
-the dead band and the pace will not soon bring it back: how late a start is follows from the one before alone, so one
-tells where the job is, and the second that it stays there.
+the dead band and the pace will not soon bring it back, or one start far beyond: how late a start is follows from the
+one before alone, so one tells where the job is, and the second that it was no chance.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ __all__ = ["Mooring", "Place"]
 CONFIRMING = 2
 """Starts in a row that must be beyond the dead band: every other one may be, in a job whose iterations alternate."""
 
+FAR = 2
+"""One start is enough that is so many times later than the pace makes good, or early beyond the dead band."""
+
 RECOVERING = 10
 """Lateness that the pace makes good within so many iterations is left alone: to ask for help takes as long."""
 
 QUICKER_SHARE = 8
-"""A moored job may be early by this part of an iteration: further off it is not certain which grid point is its own."""
+"""A moored job that has been late may be early by this part of an iteration: further off it is not certain which grid
+point is its own."""
 
 RETRIES = 3
 """Waits for the grid that were decided but not waited for (the decision came too late) are decided again so often."""
@@ -83,6 +87,7 @@ class Mooring:
         self._aligning = True  # the next start may wait for the grid
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
+        self._on_point = False  # the last start was on a grid point
         self._retries = 0
 
     @property
@@ -98,7 +103,7 @@ class Mooring:
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
-        self.moored = False
+        self.moored = self._on_point = False
         self._forget()
 
     def missed(self) -> None:
@@ -107,20 +112,31 @@ class Mooring:
             self._aligning = True
             self._retries += 1
 
-    def wait(self, place: Place) -> tuple[int, bool]:
-        """What to wait, and whether that corrects a deviation rather than paces."""
+    def wait(self, place: Place, now_ns: int, most_ns: int) -> tuple[int, bool]:
+        """What to wait, and whether that corrects a deviation rather than paces.
+
+        A job that may not wait so long for its grid as a correction takes is lost, and others may come to its help.
+        """
         if self._aligning:
             self._aligning, self.moored = False, True
             if place.error_ns >= 0 and place.recoverable(place.error_ns):
                 return 0, False
             self._forget()
-            return place.wait_ns, abs(place.error_ns) > place.band_ns
+            if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:
+                return place.wait_ns, abs(place.error_ns) > place.band_ns
+            self.moored, self.lost_since_ns = False, now_ns
+            return 0, False
         early = -place.error_ns
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
-        if self.moored and 0 < early <= place.quick_ns:
+        # After a start on its own grid point the next one is certain, however short the iteration was.
+        if self.moored and early > 0 and (self._on_point or early <= place.quick_ns):
             return early, False
         return 0, False
+
+    def began(self, error_ns: int, place: Place) -> None:
+        """The last start that is known was ``error_ns`` off the grid: of the next one it is for this to say."""
+        self._on_point = abs(error_ns) <= place.band_ns
 
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""
@@ -133,11 +149,12 @@ class Mooring:
         self._error_ns = error_ns
         is_within = abs(error_ns) <= place.band_ns
         is_beyond = not is_within and (error_ns < 0 or not place.recoverable(error_ns))
+        is_far = is_beyond and (error_ns < 0 or not place.recoverable(error_ns // FAR))
         self._within = self._within + 1 if is_within else 0
         self._beyond = self._beyond + 1 if is_beyond else 0
         if self._within >= CONFIRMING:
             self.lost_since_ns = None
-        elif self._beyond >= CONFIRMING and self.lost_since_ns is None:
+        elif (is_far or self._beyond >= CONFIRMING) and self.lost_since_ns is None:
             self.lost_since_ns = now_ns
         elif self.lost_since_ns is not None:
             self.moored = False
