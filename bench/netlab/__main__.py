@@ -77,14 +77,8 @@ def _made(tasks: list[Task], options: argparse.Namespace) -> int:
         end_s = time.monotonic() + options.minutes * 60
         study = Study(file, compiled, options.lanes, end_s, options.profiles == "alone")
         study.read()
-        study.note(
-            {
-                **about(),
-                "ECN": f"not marked, and not used: {why_not}" if why_not else "marked",
-                "profiles": options.profiles,
-                "lanes": options.lanes,
-            }
-        )
+        ecn = f"not marked, and not used: {why_not}" if why_not else "marked"
+        study.note({**about(), "ECN": ecn, "profiles": options.profiles, "lanes": options.lanes})
 
         def stop(number: int, frame: FrameType | None) -> None:
             received.append(number)
