@@ -108,4 +108,5 @@ def _made(tasks: list[Task], options: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # an exception: what is made is taken down
     sys.exit(main())
