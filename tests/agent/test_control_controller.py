@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import cycle, pairwise
+from itertools import cycle
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cassini_agent.control.controller import Controller, Decision, patience_ns
+from cassini_agent.control.controller import Controller, Decision
 from cassini_agent.control.phase import phase_error
 from cassini_agent.control.release import Release
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
@@ -39,34 +39,46 @@ class Played:
     now_ns: int = 0
     overslept_ns: int = 0
     schedule: Schedule = SCHEDULE
+    share: float = 0.01
+    besides_pacing_ns: int = 0
     decisions: list[Decision] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     waits: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.controller = Controller(self.lag)
+        self.controller = Controller(self.lag, self.share)
         self.controller.set_schedule(self.schedule, self.now_ns)
-        self._waited = 0
+        self._waited = self._natural_ns = 0
+        self._pace_ns = self.schedule.pace_ns  # when it was decided
         self._due: Release | None = None
 
     def iterate(self, natural_ns: int) -> Decision:
         """One iteration: decide, wait, work."""
         if self.lag == 0:
             decision = self.controller.step(self.now_ns, self._waited)
+            self._note_pace()
             self._wait(decision.delay_ns)
         else:
             self._wait(self._due.wait_ns(self.now_ns) if self._due is not None else 0)
             decision = self.controller.step(self.now_ns, self._waited)
             self._due = decision.release
+            self._note_pace()
         self.decisions.append(decision)
         self.starts.append(self.now_ns)
         self.now_ns += natural_ns
+        self._natural_ns = natural_ns
         return decision
 
     def _wait(self, delay_ns: int) -> None:
         self._waited = delay_ns + (self.overslept_ns if delay_ns else 0)
         self.waits.append(self._waited)
+        paced_ns = max(0, self._pace_ns - self._natural_ns) if self._natural_ns else 0
+        self.besides_pacing_ns += max(0, self._waited - paced_ns)
         self.now_ns += self._waited
+
+    def _note_pace(self) -> None:
+        assert self.controller.schedule is not None
+        self._pace_ns = self.controller.schedule.pace_ns
 
     def run(self, naturals: Iterator[int], count: int) -> Played:
         for _ in range(count):
@@ -115,18 +127,20 @@ def test_a_lost_job_leaves_the_coordinator_the_time_it_needs(pace_ms: int, lag: 
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-@pytest.mark.parametrize("lengths_ms", [(245, 245), (17_060, 197), (1_520, 197)])
-def test_a_job_out_of_its_place_is_known_by_its_second_start(lag: int, lengths_ms: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("late_ms", "starts"), [(50, 2), (70, 2), (90, 1), (-60, 1)])
+def test_a_job_out_of_its_place_is_known_by_its_second_start_or_where_it_is_far_by_its_first(
+    lag: int, late_ms: int, starts: int
+) -> None:
     job = Played(lag).run(steady(), 100)
-    for length in lengths_ms:
-        job.iterate(length * MS_NS)
-    assert (job.decisions[-1].state, job.decisions[-1].strayed) == ("held", True)
-    job.iterate(197 * MS_NS)
-    assert job.decisions[-1].state == "adjusting"
+    job.iterate((17_000 + late_ms) * MS_NS)
+    job.run(steady(), 3)
+    states = [decision.state for decision in job.decisions[-3:]]
+    assert states == ["held"] * (starts - 1) + ["adjusting"] * (4 - starts)
+    assert job.decisions[-3].strayed
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-@pytest.mark.parametrize("longer_ms", [5, 10, 20])
+@pytest.mark.parametrize("longer_ms", [5, 10])
 def test_a_job_that_is_off_with_every_other_start_is_in_its_place(lag: int, longer_ms: int) -> None:
     turns = cycle([(198 - longer_ms) * MS_NS, (198 + longer_ms) * MS_NS])
     job = Played(lag).run(turns, 300)
@@ -137,7 +151,7 @@ def test_a_job_that_is_off_with_every_other_start_is_in_its_place(lag: int, long
 def test_an_answer_is_for_a_job_too_that_has_only_begun_to_stray() -> None:
     """The one that asked was heard a moment before: both have been held up, and the answer is for where both are."""
     job = Played().run(steady(), 100)
-    job.iterate(270 * MS_NS)
+    job.iterate(255 * MS_NS)
     job.iterate(200 * MS_NS)
     assert (job.decisions[-1].state, job.decisions[-1].strayed) == ("held", True)
     job.controller.set_schedule(replace(SCHEDULE, version=2), job.now_ns)  # the other one moved
@@ -199,11 +213,119 @@ def test_whatever_happens_a_wait_is_short_and_starts_no_second_one(
         assert 0 <= decision.delay_ns < SCHEDULE.pace_ns
         assert 0 <= job.waits[-1] - overslept < SCHEDULE.pace_ns or job.waits[-1] == 0
         assert decision.state in ("held", "adjusting", "free")
-    corrections = [start for start, decision in zip(job.starts, job.decisions, strict=True) if decision.adjusted]
-    for earlier, later in pairwise(corrections):
-        assert later - earlier > patience_ns(SCHEDULE.pace_ns)
-    # What a job waits by its own decision is bounded; the rest is waiting for the end of its own pace.
-    assert job.controller.adjustments <= 2 + (job.starts[-1] - job.starts[0]) // patience_ns(SCHEDULE.pace_ns)
+    # What a job waits besides pacing is bounded; the rest is waiting for the end of its own pace.
+    assert job.besides_pacing_ns <= 2 * SCHEDULE.pace_ns + 0.01 * (job.now_ns - begin_ms * MS_NS) + overslept * len(
+        naturals
+    )
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    """Any that are allowed, but for their gain."""
+    iteration = draw(st.integers(60, 400)) * MS_NS
+    pace = draw(st.integers(iteration, iteration * 3 // 2))
+    hold = draw(st.integers(0, pace // 2))
+    return replace(
+        SCHEDULE,
+        component=draw(st.sampled_from("cd")),
+        epoch_ns=draw(st.integers(0, 400)) * MS_NS,
+        pace_ns=pace,
+        shift_ns=draw(st.integers(0, pace - 1)),
+        iteration_ns=iteration,
+        hold_ns=hold,
+        slack_ns=pace // 2,
+    )
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@given(
+    st.lists(st.tuples(st.integers(50, 420), st.none() | schedules()), min_size=5, max_size=150),
+    st.sampled_from([0.0, 0.01, 0.1]),
+)
+def test_whatever_schedules_come_a_job_waits_little_besides_pacing(
+    lag: int, course: list[tuple[int, Schedule | None]], share: float
+) -> None:
+    job = Played(lag, share=share)
+    for version, (length_ms, schedule) in enumerate(course, 2):
+        if schedule is not None:
+            job.controller.set_schedule(replace(schedule, version=version), job.now_ns)
+        job.iterate(length_ms * MS_NS)
+    assert job.besides_pacing_ns <= 2 * SCHEDULE.pace_ns + share * job.now_ns + 1
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_stream_of_versions_is_no_wait_per_iteration(lag: int) -> None:
+    job = Played(lag).run(steady(), 20)
+    for version in range(2, 600):
+        moved = replace(SCHEDULE, version=version, shift_ns=version * 91 * MS_NS % SCHEDULE.pace_ns)
+        job.controller.set_schedule(moved, job.now_ns)
+        job.iterate(197 * MS_NS)
+    assert job.controller.delay_total_ns < 2 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_grid_that_creeps_costs_no_more_than_other_corrections(lag: int) -> None:
+    job = Played(lag).run(steady(), 20)
+    for version in range(2, 600):
+        moved = replace(SCHEDULE, version=version, epoch_ns=version * 3 * MS_NS)  # less than half the dead band
+        job.controller.set_schedule(moved, job.now_ns)
+        job.iterate(197 * MS_NS)
+    assert job.controller.delay_total_ns < 2 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize(
+    ("iteration_ms", "pace_ms", "note"),
+    [
+        (2067, 2075, "the schedule is for iterations of 2067.0 ms, iterations take 197.0 ms"),
+        (252, 260, "the schedule is for iterations of 252.0 ms, iterations take 197.0 ms"),
+        (220, 300, "the schedule is for a pace of 300.0 ms, iterations take 197.0 ms"),
+        (240, 250, ""),
+        (165, 200, ""),
+    ],
+)
+def test_a_schedule_for_other_iterations_is_refused(lag: int, iteration_ms: int, pace_ms: int, note: str) -> None:
+    other = replace(SCHEDULE, pace_ns=pace_ms * MS_NS, iteration_ns=iteration_ms * MS_NS)
+    early, late = Played(lag, schedule=other), Played(lag)
+    early.run(steady(), 40)
+    late.run(steady(), 40).controller.set_schedule(replace(other, version=2), late.now_ns)
+    late.run(steady(), 2)
+    for job in (early, late):
+        last = job.decisions[-1]
+        assert (last.note if last.state == "free" else "") == note
+    if note:
+        assert late.waits[-1] == 0
+        assert sum(early.waits[20:]) == 0
+
+
+def test_iterations_that_contention_makes_longer_are_no_reason_to_refuse_a_schedule() -> None:
+    job = Played(schedule=replace(SCHEDULE, hold_ns=0)).run(steady(280), 40)
+    job.controller.set_schedule(replace(SCHEDULE, version=2), job.now_ns)
+    job.run(steady(280), 20)
+    assert "free" not in {decision.state for decision in job.decisions[-20:]}
+    job.run(steady(), 100)
+    assert job.decisions[-1].state == "held"
+
+
+def test_a_schedule_for_shorter_iterations_than_those_of_a_job_that_is_held_is_refused() -> None:
+    job = Played().run(steady(), 40)
+    other = replace(SCHEDULE, version=2, pace_ns=155 * MS_NS, iteration_ns=150 * MS_NS)
+    job.controller.set_schedule(other, job.now_ns)
+    job.run(steady(), 2)
+    assert job.decisions[-1].state == "free"
+    assert job.decisions[-1].note == "the schedule is for iterations of 150.0 ms, iterations take 197.0 ms"
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("late_ms", range(0, 200, 20))
+def test_nothing_is_waited_for_beyond_the_expiry(lag: int, late_ms: int) -> None:
+    expiring = replace(SCHEDULE, expires_ns=(10_000 + late_ms) * MS_NS)
+    job = Played(lag, schedule=expiring).run(steady(), 60)
+    begun = [(start, wait) for start, wait in zip(job.starts, job.waits, strict=True) if wait]
+    assert all(start <= expiring.expires_ns for start, _ in begun)
+    job = Played(lag, now_ns=expiring.expires_ns - 60 * MS_NS, schedule=expiring).run(steady(20), 10)
+    begun = [start for start, wait in zip(job.starts, job.waits, strict=True) if wait]
+    assert all(start <= expiring.expires_ns for start in begun)
 
 
 @given(lengths, st.sampled_from([0, 1]), st.sets(st.integers(0, 119)))

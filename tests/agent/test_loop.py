@@ -151,7 +151,7 @@ def test_a_job_out_of_its_place_says_so_at_its_second_start_there() -> None:
     told = schedule(loop.clock, version=7)
     loop.link.incoming.append(told)
     loop.run(30)
-    loop.run(1, lambda _: 17_345 * MS)
+    loop.run(1, lambda _: 17_190 * MS)
     loop.link.sent.clear()
     loop.run(2)
     assert [message["state"] for message in loop.link.sent] == ["held", "adjusting"]
@@ -304,6 +304,14 @@ def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPa
     assert agent._decider._link.path == str(tmp_path / "s")
     agent.iteration()
     agent.close()
+
+
+def test_who_knows_better_may_let_a_job_wait_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("CASSINI_AGENT_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setenv("CASSINI_AGENT_ADJUSTING_SHARE", "0.03")
+    shares = [connect(rank=0, world_size=1, adjusting_share=given)._decider._controller._share for given in (None, 0.2)]
+    assert shares == [0.03, 0.2]
+    assert connect(rank=0, world_size=1, adjusting_share=7.0)._decider is None  # said, and without shifts
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,12 @@ RECENT = 16
 HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
 
+DISAGREES = 1.25
+"""A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
+
+SLOWEST = 1.5
+"""No job is paced at more of its own natural iteration times."""
+
 ABOVE_PACE = 1.002
 """A natural iteration time beyond the pace by this cannot be held."""
 
@@ -82,6 +88,8 @@ class Controller:
     lag : int
         0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` when all ranks
         begin ``k + 1``; what was decided before a pause must not be waited for after it.
+    share : float
+        Of its time that the job may wait for other reasons than its pace, see ``Allowance``.
 
     Attributes
     ----------
@@ -89,10 +97,13 @@ class Controller:
         Counted from the start.
     """
 
-    def __init__(self, lag: int = 0) -> None:
+    def __init__(self, lag: int = 0, share: float = Allowance.SHARE) -> None:
         if lag not in (0, 1):
             raise ValueError(f"lag: expected 0 or 1, got {lag!r}")
+        if not 0 <= share <= 1:
+            raise ValueError(f"share: expected 0 to 1, got {share!r}")
         self.lag = lag
+        self._share = share
         self.adjustments = self.delay_total_ns = self.iterations = 0
         self._schedule: Schedule | None = None
         self._paused = False
@@ -101,6 +112,10 @@ class Controller:
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
+        self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
+        self._is_held = False  # by the last decision
+        self._begun = False  # the wait that begins the interleaving has been waited for
+        self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
         self._mooring = Mooring()
         self._cost = RunningCost()
         self._costs_too_much = ""
@@ -127,8 +142,9 @@ class Controller:
             self._costs_too_much, self._cost = "", RunningCost()
         if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
             self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
-        if self._allowance is None or old is None:
-            self._allowance = Allowance(schedule.pace_ns, now_ns)
+        if self._allowance is None:
+            self._allowance = Allowance(schedule.pace_ns, now_ns, self._share)
+        self._allowance.most_ns = schedule.pace_ns
         answered = self._mooring.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._mooring.align()
@@ -162,10 +178,12 @@ class Controller:
         rests = self._paused or self._last_ns is None
         natural = None if self._last_ns is None else max(1, now_ns - self._last_ns - applied_ns)
         self._last_ns = None if self._paused else now_ns
+        self._pay(applied_ns, natural)
         decision = self._decide(now_ns, applied_ns, natural, rests)
         self.adjustments += decision.adjusted
         self._corrected = decision.adjusted
         self._release = decision.release
+        self._is_held = decision.state == "held"
         return decision
 
     def _decide(self, now_ns: int, applied_ns: int, natural: int | None, rests: bool) -> Decision:
@@ -173,6 +191,8 @@ class Controller:
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
         if natural is not None:
             self._recent.append(natural)
+            if self._is_held:
+                self._held.append(natural)
         if schedule is None:
             return Decision(0, "waiting", natural_ns=natural)
         if now_ns >= schedule.expires_ns:
@@ -188,9 +208,14 @@ class Controller:
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted, release = 0, False, None
+        took = usual if self.lag else natural
+        pacing = 0 if took is None else max(0, schedule.pace_ns - took)
+        self._paced_ns = schedule.pace_ns if self.lag else pacing
         if not (rests or stalled):
-            wait, adjusted = self._wait(schedule, place, now_ns, applied_ns)
+            wait, adjusted = self._wait(schedule, place, now_ns, applied_ns, pacing)
             release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
+            if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
+                wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns)
@@ -198,19 +223,34 @@ class Controller:
         note = self._mooring.note() or self._too_slow(schedule)
         return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed, release)
 
-    def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int) -> tuple[int, bool]:
+    def _pay(self, applied_ns: int, natural: int | None) -> None:
+        """What was waited beyond the pace comes out of the allowance, but for the first correction of all."""
+        if self._allowance is None or not applied_ns:
+            return
+        paced = self._paced_ns
+        if self.lag:
+            paced = 0 if natural is None else max(0, self._paced_ns - natural)
+        excess = max(0, applied_ns - paced)
+        if self._corrected and not self._begun:
+            self._begun = True
+            excess = max(0, excess - self._allowance.most_ns)
+        self._allowance.spend(excess)
+
+    def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, pacing_ns: int) -> tuple[int, bool]:
+        """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
+        assert self._allowance is not None  # there is a schedule
         if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
             self._mooring.missed()
-        wait, adjusted = self._mooring.wait(place)
+        left = pacing_ns + self._allowance.left_ns(now_ns)
+        most = left if self._begun else schedule.pace_ns
+        wait, adjusted = self._mooring.wait(place, now_ns, most)
         lost_since = self._mooring.lost_since_ns
         # Where nobody answered the last time, nobody is waited for: there is no coordinator now.
         patience = 0 if self._unanswered else patience_ns(schedule.pace_ns)
         if wait or lost_since is None or now_ns - lost_since < patience:
-            return wait, adjusted
-        assert self._allowance is not None  # there is a schedule
-        if place.wait_ns > min(self._allowance.left_ns(now_ns), _wins(schedule, now_ns)):
+            return wait if adjusted else min(wait, left), adjusted
+        if place.wait_ns > min(most, _wins(schedule, now_ns)):
             return 0, False
-        self._allowance.spend(place.wait_ns)
         self._unanswered = True
         return self._mooring.jump(place), True
 
@@ -220,11 +260,14 @@ class Controller:
         """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
         if not wait_ns and not self._mooring.moored:
             return None
+        assert self._allowance is not None  # there is a schedule
+        left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
         until = now_ns + usual_ns + (wait_ns or -place.error_ns)
         # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
         early = schedule.pace_ns - 1 if jumps else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
-        earliest = until - early
-        return Release(now_ns - applied_ns, until, earliest, now_ns + round(STALL_FACTOR * usual_ns))
+        if until - now_ns - schedule.pace_ns > left:
+            early = min(early, left)
+        return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
 
     def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
         """Keep the books."""
@@ -249,7 +292,24 @@ class Controller:
     def _why_free(self, schedule: Schedule) -> str:
         if schedule.hold_ns == 0:
             return "nothing can be held"
-        return self._costs_too_much
+        return self._disagreement(schedule) or self._costs_too_much
+
+    def _disagreement(self, schedule: Schedule) -> str:
+        """What the schedule and the job's own iterations do not agree about.
+
+        Contention makes iterations longer, so what is longer than scheduled counts only where the job was held.
+        """
+        if len(self._recent) < RECENT:
+            return ""
+        own = median_low(self._recent)
+        held = min(own, median_low(self._held)) if len(self._held) == RECENT else 0
+        if schedule.iteration_ns > DISAGREES * own or held > DISAGREES * schedule.iteration_ns:
+            asked = f"iterations of {schedule.iteration_ns / MS_NS:.1f} ms"
+        elif schedule.pace_ns > SLOWEST * own:
+            asked = f"a pace of {schedule.pace_ns / MS_NS:.1f} ms"
+        else:
+            return ""
+        return f"the schedule is for {asked}, iterations take {own / MS_NS:.1f} ms"
 
 
 def patience_ns(pace_ns: int) -> int:

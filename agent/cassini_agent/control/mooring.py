@@ -3,8 +3,8 @@
 A job that has been on its grid is *moored*: if it comes early it waits for the grid point (pacing), if it comes late it
 waits for nothing, because the margin of its pace brings it back. After a stall or a pause it is not known which grid
 point would be its own, and it is let drift until its place is known. It is *lost* once two starts in a row lie beyond
-the dead band and the pace will not soon bring it back: how late a start is follows from the one before alone, so one
-tells where the job is, and the second that it stays there.
+the dead band and the pace will not soon bring it back, or one start far beyond: how late a start is follows from the
+one before alone, so one tells where the job is, and the second that it was no chance.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ __all__ = ["Mooring", "Place"]
 
 CONFIRMING = 2
 """Starts in a row that must be beyond the dead band: every other one may be, in a job whose iterations alternate."""
+
+FAR = 2
+"""One start is enough that is so many times later than the pace makes good, or early beyond the dead band."""
 
 RECOVERING = 10
 """Lateness that the pace makes good within so many iterations is left alone: to ask for help takes as long."""
@@ -107,14 +110,20 @@ class Mooring:
             self._aligning = True
             self._retries += 1
 
-    def wait(self, place: Place) -> tuple[int, bool]:
-        """What to wait, and whether that corrects a deviation rather than paces."""
+    def wait(self, place: Place, now_ns: int, most_ns: int) -> tuple[int, bool]:
+        """What to wait, and whether that corrects a deviation rather than paces.
+
+        A job that may not wait so long for its grid as a correction takes is lost, and others may come to its help.
+        """
         if self._aligning:
             self._aligning, self.moored = False, True
             if place.error_ns >= 0 and place.recoverable(place.error_ns):
                 return 0, False
             self._forget()
-            return place.wait_ns, abs(place.error_ns) > place.band_ns
+            if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:
+                return place.wait_ns, abs(place.error_ns) > place.band_ns
+            self.moored, self.lost_since_ns = False, now_ns
+            return 0, False
         early = -place.error_ns
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
@@ -133,11 +142,12 @@ class Mooring:
         self._error_ns = error_ns
         is_within = abs(error_ns) <= place.band_ns
         is_beyond = not is_within and (error_ns < 0 or not place.recoverable(error_ns))
+        is_far = is_beyond and (error_ns < 0 or not place.recoverable(error_ns // FAR))
         self._within = self._within + 1 if is_within else 0
         self._beyond = self._beyond + 1 if is_beyond else 0
         if self._within >= CONFIRMING:
             self.lost_since_ns = None
-        elif self._beyond >= CONFIRMING and self.lost_since_ns is None:
+        elif (is_far or self._beyond >= CONFIRMING) and self.lost_since_ns is None:
             self.lost_since_ns = now_ns
         elif self.lost_since_ns is not None:
             self.moored = False

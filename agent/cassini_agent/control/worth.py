@@ -10,27 +10,36 @@ __all__ = ["Allowance", "RunningCost"]
 
 
 class Allowance:
-    """Bounds what a job waits by its own decision: one pace at once, and then a share of the time that has passed.
+    """Bounds what a job waits besides pacing: one pace at once, and then a share of the time that has passed.
 
-    So whatever goes wrong (no coordinator, another job that never comes to its place), the waits cost the job no
-    more than that share.
+    So whatever goes wrong (no coordinator, schedules that never fit, another job that never comes to its place), these
+    waits cost the job no more than that share.
+
+    Parameters
+    ----------
+    most_ns : int
+        What can be saved up: a pace.
+    now_ns : int
+    share : float
+        Of the time that passes.
     """
 
     SHARE = 0.01
-    """Of the time that passes, granted for adjustments."""
 
-    def __init__(self, pace_ns: int, now_ns: int) -> None:
-        self._most_ns = pace_ns
-        self._left_ns = float(pace_ns)
+    def __init__(self, most_ns: int, now_ns: int, share: float = SHARE) -> None:
+        self.most_ns = most_ns
+        self._share = share
+        self._left_ns = float(most_ns)
         self._since_ns = now_ns
 
     def left_ns(self, now_ns: int) -> int:
-        """What may be waited now, at most one pace."""
-        self._left_ns = min(self._most_ns, self._left_ns + self.SHARE * max(0, now_ns - self._since_ns))
+        """What may be waited now; at least 0."""
+        self._left_ns = min(self.most_ns, self._left_ns + self._share * max(0, now_ns - self._since_ns))
         self._since_ns = now_ns
-        return int(self._left_ns)
+        return max(0, int(self._left_ns))
 
     def spend(self, wait_ns: int) -> None:
+        """It was waited."""
         self._left_ns -= wait_ns
 
 

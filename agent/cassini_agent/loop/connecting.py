@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..control.controller import Controller
+from ..control.worth import Allowance
 from ..local_link import LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
@@ -33,6 +34,7 @@ def connect(
     socket: str | None = None,
     device: Any = None,
     store: Any = None,
+    adjusting_share: float | None = None,
 ) -> Agent:
     """The agent of this rank. Never fails and never waits: without a daemon it does nothing, and says so once.
 
@@ -49,6 +51,9 @@ def connect(
         the process already uses CUDA, else the host's clock.
     store : torch.distributed.Store, optional
         Through which rank 0 tells the others; default: the job's own. Only needed where there are several ranks.
+    adjusting_share : float, optional
+        Of its time that the job may wait to get back to its place, besides what its pace is longer than its
+        iterations; default ``CASSINI_AGENT_ADJUSTING_SHARE`` or 0.01.
 
     Returns
     -------
@@ -56,14 +61,20 @@ def connect(
         ``CASSINI_AGENT=0`` gives one that only counts iterations.
     """
     try:
-        return _connect(job, rank, world_size, socket, device, store)
+        return _connect(job, rank, world_size, socket, device, store, adjusting_share)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
         return Agent(Alone(), HostTimeline(), None)
 
 
 def _connect(
-    job: str | None, rank: int | None, world_size: int | None, socket: str | None, device: Any, store: Any
+    job: str | None,
+    rank: int | None,
+    world_size: int | None,
+    socket: str | None,
+    device: Any,
+    store: Any,
+    adjusting_share: float | None,
 ) -> Agent:
     if os.environ.get("CASSINI_AGENT") == "0":
         return Agent(Alone(), HostTimeline(), None)
@@ -76,7 +87,9 @@ def _connect(
         return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
-    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag))
+    if adjusting_share is None:
+        adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
+    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag, adjusting_share))
     return Agent(ranks, timeline, decider)
 
 
