@@ -55,7 +55,7 @@ class Observed:
         self.controller.clear()
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
-        decision = self.controller.step(now_ns, applied_ns)
+        decision = self.controller.step(now_ns, applied_ns, compute_ns)
         if decision.natural_ns is not None and compute_ns is not None:
             self.rests_ns.append((compute_ns, decision.natural_ns - compute_ns))
         followed = self.controller.schedule.version if self.controller.schedule is not None else 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.control.change import CONFIRMING, PROFILE, ChangeDetector
+from cassini_agent.control.change import CONFIRMING, PROFILE, ChangeDetector, ComputeWatch
 from cassini_agent.control.worth import Allowance, RunningCost
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
@@ -77,6 +77,42 @@ def test_any_times_are_taken(times: list[int]) -> None:
         change = detector.add(natural)
         assert change is None or change.iteration_ns > 0
     assert detector.iteration_ns > 0
+
+
+COMPUTE = 110 * MS_NS
+
+
+def computed(seed: int, share: float, factor: float = 1.0) -> Iterator[int]:
+    rng = random.Random(seed)
+    while True:
+        yield round(COMPUTE * factor * (1 + share * rng.gauss(0, 1)))
+
+
+@pytest.mark.parametrize("turns", [(1.0,), (0.95, 1.05), (1.0, 1.0, 1.0, 2.0)])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.03])
+def test_jitter_of_compute_times_is_no_change(share: float, turns: tuple[float, ...]) -> None:
+    watch = ComputeWatch(NATURAL)
+    for i, compute in zip(range(20_000), computed(3, share), strict=False):
+        assert watch.add(round(compute * turns[i % len(turns)])) == 0
+
+
+@pytest.mark.parametrize(("share", "factor", "within"), [(0.01, 1.09, 20), (0.01, 0.91, 20), (0.03, 1.09, 25)])
+@pytest.mark.parametrize("seed", range(6))
+def test_by_its_compute_times_a_change_is_found_in_twenty_iterations(
+    share: float, factor: float, within: int, seed: int
+) -> None:
+    watch = ComputeWatch(NATURAL)
+    for _, compute in zip(range(100), computed(seed, share), strict=False):
+        assert watch.add(compute) == 0
+    for i, compute in enumerate(computed(seed + 50, share, factor)):
+        if longer := watch.add(compute):
+            break
+        assert i < within
+    assert abs(longer - (factor - 1) * COMPUTE) < 4 * share * COMPUTE / math.sqrt(12)
+    # Then there is no other one.
+    assert not any(
+        watch.add(compute) for _, compute in zip(range(2000), computed(seed + 90, share, factor), strict=False)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 5 * SECOND_NS), st.integers(0, 300 * MS_NS)), max_size=100))

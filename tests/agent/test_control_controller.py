@@ -95,6 +95,14 @@ def steady(natural_ms: float = 197.0, jitter_ms: float = 0.0, seed: int = 0) -> 
         yield round((natural_ms + rng.gauss(0, jitter_ms)) * MS_NS)
 
 
+@pytest.mark.parametrize("natural_ms", [150.0, 170.0, 185.0])
+def test_a_job_on_its_grid_is_paced_however_short_its_iterations_become(natural_ms: float) -> None:
+    """As where it is parted from another that had held it up when its pace was found."""
+    played = Played(schedule=replace(SCHEDULE, iteration_ns=190 * MS_NS)).run(steady(190.0), 4)
+    played.run(steady(natural_ms), 8)
+    assert max(abs(error) for error in played.errors_ms()[2:]) == 0
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("begin_ms", [0, 37, 60, 149, 199])
 def test_a_job_is_on_its_grid_after_one_wait_and_stays(lag: int, begin_ms: int) -> None:
@@ -212,7 +220,7 @@ def test_whatever_happens_a_wait_is_short_and_starts_no_second_one(
         decision = job.iterate(natural)
         assert 0 <= decision.delay_ns < SCHEDULE.pace_ns
         assert 0 <= job.waits[-1] - overslept < SCHEDULE.pace_ns or job.waits[-1] == 0
-        assert decision.state in ("held", "adjusting", "free")
+        assert decision.state in ("held", "adjusting", "unlocked", "free")
     # What a job waits besides pacing is bounded; the rest is waiting for the end of its own pace.
     assert job.besides_pacing_ns <= 2 * SCHEDULE.pace_ns + 0.01 * (job.now_ns - begin_ms * MS_NS) + overslept * len(
         naturals
@@ -388,6 +396,29 @@ def test_an_answer_moves_the_grid_to_the_job() -> None:
     assert job.decisions[-1].state == "held"
 
 
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("every", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("longer_ms", [110, 403, 1060])
+def test_a_job_that_stalls_too_often_to_be_held_does_not_say_that_it_is(lag: int, every: int, longer_ms: int) -> None:
+    job = Played(lag).run(steady(), 50)
+    job.run(cycle([197 * MS_NS] * every + [(197 + longer_ms) * MS_NS]), 160)
+    assert {decision.state for decision in job.decisions[-100:]} == {"unlocked"}
+    assert sum(job.waits[-100:]) == 0
+    job.run(steady(), 60)
+    assert job.decisions[-1].state == "held"
+
+
+def test_a_job_that_pauses_too_often_to_be_held_does_not_say_that_it_is() -> None:
+    job = Played().run(steady(), 50)
+    for i in range(100):
+        job.iterate(197 * MS_NS)
+        if i % 5 == 0:
+            job.controller.pause()
+            job.now_ns += 70 * MS_NS
+            job.controller.resume()
+    assert {decision.state for decision in job.decisions[-60:]} == {"unlocked"}
+
+
 def test_a_small_lateness_never_costs_a_pace() -> None:
     job = Played().run(steady(), 50)
     job.iterate(207 * MS_NS)  # 10 ms longer: beyond the dead band of 7
@@ -475,6 +506,21 @@ def test_a_longer_iteration_is_noticed_and_reported_once() -> None:
     changes = [decision.changed for decision in job.decisions if decision.changed is not None]
     assert len(changes) <= 2  # the first profile differs from the schedule by 1 %
     assert abs(changes[-1].iteration_ns - 205 * MS_NS) < 2 * MS_NS
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_job_that_others_hold_up_sees_by_how_long_it_computes_that_it_has_changed(lag: int) -> None:
+    controller, now, compute = Controller(lag), 0, None
+    controller.set_schedule(SCHEDULE, now)
+    found: list[tuple[int, int]] = []
+    for i in range(400):
+        decision = controller.step(now, 0, compute)
+        if decision.changed is not None and decision.changed.certain:
+            found.append((i, decision.changed.iteration_ns - decision.changed.was_ns))
+        compute = (110 if i < 200 else 120) * MS_NS
+        now += compute + (87 + 45 + i % 7) * MS_NS
+    assert [longer for _, longer in found] == [10 * MS_NS]
+    assert 200 < found[0][0] < 220
 
 
 def test_other_lags_are_refused() -> None:

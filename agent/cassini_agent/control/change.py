@@ -6,21 +6,31 @@ and the next iterations decide whether there is a change and how large it is. On
 
 Contention lengthens iterations too, and it comes and goes. So the new time is judged by the lower quartiles before and
 after, which iterations that were held up do not move, and by the lowest twentieths while the job is out of its place.
+How long a job computes before it communicates is not lengthened by contention: where that is known, it tells sooner,
+and also of a job that others hold up.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
-__all__ = ["Change", "ChangeDetector"]
+__all__ = ["Change", "ChangeDetector", "ComputeWatch"]
 
 PROFILE, CONFIRMING = 96, 48
 """Iterations of the first profile, and of one that confirms a change."""
+
+COMPUTE_BASE, COMPUTE_PROFILE, COMPUTE_LOOKS = 16, 48, (12, 24, 48)
+"""Compute times that show what the rest of an iteration takes, those of a first profile, and those after which it is
+asked whether they confirm a change."""
+
+COMPUTE_STALL = 1.5
+"""So many times the usual is no change but a stall."""
 
 MIN_CHANGE = 0.015
 """Smallest relative change that is reported."""
@@ -48,10 +58,11 @@ MOST_SHARED = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Another natural iteration time."""
+    """Another natural iteration time; ``certain`` if contention cannot be what made it so."""
 
     iteration_ns: int
     was_ns: int
+    certain: bool = False
 
 
 class ChangeDetector:
@@ -64,6 +75,11 @@ class ChangeDetector:
     pace_ns : int, optional
         What is longer than believed by half of what the pace has to spare is one as well, however small: such a job is
         never held for long.
+    profile : int
+        Iterations of a first profile.
+    looks : sequence of int
+        Iterations after which it is asked whether they confirm a change, ascending: none is reported that the last do
+        not confirm.
 
     Attributes
     ----------
@@ -73,8 +89,16 @@ class ChangeDetector:
         What is natural, as far as is known.
     """
 
-    def __init__(self, iteration_ns: int, pace_ns: int | None = None) -> None:
+    def __init__(
+        self,
+        iteration_ns: int,
+        pace_ns: int | None = None,
+        *,
+        profile: int = PROFILE,
+        looks: Sequence[int] = (CONFIRMING,),
+    ) -> None:
         self.iteration_ns = iteration_ns
+        self._length, self._looks = profile, looks
         self._spare_ns = math.inf if pace_ns is None else (pace_ns - iteration_ns) / 2
         self.state = "profiling"
         self._samples: list[int] = []
@@ -96,36 +120,37 @@ class ChangeDetector:
             return None
         self._samples.append(natural_ns)
         self._hindered = self._hindered or hindered
-        if len(self._samples) < (PROFILE if self.state == "profiling" else CONFIRMING):
-            return None
-        samples, self._samples = self._samples, []
-        return self._first(samples) if self.state == "profiling" else self._again(samples)
+        if self.state == "profiling":
+            return self._first() if len(self._samples) == self._length else None
+        return self._again() if len(self._samples) in self._looks else None
 
-    def _first(self, samples: list[int]) -> Change | None:
+    def _first(self) -> Change | None:
         believed = self.iteration_ns
-        self._learn(samples)
-        error = QUARTILE_ERROR * self._spread() * math.sqrt(self._clustering() / PROFILE)
+        self._learn(self._samples)
+        error = QUARTILE_ERROR * self._spread() * math.sqrt(self._clustering() / self._length)
         longer, certain = self.iteration_ns - believed, CONFIRMED_ERRORS * error
         if abs(longer) < max(MIN_CHANGE * believed, certain) and longer < max(self._spare_ns, certain, 1):
             return None
         return Change(self.iteration_ns, believed)
 
-    def _again(self, samples: list[int]) -> Change | None:
-        hindered, self._hindered = self._hindered, False
-        self.state, self._longer, self._shorter = "watching", 0.0, 0.0
+    def _again(self) -> Change | None:
+        samples, hindered = self._samples, self._hindered
         now, before = quantiles(samples, n=20), quantiles(self._profile, n=20)
         # Of a job that slides past another an eighth of the iterations are free of it: of these, the twentieth of all
         # is two fifths. Between the two nothing can be said.
         slid = max(0.0, now[0] - before[7]) + min(0.0, now[0] - before[0])
         moved = slid if hindered else now[4] - before[4]
         factor = LOWEST_ERROR if hindered else QUARTILE_ERROR
-        error = factor * self._spread() * math.sqrt(self._clustering() * (1 / PROFILE + 1 / CONFIRMING))
+        error = factor * self._spread() * math.sqrt(self._clustering() * (1 / len(self._profile) + 1 / len(samples)))
         if abs(moved) < max(MIN_CHANGE * self.iteration_ns, CONFIRMED_ERRORS * error):
+            if len(samples) == self._looks[-1]:
+                self._go_on()
             return None
         was = self.iteration_ns
         self.iteration_ns = max(1, was + round(moved))
-        if hindered:  # a profile of contention would hide the next change
-            self.state = "profiling"
+        if hindered or len(samples) < self._looks[-1]:
+            # A profile of contention would hide the next change, one of too few iterations be too uncertain.
+            self._go_on("profiling")
         else:
             self._learn(samples)
         return Change(self.iteration_ns, was)
@@ -139,7 +164,11 @@ class ChangeDetector:
         # Lundberg: a sum of steps of mean -allowed passes its limit with probability exp(-2 allowed limit / variance).
         self._limit = max(LOG_RUN_LENGTH * spread**2 / (2 * self._allowed), STEPS_TO_LIMIT * self._allowed)
         self._stall_ns = self._mean + max(STALL_SPREADS * spread, self._mean / 4)
-        self.state, self._longer, self._shorter = "watching", 0.0, 0.0
+        self._go_on()
+
+    def _go_on(self, state: str = "watching") -> None:
+        self.state, self._samples, self._hindered = state, [], False
+        self._longer = self._shorter = 0.0
 
     def _watch(self, natural_ns: int) -> None:
         if natural_ns > self._stall_ns + self._mean / 2:
@@ -162,3 +191,31 @@ class ChangeDetector:
             return 1.0
         shared = min(max(fmean(a * b for a, b in pairwise(deviation)) / whole, 0.0), MOST_SHARED)
         return (1 + shared) / (1 - shared)
+
+
+class ComputeWatch:
+    """The same by how long a job computes before it communicates.
+
+    Parameters
+    ----------
+    iteration_ns : int
+        About what an iteration takes: how large a change is, is judged by that.
+    """
+
+    def __init__(self, iteration_ns: int) -> None:
+        self._base: list[int] = []
+        self._rest_ns = 0
+        self._detector = ChangeDetector(iteration_ns, profile=COMPUTE_PROFILE, looks=COMPUTE_LOOKS)
+
+    def add(self, compute_ns: int) -> int:
+        """Take what an iteration computed. Returns by how much more it does so from now on, ns; 0 if nothing is new."""
+        usual_ns = self._detector.iteration_ns
+        if len(self._base) < COMPUTE_BASE:
+            self._base.append(compute_ns)
+            if len(self._base) == COMPUTE_BASE:
+                self._rest_ns = usual_ns - round(measured_jitter(self._base).iteration_ns)
+            return 0
+        if compute_ns > COMPUTE_STALL * (usual_ns - self._rest_ns):
+            return 0  # a checkpoint, an evaluation; natural times show what has changed so much
+        change = self._detector.add(max(1, compute_ns + self._rest_ns))
+        return 0 if change is None else change.iteration_ns - change.was_ns

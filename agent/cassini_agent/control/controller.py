@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
-from .change import Change, ChangeDetector
+from .change import Change, ChangeDetector, ComputeWatch
 from .mooring import Mooring, Place
 from .phase import phase_error, wrap
 from .release import Release
@@ -29,6 +29,9 @@ STALL_FACTOR = 1.5
 
 RECENT = 16
 """Iterations whose median predicts the next."""
+
+WATCHED, TOO_OFTEN = 32, 4
+"""Of so many iterations so few stalls and pauses, and a job does not stay where it is for long enough to be held."""
 
 HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
@@ -53,7 +56,7 @@ class Decision:
         To wait now (lag 0), or what the wait before the next iteration is expected to be (lag 1); at least 0, less
         than the pace.
     state, note : str
-        ``waiting``, ``held``, ``adjusting``, ``free`` or ``expired``; and why, where it is not plain.
+        ``waiting``, ``held``, ``adjusting``, ``unlocked``, ``free`` or ``expired``; and why, where it is not plain.
     error_ns : int or None
         Phase error of this start, after its wait; None without a grid.
     natural_ns : int or None
@@ -112,6 +115,7 @@ class Controller:
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
+        self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
         self._begun = False  # the wait that begins the interleaving has been waited for
@@ -120,6 +124,8 @@ class Controller:
         self._cost = RunningCost()
         self._costs_too_much = ""
         self._changes: ChangeDetector | None = None
+        self._computing: ComputeWatch | None = None
+        self._believed_ns = 0  # natural iteration time: what the schedule says, or what was last told
         self._allowance: Allowance | None = None
 
     @property
@@ -142,6 +148,8 @@ class Controller:
             self._costs_too_much, self._cost = "", RunningCost()
         if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
             self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
+            self._believed_ns = schedule.iteration_ns
+        self._computing = self._computing or ComputeWatch(schedule.iteration_ns)
         if self._allowance is None:
             self._allowance = Allowance(schedule.pace_ns, now_ns, self._share)
         self._allowance.most_ns = schedule.pace_ns
@@ -162,7 +170,7 @@ class Controller:
         """It has ended; the first iteration after it is not delayed."""
         self._paused = False
 
-    def step(self, now_ns: int, applied_ns: int = 0) -> Decision:
+    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 20 us.
 
         Parameters
@@ -172,6 +180,9 @@ class Controller:
         applied_ns : int
             What was really waited after the last decision: with lag 0 there and then, with lag 1 just before
             ``now_ns``.
+        compute_ns : int, optional
+            From the start of the latest iteration of which that is known to the first start of its
+            communication; each is told once.
         """
         self.iterations += 1
         self.delay_total_ns += applied_ns
@@ -179,16 +190,19 @@ class Controller:
         natural = None if self._last_ns is None else max(1, now_ns - self._last_ns - applied_ns)
         self._last_ns = None if self._paused else now_ns
         self._pay(applied_ns, natural)
-        decision = self._decide(now_ns, applied_ns, natural, rests)
+        decision = self._decide(now_ns, applied_ns, natural, rests, compute_ns)
         self.adjustments += decision.adjusted
         self._corrected = decision.adjusted
         self._release = decision.release
         self._is_held = decision.state == "held"
         return decision
 
-    def _decide(self, now_ns: int, applied_ns: int, natural: int | None, rests: bool) -> Decision:
+    def _decide(
+        self, now_ns: int, applied_ns: int, natural: int | None, rests: bool, compute_ns: int | None
+    ) -> Decision:
         schedule = self._schedule
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
+        self._broken.append(stalled or (natural is None and self.iterations > 1))
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
@@ -198,10 +212,15 @@ class Controller:
         if now_ns >= schedule.expires_ns:
             self._mooring.align()
             return Decision(0, "expired", natural_ns=natural)
-        changed = self._observe(schedule, natural, applied_ns)
+        changed = self._observe(schedule, natural, applied_ns, compute_ns)
         if note := self._why_free(schedule):
             self._mooring.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
+        if sum(self._broken) >= TOO_OFTEN:
+            # What it waited for would be lost again soon, and what others waited for it too.
+            self._mooring.align()
+            note = f"{sum(self._broken)} of {WATCHED} iterations stalled or paused"
+            return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
             self._mooring.drop()
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
@@ -269,17 +288,26 @@ class Controller:
             early = min(early, left)
         return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
 
-    def _observe(self, schedule: Schedule, natural: int | None, applied_ns: int) -> Change | None:
+    def _observe(
+        self, schedule: Schedule, natural: int | None, applied_ns: int, compute_ns: int | None
+    ) -> Change | None:
         """Keep the books."""
         assert self._changes is not None  # there is a schedule
+        assert self._computing is not None
         # The wait that began the interleaving is paid once and says nothing of what it costs to keep it.
         self._cost.add(0 if self._corrected and self.adjustments == 1 else applied_ns)
         if not self._costs_too_much and self._cost.too_high(schedule):
             mean, gain = (self._cost.mean_ns or 0) / MS_NS, schedule.gain_ns / MS_NS
             self._costs_too_much = f"waits {mean:.2f} ms per iteration to win {gain:.2f} ms"
-        if natural is None:
-            return None
-        return self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
+        change = None
+        if compute_ns is not None and (longer := self._computing.add(compute_ns)):
+            change = Change(max(1, self._believed_ns + longer), self._believed_ns, certain=True)
+            self._changes = ChangeDetector(change.iteration_ns, schedule.pace_ns)  # the old one has seen a part of it
+        elif natural is not None:
+            change = self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
+        if change is not None:
+            self._believed_ns = change.iteration_ns
+        return change
 
     def _too_slow(self, schedule: Schedule) -> str:
         """A pace that cannot be held: waiting makes it no worse, and others may be the reason."""

@@ -23,7 +23,8 @@ LOOK_NS = 60 * SECOND_NS
 """So often paces are looked at, while all is calm."""
 
 BELIEVED_NS = 2 * SECOND_NS
-"""A changed iteration time is believed at once where all jobs are held; else it may be contention, unless it lasts."""
+"""A changed iteration time is believed at once where all jobs are held, or where the job is certain; else it may be
+contention, unless it lasts."""
 
 CHANGED = 0.002
 """Relative difference from the schedule's iteration time that is a change: jobs tell only what is certain."""
@@ -239,7 +240,7 @@ class Renewal:
             value, since = self._believing.get(job, (0, now_ns))
             if value != change.iteration_ns:
                 value, since = self._believing[job] = change.iteration_ns, now_ns
-            if all_held or now_ns - since > BELIEVED_NS:
+            if all_held or change.certain or now_ns - since > BELIEVED_NS:
                 found[job] = value
                 key = ("changed", job, str(value))
                 self._tell_once(events.IterationChanged(self._name, job, value, was), key, told)

@@ -108,7 +108,9 @@ class JobStatus:
             else 0,
             changed=None
             if changed is None
-            else Change(_whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0),
+            else Change(
+                _whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0, changed.get("certain") is True
+            ),
         )
 
 

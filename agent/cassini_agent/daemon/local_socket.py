@@ -142,7 +142,11 @@ class LocalSocket:
                 job.changed = None
             is_urgent = message.state == "adjusting" or before != (message.state, message.version)
         elif isinstance(message, Changed):
-            job.changed = {"iteration_ns": message.iteration_ns, "was_ns": message.was_ns}
+            job.changed = {
+                "iteration_ns": message.iteration_ns,
+                "was_ns": message.was_ns,
+                "certain": message.certain,
+            }
             is_urgent = True
         job.heard_ns = self._clocks.monotonic_ns()
         self._registry.touch(job, job.heard_ns)

@@ -7,9 +7,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import dispatch
 from ..coordinator import events as of_coordinator
@@ -17,14 +17,17 @@ from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
-from ..dispatch.arrange import NaturalTimes, arrange
+from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
 from .groups import groups
 from .jobs import Seen, SeenJobs
 from .network import Network
-from .profile import LEAST, ONLY, Profile
+from .profile import LEAST_APART, ONLY, Profile
+
+if TYPE_CHECKING:
+    import cassini_core as cc
 
 __all__ = ["Engine", "Group"]
 
@@ -57,9 +60,8 @@ ERRORS = 5.0
 UNDER_WAY, NEWEST = 4, 24
 """Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
 
-LATER, BEHIND = 1.002, 1.08
-"""A job that takes so many times its pace does not keep it, and gets later and later. One that takes even longer than
-the second is held up by others, and the coordinator parts them."""
+LATER = 1.004
+"""A job that usually takes so many times its pace cannot keep it."""
 
 EXCLUDED_S = 300.0
 """A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
@@ -206,7 +208,7 @@ class Engine:
         self.excluded = {job: until for job, until in self.excluded.items() if until > now_s}
         routes = {}
         for name, job in sorted(self.seen.jobs.items()):
-            profile = job.profile()
+            profile = job.parting()
             is_held = job.schedule is not None and job.schedule.expires_ns > time.time_ns()
             why = profile if isinstance(profile, str) and not is_held else ""
             kind = why.partition(" ")[0]
@@ -246,10 +248,10 @@ class Engine:
         if group.pending:
             await self._arrange(jobs, group.pending)
             return
-        changed = self._changed(jobs, group)
-        if changed and (group.changed or now_s >= group.left_alone_until_s):
-            said = ", ".join(told for told, _ in changed.values())
-            await self._arrange(jobs, said, {job: profile for job, (_, profile) in changed.items()})
+        if group.changed or now_s >= group.left_alone_until_s:
+            changed = self._changed(jobs, group)
+            if changed is not None:
+                await self._arrange(jobs, *changed)
 
     def _was_just_arranged(self, jobs: frozenset[str]) -> bool:
         now_s = time.monotonic()
@@ -280,63 +282,76 @@ class Engine:
         if any(other & jobs for other in self.groups):  # there was another arrangement: that of these jobs is not it
             return False
         for job, schedule in found.items():
-            profile = self.seen.jobs[job].profile()
+            profile = self._now(job)
             if isinstance(profile, str):
                 continue
-            off = abs(profile.iteration_ns - schedule.iteration_ns)
-            if off > max(CHANGED * schedule.iteration_ns, ERRORS * profile.error_ns):
+            off = profile.iteration_ns - schedule.iteration_ns
+            if abs(off) > max(CHANGED * schedule.iteration_ns, ERRORS * profile.error_ns):
                 return False
         component = next(iter(found.values())).component
         self.groups[jobs] = Group(jobs, time.monotonic(), components={component})
-        are_held = all(self.seen.jobs[job].status.get("state") == "held" for job in jobs)
         for job in jobs:
-            self._note_planned(self.seen.jobs[job], self.seen.jobs[job].history.profile(apart=are_held))
+            self._note_planned(self.seen.jobs[job], self._now(job))
         self._keep(found, found)
         self._tell(GoesOn(component, tuple(sorted(jobs))))
         return True
 
-    def _changed(self, jobs: frozenset[str], group: Group) -> dict[str, tuple[str, Profile]]:
-        """Which jobs are others than they were when they were arranged: what to say of each, and its new profile."""
-        found = {}
-        are_held = all(self.seen.jobs[job].status.get("state") == "held" for job in jobs)
-        for name in sorted(jobs):
-            job = self.seen.jobs[name]
-            if job.planned is None:
-                known = job.history.profile(apart=are_held)
-                if not isinstance(known, str):
-                    found[name] = f"{name} is known now", known
-                continue
-            new = job.history.count - job.count - UNDER_WAY
-            fresh = job.history.profile(min(new, NEWEST), apart=True) if new >= LEAST else ""
-            if isinstance(fresh, str):
-                continue
-            said = f"{name} {job.planned.iteration_ns / MS_NS:.1f} to {fresh.iteration_ns / MS_NS:.1f} ms"
-            if _is_too_slow(fresh, job.schedule):
-                found[name] = said, fresh
-                continue
-            is_shorter = are_held and fresh.iteration_ns < job.planned.iteration_ns
-            least = TOLD_CHANGED if name in group.changed or is_shorter else CHANGED
-            least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns)
-            # What got longer where jobs are out of their places may be their doing, but for what they cannot stretch.
-            longer = max(0.0, fresh.duration_ns - job.planned.duration_ns)
-            if not are_held and longer > 0:
-                fresh = replace(fresh, iteration_ns=fresh.iteration_ns - longer, duration_ns=fresh.duration_ns - longer)
-            if fresh.differs_from(job.planned) > least:
-                found[name] = said, fresh
-        return found
+    def _now(self, job: str) -> Profile | str:
+        """What a job that has a schedule is now."""
+        seen = self.seen.jobs[job]
+        return seen.history.apart() if seen.status.get("state") == "held" else seen.parting()
+
+    def _changed(self, jobs: frozenset[str], group: Group) -> tuple[str, dict[str, Profile]] | None:
+        """What to say of jobs that are others than they were when they were arranged, and new profiles of all."""
+        members = {name: self.seen.jobs[name] for name in sorted(jobs)}
+        calm = min(job.history.count - job.calm_count for job in members.values()) - UNDER_WAY
+        if calm >= LEAST_APART:
+            found = {name: job.history.apart(min(calm, NEWEST)) for name, job in members.items()}
+            said = [self._is_another(job, found[name], name in group.changed) for name, job in members.items()]
+        elif min(job.history.count - job.count for job in members.values()) - UNDER_WAY >= NEWEST:
+            found = {name: job.parting(NEWEST) for name, job in members.items()}
+            said = [self._strays(job, found[name], name in group.changed) for name, job in members.items()]
+        else:
+            return None
+        known = {name: profile for name, profile in found.items() if not isinstance(profile, str)}
+        return (", ".join(filter(None, said)), known) if any(said) and len(known) == len(members) else None
+
+    @staticmethod
+    def _is_another(job: Seen, fresh: Profile | str, is_told: bool) -> str:
+        """What a job has become that is where nobody is in its way; empty if it is what it was."""
+        if isinstance(fresh, str):
+            return ""
+        if job.planned is None:
+            return f"{job.name} is known now"
+        if job.planned.is_for_parting:
+            return f"{job.name} is apart: {fresh.iteration_ns / MS_NS:.1f} ms"
+        is_shorter = fresh.iteration_ns < job.planned.iteration_ns
+        least = TOLD_CHANGED if is_told or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
+        chance = ERRORS * (fresh.error_ns + job.planned.error_ns) / job.planned.iteration_ns
+        return _said(job, fresh) if fresh.differs_from(job.planned) > max(least, chance) else ""
+
+    @staticmethod
+    def _strays(job: Seen, fresh: Profile | str, is_told: bool) -> str:
+        """Why a job, or one that it meets, does not come to its place; empty if it may."""
+        if isinstance(fresh, str) or job.planned is None:
+            return ""
+        if _is_late(fresh.usual_ns, job.schedule):
+            return f"{job.name} cannot keep its pace"
+        least = (TOLD_CHANGED if is_told else CHANGED) * job.planned.iteration_ns
+        least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns))
+        return _said(job, fresh) if abs(fresh.rest_ns - job.planned.rest_ns) > least else ""
 
     async def _arrange(self, jobs: frozenset[str], because: str, changed: Mapping[str, Profile] = _NOTHING) -> None:
         profiles: dict[str, Profile] = {}
         for job in sorted(jobs):
-            # What was planned with is better than what shows while somebody new is in the way.
-            profile = changed.get(job) or self.seen.jobs[job].planned or self.seen.jobs[job].history.profile()
+            profile = changed.get(job) or self.seen.jobs[job].parting()
             if not isinstance(profile, str):
                 profiles[job] = profile
         group = self._regroup(jobs)
         group.pending = because  # until it has succeeded
         problem = self.network.problem(profiles)
-        measured = {job: NaturalTimes(_centred(problem, job, one)) for job, one in profiles.items()}
-        arranged = await asyncio.to_thread(arrange, problem, measured=measured)
+        margins, measured = _paces(problem, profiles)
+        arranged = await asyncio.to_thread(arrange, problem, margins=margins, measured=measured)
         version = dispatch.new_version()
         plan = arranged.plan(
             epoch_ns=time.time_ns() + round(dispatch.LEAD_S * 1e9),
@@ -386,7 +401,9 @@ class Engine:
     @staticmethod
     def _note_planned(job: Seen, profile: Profile | str) -> None:
         job.planned = None if isinstance(profile, str) else profile
-        job.count = job.history.count
+        if job.planned is not None and not job.planned.is_for_parting:
+            job.sending_ns = job.planned.duration_ns
+        job.count = job.calm_count = job.history.count
 
     # --- coordinating -------------------------------------------------------------------------------------------------
 
@@ -448,15 +465,22 @@ def _check(network: Network, wanted: Collection[str] | None) -> None:
         raise ValueError(f"jobs: expected jobs that cross a link of the network, got {unknown[0]!r}")
 
 
-def _is_too_slow(fresh: Profile, schedule: Schedule | None) -> bool:
-    """A job that gets later with each iteration, if it is not that others hold it up."""
-    if schedule is None:
-        return False
-    surely_ns = fresh.iteration_ns - 3 * fresh.error_ns
-    return surely_ns > LATER * schedule.pace_ns and fresh.iteration_ns < BEHIND * schedule.pace_ns
+def _is_late(iteration_ns: float, schedule: Schedule | None) -> bool:
+    return schedule is not None and iteration_ns > LATER * schedule.pace_ns
 
 
-def _centred(problem: Any, name: str, profile: Profile) -> tuple[float, ...]:
-    """Times about the iteration time that the problem has for the job, which may be known better than measured."""
-    (known,) = (job.iteration_ms * MS_NS for job in problem.jobs if job.id == name)
-    return tuple(time - profile.iteration_ns + known for time in profile.times_ns)
+def _said(job: Seen, fresh: Profile) -> str:
+    assert job.planned is not None
+    return f"{job.name} {job.planned.iteration_ns / MS_NS:.1f} to {fresh.iteration_ns / MS_NS:.1f} ms"
+
+
+def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, NaturalTimes]]:
+    """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
+    margins, measured = {}, {}
+    for job in problem.jobs:
+        known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
+        if profile.pace_ns is not None:
+            margins[job.id] = min(LARGEST_MARGIN, max(0.0, profile.pace_ns / known_ns - 1))
+        else:
+            measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
+    return margins, measured

@@ -27,8 +27,10 @@ class Seen:
     history : History
     planned : Profile or None
         What its schedule was made from.
-    count : int
-        ``history.count`` when that was.
+    count, calm_count : int
+        ``history.count`` when that was; and when the job was last seen out of its place, or on the way to it.
+    sending_ns : float or None
+        What communication took when nobody was in the way.
     unknown : str
         Why it is left out; empty while it is not.
     told : str
@@ -41,6 +43,8 @@ class Seen:
     history: History = field(default_factory=History)
     planned: Profile | None = None
     count: int = 0
+    calm_count: int = 0
+    sending_ns: float | None = None
     unknown: str = ""
     told: str = ""
     missing_since_s: float | None = None
@@ -60,10 +64,15 @@ class Seen:
     def is_connected(self) -> bool:
         return self.missing_since_s is None and self.status.get("connected") is True
 
-    def profile(self) -> Profile | str:
-        """The newest that can be made; what it was planned with where that is not possible."""
-        found = self.history.profile()
+    def parting(self, newest: int = 64) -> Profile | str:
+        """A profile to part it from others; what it was planned with where none can be made."""
+        found = self.history.parting(newest, self.sending_ns)
         return self.planned if isinstance(found, str) and self.planned is not None else found
+
+    def was_calm(self, before: Mapping[str, Any]) -> bool:
+        """Whether the job was in its place, and nowhere else, since its status was ``before``."""
+        same = all(before.get(key) == self.status.get(key) for key in ("version", "adjustments"))
+        return same and self.is_connected and self.status.get("state") == "held"
 
 
 class SeenJobs:
@@ -117,12 +126,14 @@ class SeenJobs:
         elif job.host != host:
             job.host = host
             self._tell(Found(name, host))
-        job.status, job.missing_since_s = status, None
+        before, job.status, job.missing_since_s = job.status, status, None
         recent = status.get("recent")
         begins, ends = status.get("communication_start_ns"), status.get("communication_end_ns")
         usual = (begins, ends) if isinstance(begins, int) and isinstance(ends, int) else None
         if not job.history.add(_whole(status, "iterations"), recent if isinstance(recent, Mapping) else {}, usual):
-            job.planned = None  # another run, which may be of another model
+            job.planned = job.sending_ns = None  # another run, which may be of another model
+        if not job.was_calm(before):
+            job.calm_count = job.history.count
 
 
 def _whole(status: Mapping[str, Any], key: str) -> int:

@@ -15,6 +15,9 @@ from .profile import Profile
 
 __all__ = ["Network"]
 
+FULL = 0.8
+"""Share of a link's time that jobs which are to be parted fill at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Network:
@@ -112,19 +115,38 @@ class Network:
 
     def problem(self, profiles: Mapping[str, Profile]) -> cc.Problem:
         """These jobs as they are now, in the one placement that they have."""
-        jobs = [self._job(name, profile) for name, profile in sorted(profiles.items())]
+        durations = self._durations_ns(profiles)
+        jobs = [self._job(name, profile, durations[name]) for name, profile in sorted(profiles.items())]
         routes = {name: dict(self.route(name)) for name in sorted(profiles)}
         links = [cc.Link(name, capacity) for name, capacity in sorted(self.links.items())]
         return cc.Problem(jobs, links, [cc.Candidate("as it is", routes)])
 
-    def _job(self, name: str, profile: Profile) -> cc.Job:
+    def _job(self, name: str, profile: Profile, duration_ns: float) -> cc.Job:
         if name in self.profiles:
             return self.profiles[name]
         rate = self.gbps.get(name)
         if rate is None:
             rate = min(self.links[link] / factor for link, factor in self.route(name).items())
-        phase = cc.Phase(profile.start_ns / MS_NS, profile.duration_ns / MS_NS, rate)
-        return cc.Job(name, profile.iteration_ns / MS_NS, [phase])
+        # A median and a mean: what would be sent after the end of the iteration is not split off to its beginning.
+        start_ns = min(profile.start_ns, profile.rest_ns)
+        phase = cc.Phase(start_ns / MS_NS, duration_ns / MS_NS, rate)
+        return cc.Job(name, (profile.rest_ns + duration_ns) / MS_NS, [phase])
+
+    def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
+        """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
+
+        They were only seen while they met, so it takes them less when they are apart; without room between them they
+        could not be held there.
+        """
+        durations = {job: profile.duration_ns for job, profile in profiles.items()}
+        paces = {job: profile.pace_ns or profile.iteration_ns for job, profile in profiles.items()}
+        for link in self.links:
+            there = [job for job in profiles if link in self.route(job)]
+            full = sum(profiles[job].duration_ns / paces[job] for job in there)
+            for job in there:
+                if full > FULL and profiles[job].is_for_parting:
+                    durations[job] = min(durations[job], profiles[job].duration_ns * FULL / full)
+        return durations
 
 
 def _add_measured(content: Any) -> set[str]:

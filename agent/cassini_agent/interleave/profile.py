@@ -1,15 +1,15 @@
 """A job's profile from what its daemon reports of single iterations, also while jobs hold each other up.
 
-Contention stretches communication and leaves the rest of an iteration as it is. So the two are taken apart: the rest at
-its mean, and the communication at a low quantile, which is about what it takes when nobody else sends. Jobs that meet
-in *every* iteration never show that. Their profile is too long at first; once they are apart, at the pace they have
-anyway, it gets shorter and is planned for again. Of jobs that are apart, whole iterations count as they are.
+Contention stretches communication and leaves the rest of an iteration as it is. How much it stretches cannot be told
+from jobs that meet all the time. So there are two profiles. One is for *parting*: it keeps jobs apart at the pace that
+they have anyway, with communication as short as it was ever seen. Once they are apart, whole iterations count as they
+are, and give the other profile and a shorter pace.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import sqrt
@@ -18,23 +18,29 @@ from typing import Any
 
 from ..control.margin import MIN_SAMPLES, measured_jitter
 
-__all__ = ["LEAST", "ONLY", "History", "Profile", "Sample"]
+__all__ = ["LEAST", "LEAST_APART", "ONLY", "History", "Profile", "Sample"]
 
-LEAST = MIN_SAMPLES
-"""Of fewer iterations no profile is made."""
+LEAST = 8
+"""Iterations that parting needs, as a rough profile does for it."""
 
-WINDOWS = (64, 32, LEAST + 4)
+LEAST_APART = MIN_SAMPLES
+"""Iterations that a profile of jobs that are apart needs."""
+
+WINDOWS = (64, 32, LEAST_APART + 4)
 """Iterations that a profile is made of: as many as say the same, of the newest."""
 
 MANY_STALLS = 8
 """One iteration in so many may be a stall; more of them are how the job is now."""
 
 ALIKE = 0.01
-"""Share of the iteration time by which two halves of a window may differ, beside what chance makes of them."""
+"""Share by which two halves of a window may differ, beside what chance makes of them."""
 
-UNHINDERED = 0.4
-"""So large a share of the iterations is taken not to be held up by others, or not by much. Rather a pace that is too
-long, which is calm and soon made shorter, than one that is too short, with which jobs stray again and again."""
+SHORTEST, USUAL = 0.05, 0.4
+"""Quantiles: of communication, what it takes when nobody else sends, or not much more; of whole iterations, what a job
+takes that is held up in some of them."""
+
+ROOM = 1.01
+"""While they are parted jobs have this much more than what they take anyway: it brings them to their places."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
@@ -63,23 +69,37 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an iteration is like when nobody is in the way, ns; of at least ``LEAST`` iterations that are no stalls.
+    """What an iteration is like when nobody is in the way, ns.
 
     Attributes
     ----------
-    iteration_ns, start_ns, duration_ns : float
-        Of an iteration, and of its communication.
-    times_ns : tuple of float
-        Natural iteration times without what contention adds to them: for the margin.
+    rest_ns, start_ns, duration_ns : float
+        What contention does not stretch; when communication begins, and how long it takes.
     error_ns : float
-        How far the iteration time may be wrong by chance (one standard error).
+        How far ``rest_ns`` may be wrong by chance (one standard error); of jobs that are apart, all of an iteration.
+    usual_ns : float
+        What iterations really take, if some of them are held up.
+    pace_ns : float or None
+        For parting: the pace at which the job is to be held. None: that follows from ``times_ns``.
+    times_ns : tuple of float
+        Natural iteration times of a job that is apart from others.
     """
 
-    iteration_ns: float
+    rest_ns: float
     start_ns: float
     duration_ns: float
-    times_ns: tuple[float, ...]
     error_ns: float
+    usual_ns: float
+    pace_ns: float | None
+    times_ns: tuple[float, ...] = ()
+
+    @property
+    def iteration_ns(self) -> float:
+        return self.rest_ns + self.duration_ns
+
+    @property
+    def is_for_parting(self) -> bool:
+        return self.pace_ns is not None
 
     def differs_from(self, other: Profile) -> float:
         """The largest difference of iteration, start or duration, as a share of the iteration time."""
@@ -136,58 +156,80 @@ class History:
                 self._unmarked += 1
         return goes_on
 
-    def profile(self, newest: int = WINDOWS[0], *, apart: bool = False) -> Profile | str:
-        """What is known of the last ``newest`` iterations at most; a text that says why, where that is not enough.
+    def parting(self, newest: int = WINDOWS[0], shortest_ns: float | None = None) -> Profile | str:
+        """For jobs that may hold each other up; a text that says why, where too little is known.
 
-        ``apart``: the job is where nobody holds it up.
+        Parameters
+        ----------
+        newest : int
+            So many iterations at most count.
+        shortest_ns : float, optional
+            What communication takes, if that was seen before.
         """
+        found = self._usual(newest, LEAST, lambda sample: sample.rest_ns)
+        if isinstance(found, str):
+            return found
+        sending = sorted(sample.sending_ns for sample in found)
+        shortest = sending[int(len(sending) * SHORTEST)]
+        natural = sorted(sample.natural_ns for sample in found)
+        rest = [sample.rest_ns for sample in found]
+        duration = shortest if shortest_ns is None else min(shortest, shortest_ns)
+        return Profile(
+            rest_ns=fmean(rest),
+            start_ns=median(sample.start_ns for sample in found),
+            duration_ns=duration,
+            error_ns=pstdev(rest) / sqrt(len(rest)),
+            usual_ns=natural[int(len(natural) * USUAL)],
+            pace_ns=ROOM * max(fmean(natural), fmean(rest) + duration),
+        )
+
+    def apart(self, newest: int = WINDOWS[0]) -> Profile | str:
+        """For jobs whose last ``newest`` iterations nobody held up; a text that says why, where too little is known."""
+        found = self._usual(newest, LEAST_APART, lambda sample: sample.natural_ns)
+        if isinstance(found, str):
+            return found
+        times = tuple(float(sample.natural_ns) for sample in found)
+        sending = median(sample.sending_ns for sample in found)
+        return Profile(
+            rest_ns=fmean(times) - sending,
+            start_ns=median(sample.start_ns for sample in found),
+            duration_ns=sending,
+            error_ns=pstdev(times) / sqrt(len(times)),
+            usual_ns=sorted(times)[int(len(times) * USUAL)],
+            pace_ns=None,
+            times_ns=times,
+        )
+
+    def _usual(self, newest: int, least: int, time_ns: Callable[[Sample], int]) -> Sequence[Sample] | str:
+        """As many of the newest iterations as are of one job, without stalls."""
         if self._unmarked >= LEAST:
             return f"none of its last {self._unmarked} iterations says when it communicated"
         samples = list(islice(reversed(self._samples), newest))
         usual: Sequence[Sample] = []
         for window in WINDOWS:
-            usual = _usual(samples[:window], apart)
-            if len(usual) < LEAST:
+            usual = _without_stalls(samples[:window], time_ns)
+            if len(usual) < least:
                 break
             few_stalls = len(usual) * MANY_STALLS >= len(samples[:window]) * (MANY_STALLS - 1)
-            if window == WINDOWS[-1] or (few_stalls and _agree(usual)):
-                return _profile(usual, apart)
-        return f"{ONLY} {len(usual)} usual iterations are known, expected {LEAST} or more"
+            if window == WINDOWS[-1] or (few_stalls and _agree([sample.rest_ns for sample in usual])):
+                return usual
+        return f"{ONLY} {len(usual)} usual iterations are known, expected {least} or more"
 
 
-def _usual(samples: Sequence[Sample], apart: bool) -> Sequence[Sample]:
-    """Without stalls: iterations with a checkpoint, an evaluation or a pause in them, which show nothing."""
+def _without_stalls(samples: Sequence[Sample], time_ns: Callable[[Sample], int]) -> Sequence[Sample]:
+    """Without iterations with a checkpoint, an evaluation or a pause in them, which show nothing."""
     while samples:
-        jitter = measured_jitter([sample.natural_ns if apart else sample.rest_ns for sample in samples])
+        jitter = measured_jitter([time_ns(sample) for sample in samples])
         if not jitter.stalls:
             break
         longest = jitter.iteration_ns + max(jitter.deviation_ns)
-        samples = [one for one in samples if (one.natural_ns if apart else one.rest_ns) <= longest]
+        samples = [sample for sample in samples if time_ns(sample) <= longest]
     return samples
 
 
-def _agree(samples: Sequence[Sample]) -> bool:
+def _agree(times: Sequence[int]) -> bool:
     """Whether the newer half and the older one are of the same job, as far as chance lets one see."""
-    half = len(samples) // 2
-    newer, older = [[sample.rest_ns for sample in part] for part in (samples[:half], samples[half:])]
+    half = len(times) // 2
+    newer, older = times[:half], times[half:]
     chance = 3 * sqrt((pstdev(newer) ** 2 + pstdev(older) ** 2) / half)
-    apart = abs(fmean(newer) - fmean(older))
-    quick = abs(_unhindered(samples[:half]) - _unhindered(samples[half:]))
-    return max(apart - chance, quick) < ALIKE * samples[0].natural_ns
-
-
-def _profile(samples: Sequence[Sample], apart: bool) -> Profile:
-    sending = median(sample.sending_ns for sample in samples) if apart else _unhindered(samples)
-    times = [sample.natural_ns if apart else sample.rest_ns + sending for sample in samples]
-    return Profile(
-        iteration_ns=fmean(times),
-        start_ns=median(sample.start_ns for sample in samples),
-        duration_ns=sending,
-        times_ns=tuple(times),
-        error_ns=pstdev(times) / sqrt(len(times)),
-    )
-
-
-def _unhindered(samples: Sequence[Sample]) -> float:
-    ordered = sorted(sample.sending_ns for sample in samples)
-    return float(ordered[int(len(ordered) * UNHINDERED)])
+    return abs(fmean(newer) - fmean(older)) - chance < ALIKE * fmean(times)

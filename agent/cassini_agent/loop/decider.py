@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from ..control.controller import Controller, Decision
+from ..control.pattern import FEWEST, WINDOW, pattern
 from ..control.release import Release
 from ..local_link import LocalLink
 from ..schedule import Schedule, ScheduleError
@@ -48,10 +49,12 @@ class Decider:
         self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
         self._start: tuple[int, int] | None = None  # number and time of the latest start that is known
+        self._pattern_ns: tuple[int, ...] = ()
         self._launched: dict[int, int] = {}  # when the host let iterations go whose starts are not known yet
         self._left: dict[int, int] = {}  # when the host was done with iterations whose ends are not known yet
         self._ahead_ns: deque[int] = deque(maxlen=RECENT)  # how much later their work was
         self._measured_delay_ns = 0
+        self._compute_ns: int | None = None  # of the latest iteration, until the controller has been told
         self._refused = ""
         self._followed = 0  # version of the schedule that the latest start was decided by
         self._place_at_ns: int | None = None
@@ -120,6 +123,11 @@ class Decider:
             self._began(iteration.number, iteration.start_ns)
             if iteration.natural_ns is not None:
                 self._profile.append(iteration)
+                if iteration.number in (FEWEST, WINDOW) or iteration.number % PROFILE == 0:
+                    last = list(self._profile)[-WINDOW:]
+                    self._pattern_ns = pattern([(one.number, one.natural_ns or 0) for one in last])
+                if iteration.communication_start_ns is not None:
+                    self._compute_ns = max(0, iteration.communication_start_ns - iteration.start_ns)
         version, error_ns = self._errors.pop(iteration.number, (0, None))
         self._reporter.add(iteration, error_ns if version == self._followed else None)  # a report is of one grid alone
 
@@ -178,7 +186,8 @@ class Decider:
         version = schedule.version if schedule is not None else 0
         if version != self._followed:  # what was measured on the grid before
             self._reporter.flush(at_ns, self._totals(self._controller.delay_total_ns), at_once=True)
-        self._last = decision = self._controller.step(at_ns, waited_ns)
+        self._last = decision = self._controller.step(at_ns, waited_ns, self._compute_ns)
+        self._compute_ns = None
         self._decided, self._followed = number, version
         self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
         if decision.strayed or said != (decision.state, version):
@@ -187,7 +196,7 @@ class Decider:
         while len(self._errors) > 2 * PROFILE:
             self._errors.pop(next(iter(self._errors)))
         if decision.changed is not None:
-            self._reporter.changed(decision.changed.iteration_ns, decision.changed.was_ns)
+            self._reporter.changed(decision.changed)
         return decision.delay_ns
 
     def _obey(self, message: dict[str, Any], now_ns: int) -> None:
@@ -220,6 +229,7 @@ class Decider:
             "dropped": self.dropped,
             "state": self.state,
             "note": self.note,
+            "pattern_ns": self._pattern_ns,
             "version": self._followed,
             "place_ns": self._last.error_ns if is_under_way else None,
             "place_at_ns": self._place_at_ns if is_under_way else None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from ..control.change import Change
 from ..local_link import LocalLink
 from .records import Iteration
 
@@ -66,6 +68,6 @@ class Reporter:
         self._batch.clear()
         self._link.send(message)
 
-    def changed(self, iteration_ns: int, was_ns: int) -> None:
+    def changed(self, change: Change) -> None:
         """The natural iteration time is another one."""
-        self._link.send({"type": "changed", "iteration_ns": iteration_ns, "was_ns": was_ns})
+        self._link.send({"type": "changed", **asdict(change)})
