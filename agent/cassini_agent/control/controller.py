@@ -43,8 +43,8 @@ DISAGREES = 1.25
 """A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
 
 PARTING = 64
-"""For so many iterations a schedule that fitted is followed still: it parts jobs that were profiled while they held each
-other up, and then they take less."""
+"""For so many iterations a schedule that fitted is followed still: it parts jobs that were profiled while they held
+each other up, and then they take less."""
 
 SLOWEST = 1.5
 """No job is paced at more of its own natural iteration times."""

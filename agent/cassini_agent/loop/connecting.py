@@ -126,7 +126,7 @@ def _ranks(rank: int, world_size: int, store: Any) -> Ranks:
         # Rank 0 alone then delays the job: the others wait for it in the next collective.
         log.warning("torch.distributed is not initialised: rank 0 alone waits, and the other ranks for it")
         return Alone()
-    return StoreRanks(own_client(store), rank, f"cassini-agent/{_next_generation()}")
+    return StoreRanks(store, rank, f"cassini-agent/{_next_generation()}", own_client)
 
 
 _generation = 0
