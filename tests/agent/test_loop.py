@@ -316,6 +316,13 @@ def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPa
     agent.close()
 
 
+def test_jobs_that_torchrun_has_no_name_for_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CASSINI_JOB_ID", "SLURM_JOB_ID", "JOB_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    assert connect(rank=0, world_size=1)._decider._link._hello["job"] == f"pid-{os.getpid()}"
+
+
 def test_who_knows_better_may_let_a_job_wait_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("CASSINI_AGENT_SOCKET", str(tmp_path / "s"))
     monkeypatch.setenv("CASSINI_AGENT_ADJUSTING_SHARE", "0.03")

@@ -25,6 +25,9 @@ log = logging.getLogger("cassini_agent")
 JOB_VARIABLES = ("CASSINI_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "JOB_NAME")
 """Where a job's name is looked for, in this order."""
 
+UNNAMED = "none"
+"""What torchrun calls every job that was given no id."""
+
 
 def connect(
     job: str | None = None,
@@ -95,7 +98,8 @@ def _connect(
 
 def _job_name(environment: Mapping[str, str]) -> str:
     for variable in JOB_VARIABLES:
-        if name := environment.get(variable):
+        name = environment.get(variable)
+        if name and name != UNNAMED:
             return name
     return f"pid-{os.getpid()}"
 
