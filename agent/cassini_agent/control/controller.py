@@ -126,6 +126,7 @@ class Controller:
         self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
+        self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
         self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
         self._mooring = Mooring()
@@ -140,6 +141,12 @@ class Controller:
     def schedule(self) -> Schedule | None:
         """The one that is followed."""
         return self._schedule
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the next decision may be a correction, which needs to know for certain where the job is."""
+        may_wait = self._schedule is not None and self._state in ("waiting", "held", "adjusting")
+        return may_wait and self._mooring.is_unsure
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
@@ -204,6 +211,7 @@ class Controller:
         self._corrected = decision.adjusted
         self._release = decision.release
         self._is_held = decision.state == "held"
+        self._state = decision.state
         return decision
 
     def _decide(
@@ -211,13 +219,14 @@ class Controller:
     ) -> Decision:
         schedule = self._schedule
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
-        self._broken.append(stalled or (natural is None and self.iterations > 1))
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
                 self._held.append(natural)
         if schedule is None:
             return Decision(0, "waiting", natural_ns=natural)
+        # The first iterations, before any schedule, are often like no others.
+        self._broken.append(stalled or natural is None)
         if now_ns >= schedule.expires_ns:
             self._mooring.align()
             return Decision(0, "expired", natural_ns=natural)
