@@ -537,3 +537,18 @@ def test_a_job_that_others_hold_up_sees_by_how_long_it_computes_that_it_has_chan
 def test_other_lags_are_refused() -> None:
     with pytest.raises(ValueError, match="lag: expected 0 or 1"):
         Controller(2)
+
+
+def test_a_change_that_the_schedule_knows_of_already_is_not_told_again() -> None:
+    """The scheduler saw that the job could not keep its pace before the job was certain why."""
+    job = Controller()
+    job.set_schedule(SCHEDULE, 0)
+    now, told = 0, []
+    for number in range(260):
+        slower = number >= 150
+        if number == 156:
+            job.set_schedule(replace(SCHEDULE, version=2, iteration_ns=217 * MS_NS, pace_ns=220 * MS_NS), now)
+        decision = job.step(now, 0, (130 if slower else 110) * MS_NS if number else None)
+        now += decision.delay_ns + (217 if slower else 197) * MS_NS
+        told += [decision.changed] if decision.changed is not None else []
+    assert told == []
