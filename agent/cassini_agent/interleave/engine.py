@@ -163,7 +163,10 @@ class Engine:
         try:
             while True:
                 begun = time.monotonic()
-                await self.look()
+                try:
+                    await self.look()
+                except Exception as error:  # whatever a daemon says
+                    self._note_failure("a look at the jobs", error)
                 await asyncio.sleep(max(0.0, LOOK_S - (time.monotonic() - begun)))
         finally:
             coordinating.cancel()
