@@ -5,6 +5,7 @@ sudo python -m bench.netlab [--quick] [--only PATTERN] [--lanes L]      (Linux, 
 
 from __future__ import annotations
 
+import argparse
 import re
 import signal
 import sys
@@ -34,6 +35,8 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=1, metavar="L", help="labs at a time; each needs a core (1)")
     parser.add_argument("--only", metavar="PATTERN", help="regular expression: scenarios whose name has it")
     parser.add_argument("--traffic", choices=["plain", "ddp"], default="plain", help="plain sockets, or PyTorch's DDP")
+    profiles = "of held jobs: as they are alone, or measured while they run (running)"
+    parser.add_argument("--profiles", choices=["alone", "running"], default="running", help=profiles)
     parser.add_argument("--resume", action="store_true", help="keep the runs that the folder has, make the others")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run that would end later")
     parser.add_argument("--list", action="store_true", help="print the scenarios and end")
@@ -51,7 +54,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     runs = 1 if options.quick else options.runs
     tasks = [Task(one, number) for one in wanted for number in range(one.runs(runs))]
-    return _made(tasks, options.out, options.lanes, options.minutes, options.resume, options.quick)
+    return _made(tasks, options)
 
 
 def chosen(all_of_them: list[Scenario], pattern: str | None) -> list[Scenario]:
@@ -61,9 +64,9 @@ def chosen(all_of_them: list[Scenario], pattern: str | None) -> list[Scenario]:
     return [one for one in all_of_them if one in kept or (one.mode == ALONE and one.setting in settings)]
 
 
-def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool, quick: bool) -> int:
-    file = out / f"{NAME}.runs.jsonl.gz"
-    if not resume:
+def _made(tasks: list[Task], options: argparse.Namespace) -> int:
+    file = options.out / f"{NAME}.runs.jsonl.gz"
+    if not options.resume:
         file.unlink(missing_ok=True)
     progress = Progress()
     received: list[int] = []
@@ -71,9 +74,11 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
         compiled, why_not = marker.usable(Path(own))
         if compiled is not None and (why_not := refused(compiled)):
             compiled = None
-        study = Study(file, compiled, lanes, time.monotonic() + minutes * 60)
+        end_s = time.monotonic() + options.minutes * 60
+        study = Study(file, compiled, options.lanes, end_s, options.profiles == "alone")
         study.read()
-        study.note({**about(), "ECN": f"not marked, and not used: {why_not}" if why_not else "marked", "lanes": lanes})
+        ecn = f"not marked, and not used: {why_not}" if why_not else "marked"
+        study.note({**about(), "ECN": ecn, "profiles": options.profiles, "lanes": options.lanes})
 
         def stop(number: int, frame: FrameType | None) -> None:
             received.append(number)
@@ -94,7 +99,7 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
     from .report import write
 
     found = rows([(task.scenario, task.number) for task in tasks], study.records)
-    write(found, study.sessions(), study.failures, out, quick)
+    write(found, study.sessions(), study.failures, options.out, options.quick)
     if study.not_begun:
         print(f"{study.not_begun} runs were not begun: no time was left", file=sys.stderr)
     for failure in study.failures:
@@ -103,4 +108,5 @@ def _made(tasks: list[Task], out: Path, lanes: int, minutes: float, resume: bool
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # an exception: what is made is taken down
     sys.exit(main())

@@ -43,7 +43,9 @@ def compiled(out: Path) -> None:
 def usable(folder: Path) -> tuple[str | None, str]:
     """The object file to load, or None and why: what the environment names, else compiled into ``folder``."""
     if named := os.environ.get(VARIABLE):
-        return (named, "") if Path(named).is_file() else (None, f"{VARIABLE}: {named} is not there")
+        return (
+            (str(Path(named).resolve()), "") if Path(named).is_file() else (None, f"{VARIABLE}: {named} is not there")
+        )
     out = folder / "marker.o"
     try:
         compiled(out)

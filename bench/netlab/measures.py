@@ -97,7 +97,7 @@ def recovery(jobs: Mapping[str, Job], alone: float, after_us: float, end_us: flo
             name for name, job in jobs.items() if job["starts_us"][0] <= span[0] and job["starts_us"][-1] >= span[1]
         ]
         if there and all(_good(name, jobs, alone, span, near) for name in there):
-            return (time_us - after_us) / 1e6
+            return float(time_us - after_us) / 1e6
     return math.inf
 
 

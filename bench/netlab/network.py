@@ -28,8 +28,6 @@ def missing() -> list[str]:
     if os.geteuid() != 0:
         found.append("root: namespaces and queues are made by root alone")
     found += [f"{tool}: Debian's package iproute2 has it" for tool in ("ip", "tc") if shutil.which(tool) is None]
-    if shutil.which("sysctl") is None:
-        found.append("sysctl: Debian's package procps has it")
     if found:
         return found
     try:

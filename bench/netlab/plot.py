@@ -27,13 +27,14 @@ def draw(runs: Sequence[Row], file: Path, footnote: str) -> None:
     disturbed = [one for one in runs if one.scenario.disturbance.name]
     settings = list(dict.fromkeys(one.scenario.setting.name for one in steady))
     names = list(dict.fromkeys(one.scenario.disturbance.name for one in disturbed))
-    heights = [max(1, len(settings)), max(1, len(names))]
     with saved(file, footnote):
-        figure = pyplot.figure(figsize=(12, 2.5 + 0.55 * heights[0] + 0.3 * heights[1]))
-        grid = figure.add_gridspec(2, 2, height_ratios=[heights[0] * 1.6 + 2, heights[1] + 2])
+        figure = pyplot.figure(figsize=(12, 3 + 0.6 * len(settings) + 0.3 * len(names)))
+        rows = [2 + 1.5 * len(settings), 2 + len(names)] if names else [1]
+        grid = figure.add_gridspec(len(rows), 2, height_ratios=rows)
         _modes(figure.add_subplot(grid[0, :]), steady, settings)
-        _again(figure.add_subplot(grid[1, 0]), disturbed, names)
-        _cost(figure.add_subplot(grid[1, 1]), disturbed, names)
+        if names:
+            _again(figure.add_subplot(grid[1, 0]), disturbed, names)
+            _cost(figure.add_subplot(grid[1, 1]), disturbed, names)
 
 
 def _modes(axes: Axes, runs: Sequence[Row], settings: Sequence[str]) -> None:
@@ -45,7 +46,7 @@ def _modes(axes: Axes, runs: Sequence[Row], settings: Sequence[str]) -> None:
     axes.axvline(2, color="black", lw=0.6, ls=":")
     axes.set_xlabel("% slower than alone, the slowest job of each run (dotted: 2 %)")
     _rows(axes, settings)
-    axes.legend(fontsize=8, loc="upper right")
+    axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(MODES))
 
 
 def _again(axes: Axes, runs: Sequence[Row], names: Sequence[str]) -> None:
@@ -59,8 +60,7 @@ def _again(axes: Axes, runs: Sequence[Row], names: Sequence[str]) -> None:
     axes.set_xlim(-2, NEVER_S + 2)
     axes.set_xlabel(f"s after the disturbance (dotted: 30 s; at {NEVER_S:g}: never)")
     _rows(axes, names)
-    if runs:
-        axes.legend(fontsize=7, loc="lower right")
+    axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
 
 
 def _cost(axes: Axes, runs: Sequence[Row], names: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ def _cost(axes: Axes, runs: Sequence[Row], names: Sequence[str]) -> None:
     cost = [one.worst("slower") if one.found["meanwhile"] is None else one.found["meanwhile"] for one in runs]
     axes.plot([100 * one for one in cost], at, "o", markersize=3, alpha=0.6, color=SERIES[1])
     axes.axvline(5, color="black", lw=0.6, ls=":")
-    axes.set_xlabel("% slower than alone meanwhile, the slowest job (dotted: 5 %)")
+    axes.set_xlabel("% slower meanwhile, the slowest job (dotted: 5 %)")
     _rows(axes, names)
 
 

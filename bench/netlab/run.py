@@ -35,6 +35,7 @@ def run(
     scenario: Scenario,
     number: int,
     alone_s: float,
+    profile: Mapping[str, Any] | None,
     marker: str | None,
     lane: int,
     stop: threading.Event,
@@ -48,6 +49,9 @@ def run(
         Of the run; with the scenario's name its seed.
     alone_s : float
         Iteration time alone, as far as it is known: what first shifts and random starts are shares of.
+    profile : mapping or None
+        What the agent measured of a job alone, if the scheduler is to know it: ``iteration_ns``,
+        ``communication_start_ns``, ``communication_end_ns``.
     marker : str or None
         Object file of the ECN marker.
     lane : int
@@ -78,7 +82,7 @@ def run(
         own = Path(held.enter_context(folder()))
         prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
         lab = held.enter_context(processes(setting.topology, prefix, own, stop))
-        return _Run(scenario, number, alone_s, lab).result()
+        return _Run(scenario, number, alone_s, profile, lab).result()
 
 
 def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
@@ -97,12 +101,15 @@ def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, floa
 class _Run:
     """A run in its lab; what disturbances act on."""
 
-    def __init__(self, scenario: Scenario, number: int, alone_s: float, lab: Processes) -> None:
+    def __init__(
+        self, scenario: Scenario, number: int, alone_s: float, profile: Mapping[str, Any] | None, lab: Processes
+    ) -> None:
         self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._scenario = scenario
         self._number = number
         self._lab = lab
         self._alone_s = alone_s
+        self._profile = profile
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._begin_s = 0.0
 
@@ -164,6 +171,7 @@ class _Run:
             {
                 "jobs": jobs,
                 "links": dict.fromkeys(topology.links, RATE_MBIT / 1e3),
+                "profile": self._profile,
                 "token": self._lab.token,
                 "events": str(self._events),
                 "again_every_s": self._scenario.disturbance.again_every_s,
@@ -232,5 +240,10 @@ def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:
         "extra_ms": first["extra_ms"],
         "marks": counted("marks"),
         "retransmissions": counted("retransmissions"),
-        "agent": {key: value for key, value in first["agent"].items() if key != "profile"},
+        "agent": {**first["agent"], "profile": _short(first["agent"]["profile"])},
     }
+
+
+def _short(profile: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Without the time of each iteration, which follows from the starts."""
+    return None if profile is None else {key: value for key, value in profile.items() if key != "natural_ns"}

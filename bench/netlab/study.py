@@ -55,12 +55,15 @@ class Study:
         Labs at a time.
     end_s : float
         No run is begun that would not be over by then, of the monotonic clock.
+    known : bool
+        Whether the scheduler knows the jobs' profiles, as they are alone, or measures them while they run.
     """
 
     file: Path
     marker: str | None
     lanes: int = 1
     end_s: float = float("inf")
+    known: bool = False
     records: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     not_begun: int = 0
@@ -140,7 +143,8 @@ class Study:
                 return
             try:
                 alone_s = alone_ms(alone) / 1e3 if alone else 0.0
-                record = run(task.scenario, task.number, alone_s, self.marker, lane, self.stop)
+                profile = alone[0]["jobs"]["a"]["agent"]["profile"] if alone and self.known else None
+                record = run(task.scenario, task.number, alone_s, profile, self.marker, lane, self.stop)
             except (Failed, RuntimeError, OSError) as error:
                 if self.stop.is_set():
                     raise Stopped from error

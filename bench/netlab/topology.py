@@ -168,8 +168,10 @@ def _tc(space: str, words: str) -> list[str]:
     return ["tc", "-n", space, *words.split()]
 
 
-def _sysctl(space: str, *settings: str) -> list[str]:
-    return ["ip", "netns", "exec", space, "sysctl", "-qw", *settings]
+def _set(space: str, **values: int) -> list[str]:
+    """Settings of a namespace's IPv4."""
+    written = "; ".join(f"echo {value} > /proc/sys/net/ipv4/{name}" for name, value in values.items())
+    return ["ip", "netns", "exec", space, "sh", "-e", "-c", written]
 
 
 def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: bool, prefix: str) -> list[list[str]]:
@@ -190,12 +192,7 @@ def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: b
         _ip(own, f"addr add {topology.management(host)}/24 dev m0"),
         _ip(own, "link set m0 up"),
         _ip(management, f"link set {host} master br0 up"),
-        _sysctl(
-            own,
-            f"net.ipv4.tcp_ecn={int(ecn)}",
-            "net.ipv4.tcp_slow_start_after_idle=0",
-            "net.ipv4.tcp_no_metrics_save=1",
-        ),
+        _set(own, tcp_ecn=int(ecn), tcp_slow_start_after_idle=0, tcp_no_metrics_save=1),
     ]
 
 
@@ -216,7 +213,7 @@ def _link_address(index: int, number: int) -> str:
 
 
 def _routes(topology: Topology, router: str, space: str) -> list[list[str]]:
-    commands = [_sysctl(space, "net.ipv4.ip_forward=1")]
+    commands = [_set(space, ip_forward=1)]
     hops = topology.next_hops(router)
     for host in topology.hosts:
         at = topology.router(host)

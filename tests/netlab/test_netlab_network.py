@@ -117,13 +117,11 @@ def test_what_a_killed_process_left_is_removed_and_what_others_have_is_kept(spac
         mine, theirs = names.prefix(0, alive.pid), names.prefix(0, killed.pid)
         while not (inside := processes(theirs + "a0")):
             time.sleep(0.05)
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
         assert spaces(theirs)
         assert left.exists()
-        assert processes(theirs + "a0") == inside
-        removed = clean_up()
-        assert set(removed) >= {theirs + "a0", left.name}
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        clean_up()  # or that of a lab in another test at the same time
         assert spaces(theirs) == []
         assert not left.exists()
         assert not any(running(pid) for pid in inside)

@@ -91,6 +91,11 @@ class Mooring:
         self._retries = 0
 
     @property
+    def is_unsure(self) -> bool:
+        """Whether the job may have to wait at its next start for more than its pace asks for."""
+        return self._aligning or self.strayed
+
+    @property
     def strayed(self) -> bool:
         """Whether the last start was out of place, which need not be known for certain yet."""
         return self.lost_since_ns is not None or self._beyond > 0
