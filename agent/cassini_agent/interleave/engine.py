@@ -17,7 +17,7 @@ from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
-from ..dispatch.arrange import NaturalTimes, arrange
+from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
@@ -494,8 +494,8 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     margins, measured = {}, {}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
-        if profile.is_for_parting:
-            margins[job.id] = ROOM
+        if profile.takes_ns is not None:
+            margins[job.id] = min(LARGEST_MARGIN, max(0.0, (1 + ROOM) * profile.takes_ns / known_ns - 1))
         else:
             measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
     return margins, measured

@@ -130,8 +130,8 @@ class Network:
         # A median and a mean: what would be sent after the end of the iteration is not split off to its beginning.
         start_ns = min(profile.start_ns, profile.rest_ns)
         phase = cc.Phase(start_ns / MS_NS, duration_ns / MS_NS, rate)
-        iteration_ns = profile.iteration_ns if profile.takes_ns is None else profile.takes_ns
-        return cc.Job(name, iteration_ns / MS_NS, [phase])
+        # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
+        return cc.Job(name, (profile.rest_ns + duration_ns) / MS_NS, [phase])
 
     def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
