@@ -197,10 +197,23 @@ def test_a_job_sends_at_most_what_its_narrowest_link_carries() -> None:
     assert Network.one_link("up", 50.0, {"a": 20.0}).problem({"a": KNOWN}).jobs[0].phases[0].gbps == 20.0
 
 
-def test_a_burst_at_the_end_stays_there_whatever_is_a_mean_and_what_a_median() -> None:
-    late = Profile(239.9e6, 240.1e6, 173e6, 0.0, 413e6, None, (413e6,) * 16)
-    (job,) = Network.one_link("up", 50.0).problem({"a": late}).jobs
-    assert job.phases[0].start_ms + job.phases[0].duration_ms <= job.iteration_ms
+@given(
+    rest=st.floats(1e6, 1e9),
+    later=st.floats(-1e5, 1e5),
+    duration=st.floats(1e6, 1e9),
+    takes=st.none() | st.floats(1e9, 2e9),
+)
+def test_a_burst_at_the_end_stays_there_whatever_is_a_mean_and_what_a_median(
+    rest: float, later: float, duration: float, takes: float | None
+) -> None:
+    """A nanosecond of it at the beginning of the next iteration would halve the hold."""
+    found = Profile(rest, max(0.0, rest + later), duration, 0.0, rest + duration, takes)
+    for job in Network.one_link("up", 50.0).problem({"a": found, "b": found}).jobs:
+        start, lasts, whole = (
+            round(ms * MS) for ms in (job.phases[0].start_ms, job.phases[0].duration_ms, job.iteration_ms)
+        )
+        assert start + lasts <= whole
+        assert whole == pytest.approx(rest + lasts, abs=2)
 
 
 def test_jobs_that_are_to_be_parted_are_given_room() -> None:

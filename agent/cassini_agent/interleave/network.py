@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,11 +128,11 @@ class Network:
         rate = self.gbps.get(name)
         if rate is None:
             rate = min(self.links[link] / factor for link, factor in self.route(name).items())
-        # A median and a mean: what would be sent after the end of the iteration is not split off to its beginning.
-        start_ns = min(profile.start_ns, profile.rest_ns)
-        phase = cc.Phase(start_ns / MS_NS, duration_ns / MS_NS, rate)
+        # Not a nanosecond may be sent after the end of the iteration, that is, at its beginning.
+        start, duration = math.floor(min(profile.start_ns, profile.rest_ns)), math.floor(duration_ns)
         # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
-        return cc.Job(name, (profile.rest_ns + duration_ns) / MS_NS, [phase])
+        iteration = max(math.floor(profile.rest_ns) + duration, start + duration)
+        return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, rate)])
 
     def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
