@@ -16,8 +16,9 @@ from .profile import Profile
 
 __all__ = ["Network"]
 
-FULL = 0.8
-"""Share of a link's time that jobs which are to be parted fill at most."""
+FULL, PARTED = 1.0, 0.66
+"""Where communication seems to fill more than the whole of a link's time, jobs hold each other up in each iteration.
+When they are to be parted it is taken to fill the second share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class Network:
             full = sum(profiles[job].duration_ns / paces[job] for job in there)
             for job in there:
                 if full > FULL and profiles[job].is_for_parting:
-                    durations[job] = min(durations[job], profiles[job].duration_ns * FULL / full)
+                    durations[job] = min(durations[job], profiles[job].duration_ns * PARTED / full)
         return durations
 
 
