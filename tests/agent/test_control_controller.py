@@ -222,7 +222,7 @@ def test_whatever_happens_a_wait_is_short_and_starts_no_second_one(
         assert 0 <= job.waits[-1] - overslept < SCHEDULE.pace_ns or job.waits[-1] == 0
         assert decision.state in ("held", "adjusting", "unlocked", "free")
     # What a job waits besides pacing is bounded; the rest is waiting for the end of its own pace.
-    assert job.besides_pacing_ns <= 2 * SCHEDULE.pace_ns + 0.01 * (job.now_ns - begin_ms * MS_NS) + overslept * len(
+    assert job.besides_pacing_ns <= 3 * SCHEDULE.pace_ns + 0.01 * (job.now_ns - begin_ms * MS_NS) + overslept * len(
         naturals
     )
 
@@ -258,7 +258,8 @@ def test_whatever_schedules_come_a_job_waits_little_besides_pacing(
         if schedule is not None:
             job.controller.set_schedule(replace(schedule, version=version), job.now_ns)
         job.iterate(length_ms * MS_NS)
-    assert job.besides_pacing_ns <= 2 * SCHEDULE.pace_ns + share * job.now_ns + 1
+    longest_ns = max(one.pace_ns for one in (SCHEDULE, *(schedule for _, schedule in course)) if one is not None)
+    assert job.besides_pacing_ns <= 3 * longest_ns + share * job.now_ns + 1
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -268,7 +269,7 @@ def test_a_stream_of_versions_is_no_wait_per_iteration(lag: int) -> None:
         moved = replace(SCHEDULE, version=version, shift_ns=version * 91 * MS_NS % SCHEDULE.pace_ns)
         job.controller.set_schedule(moved, job.now_ns)
         job.iterate(197 * MS_NS)
-    assert job.controller.delay_total_ns < 2 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
+    assert job.controller.delay_total_ns < 3 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -278,7 +279,7 @@ def test_a_grid_that_creeps_costs_no_more_than_other_corrections(lag: int) -> No
         moved = replace(SCHEDULE, version=version, epoch_ns=version * 3 * MS_NS)  # less than half the dead band
         job.controller.set_schedule(moved, job.now_ns)
         job.iterate(197 * MS_NS)
-    assert job.controller.delay_total_ns < 2 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
+    assert job.controller.delay_total_ns < 3 * SCHEDULE.pace_ns + 0.01 * job.now_ns + 600 * 3 * MS_NS
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -304,6 +305,15 @@ def test_a_schedule_for_other_iterations_is_refused(lag: int, iteration_ms: int,
     if note:
         assert late.waits[-1] == 0
         assert sum(early.waits[20:]) == 0
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_jobs_that_were_profiled_together_have_time_to_be_profiled_apart(lag: int) -> None:
+    contended = replace(SCHEDULE, iteration_ns=275 * MS_NS, pace_ns=280 * MS_NS)
+    job = Played(lag, schedule=contended).run(steady(275), 40).run(steady(), 50)
+    assert job.decisions[-1].state == "held"
+    job.run(steady(), 50)
+    assert job.decisions[-1].state == "free"
 
 
 def test_iterations_that_contention_makes_longer_are_no_reason_to_refuse_a_schedule() -> None:

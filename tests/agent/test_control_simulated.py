@@ -78,7 +78,7 @@ def test_stalls_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: 
 def test_iterations_that_differ_in_turn_do_not_cost_the_interleaving(scenario: Scenario) -> None:
     outcome = run(scenario, seed=1)
     assert max(outcome.slower) < 0.05
-    assert max(outcome.adjustments_per_minute) <= 2
+    assert max(outcome.adjustments_per_minute) <= 5
 
 
 @pytest.mark.parametrize("scenario", scenarios.coming_and_going(3), ids=lambda scenario: scenario.name)

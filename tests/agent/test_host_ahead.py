@@ -107,6 +107,25 @@ def test_a_job_whose_host_is_ahead_is_held_to_the_grid(queue: int) -> None:
     assert loop.starts_ns[-1] - loop.starts_ns[29] <= (queue + 60) * told["pace_ns"] + told["pace_ns"]
 
 
+@pytest.mark.parametrize("queue", [1, 3, 6])
+@pytest.mark.parametrize("place_ms", [20, 50, 80])
+def test_a_job_that_was_held_up_comes_to_its_grid_at_once_however_far_its_host_is_ahead(
+    queue: int, place_ms: int
+) -> None:
+    """Until then others made its iterations longer, each by another time; what comes now cannot be reckoned."""
+    loop = Loop(queue)
+    loop.run(30, lambda k: NATURAL + (13 * k % 7) * 9 * MS)
+    told = schedule(loop.clock, epoch_ns=loop.clock.now_ns + place_ms * MS)
+    loop.link.incoming.append(told)
+    loop.run(1)
+    begun = len(loop.starts_ns)
+    loop.run(20)
+    errors = [error_ns(start, told) for start in loop.starts_ns[begun:]]
+    assert all(abs(error) <= 3 * MS for error in errors[2:])
+    assert {error // MS for error in errors[-8:]} == {0}
+    assert loop.agent.summary()["adjustments"] <= 2
+
+
 @given(
     queue=st.integers(0, 6),
     jitter_ms=st.lists(st.integers(-4, 4), min_size=60, max_size=60),

@@ -165,11 +165,16 @@ def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart(
         played.daemons.job(name).sending_ms = 309
     played.look(32)
     assert played.paces()["a"] > 545
+    for one in played.daemons.schedules.values():
+        assert one.gain_ns == 0  # nobody is to judge what so long a pace wins
+        assert one.iteration_ns > 540 * MS  # and a job that is late does not think that it will make up for it
+        assert one.hold_ns > 25 * MS
     assert len(played.daemons.schedules) == 2
     for name in "ab":
         played.daemons.job(name).sending_ms = 173
     played.settle()
     assert played.paces()["a"] < 425
+    assert all(one.gain_ns > 40 * MS for one in played.daemons.schedules.values())
 
 
 def test_a_pace_that_turns_out_too_short_is_made_longer() -> None:

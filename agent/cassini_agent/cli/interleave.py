@@ -32,8 +32,8 @@ LEFT = ("job", "host", "state", "note")
 
 SHOWN_EVENTS = 12
 
-ONCE_S = 60.0
-"""So long ``--once`` waits for jobs whose profiles are not known yet."""
+ONCE_S = 180.0
+"""So long ``--once`` waits for profiles: jobs have to be parted before they can be known."""
 
 
 def interleave(

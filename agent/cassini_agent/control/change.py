@@ -207,6 +207,11 @@ class ComputeWatch:
         self._rest_ns = 0
         self._detector = ChangeDetector(iteration_ns, profile=COMPUTE_PROFILE, looks=COMPUTE_LOOKS)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the loop tells how long it computes."""
+        return len(self._base) == COMPUTE_BASE
+
     def add(self, compute_ns: int) -> int:
         """Take what an iteration computed. Returns by how much more it does so from now on, ns; 0 if nothing is new."""
         usual_ns = self._detector.iteration_ns

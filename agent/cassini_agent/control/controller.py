@@ -36,8 +36,15 @@ WATCHED, TOO_OFTEN = 32, 4
 HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
 
+SAVED = 2
+"""Paces that the allowance for other waits holds at most: where two jobs part, one correction may not be enough."""
+
 DISAGREES = 1.25
 """A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
+
+PARTING = 64
+"""For so many iterations a schedule that fitted is followed still: it parts jobs that were profiled while they held
+each other up, and then they take less."""
 
 SLOWEST = 1.5
 """No job is paced at more of its own natural iteration times."""
@@ -115,9 +122,11 @@ class Controller:
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
+        self._fitted, self._misfits = False, 0  # whether the schedule ever did, and for how many iterations it has not
         self._broken: deque[bool] = deque(maxlen=WATCHED)  # iterations that stalled or in which the loop paused
         self._held: deque[int] = deque(maxlen=RECENT)  # those while the job was held: without contention
         self._is_held = False  # by the last decision
+        self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
         self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
         self._mooring = Mooring()
@@ -132,6 +141,12 @@ class Controller:
     def schedule(self) -> Schedule | None:
         """The one that is followed."""
         return self._schedule
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the next decision may be a correction, which needs to know for certain where the job is."""
+        may_wait = self._schedule is not None and self._state in ("waiting", "held", "adjusting")
+        return may_wait and self._mooring.is_unsure
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
@@ -149,10 +164,11 @@ class Controller:
         if old is None or self._changes is None or not _is_about(old.iteration_ns, schedule.iteration_ns):
             self._changes = ChangeDetector(schedule.iteration_ns, schedule.pace_ns)
             self._believed_ns = schedule.iteration_ns
+            self._fitted, self._misfits = False, 0
         self._computing = self._computing or ComputeWatch(schedule.iteration_ns)
         if self._allowance is None:
-            self._allowance = Allowance(schedule.pace_ns, now_ns, self._share)
-        self._allowance.most_ns = schedule.pace_ns
+            self._allowance = Allowance(SAVED * schedule.pace_ns, now_ns, self._share)
+        self._allowance.most_ns = SAVED * schedule.pace_ns
         answered = self._mooring.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._mooring.align()
@@ -195,6 +211,7 @@ class Controller:
         self._corrected = decision.adjusted
         self._release = decision.release
         self._is_held = decision.state == "held"
+        self._state = decision.state
         return decision
 
     def _decide(
@@ -202,13 +219,14 @@ class Controller:
     ) -> Decision:
         schedule = self._schedule
         stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
-        self._broken.append(stalled or (natural is None and self.iterations > 1))
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
                 self._held.append(natural)
         if schedule is None:
             return Decision(0, "waiting", natural_ns=natural)
+        # The first iterations, before any schedule, are often like no others.
+        self._broken.append(stalled or natural is None)
         if now_ns >= schedule.expires_ns:
             self._mooring.align()
             return Decision(0, "expired", natural_ns=natural)
@@ -227,6 +245,8 @@ class Controller:
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted, release = 0, False, None
+        if self.lag:
+            self._mooring.began(phase_error(now_ns, schedule), place)
         took = usual if self.lag else natural
         pacing = 0 if took is None else max(0, schedule.pace_ns - took)
         self._paced_ns = schedule.pace_ns if self.lag else pacing
@@ -236,6 +256,8 @@ class Controller:
             if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
                 wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
         error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
+        if not self.lag:
+            self._mooring.began(error, place)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"
@@ -252,8 +274,8 @@ class Controller:
         excess = max(0, applied_ns - paced)
         if self._corrected and not self._begun:
             self._begun = True
-            excess = max(0, excess - self._allowance.most_ns)
-        self._allowance.spend(excess)
+        else:
+            self._allowance.spend(excess)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, pacing_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
@@ -304,10 +326,18 @@ class Controller:
             change = Change(max(1, self._believed_ns + longer), self._believed_ns, certain=True)
             self._changes = ChangeDetector(change.iteration_ns, schedule.pace_ns)  # the old one has seen a part of it
         elif natural is not None:
-            change = self._changes.add(natural, hindered=self._mooring.lost_since_ns is not None)
+            change = self._natural_change(natural)
         if change is not None:
             self._believed_ns = change.iteration_ns
         return change
+
+    def _natural_change(self, natural: int) -> Change | None:
+        assert self._changes is not None
+        assert self._computing is not None
+        hindered = self._mooring.lost_since_ns is not None
+        if hindered and self._computing.is_known:
+            return None  # what is longer then is contention: how long the job computes would tell
+        return self._changes.add(natural, hindered=hindered)
 
     def _too_slow(self, schedule: Schedule) -> str:
         """A pace that cannot be held: waiting makes it no worse, and others may be the reason."""
@@ -320,9 +350,15 @@ class Controller:
     def _why_free(self, schedule: Schedule) -> str:
         if schedule.hold_ns == 0:
             return "nothing can be held"
-        return self._disagreement(schedule) or self._costs_too_much
+        if misfit := self._misfit(schedule):
+            self._misfits += 1
+        elif len(self._recent) == RECENT:
+            self._fitted, self._misfits = True, 0
+        if self._fitted and self._misfits < PARTING:
+            misfit = ""
+        return misfit or self._costs_too_much
 
-    def _disagreement(self, schedule: Schedule) -> str:
+    def _misfit(self, schedule: Schedule) -> str:
         """What the schedule and the job's own iterations do not agree about.
 
         Contention makes iterations longer, so what is longer than scheduled counts only where the job was held.

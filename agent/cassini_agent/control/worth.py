@@ -10,7 +10,7 @@ __all__ = ["Allowance", "RunningCost"]
 
 
 class Allowance:
-    """Bounds what a job waits besides pacing: one pace at once, and then a share of the time that has passed.
+    """Bounds what a job waits besides pacing: so much at once, and then a share of the time that has passed.
 
     So whatever goes wrong (no coordinator, schedules that never fit, another job that never comes to its place), these
     waits cost the job no more than that share.
@@ -18,7 +18,7 @@ class Allowance:
     Parameters
     ----------
     most_ns : int
-        What can be saved up: a pace.
+        What can be saved up, and is there at first.
     now_ns : int
     share : float
         Of the time that passes.

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
-from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
+from ..dispatch.arrange import NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
@@ -60,6 +60,9 @@ ERRORS = 5.0
 UNDER_WAY, NEWEST = 4, 24
 """Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
 
+ROOM = 0.01
+"""Margin of jobs that are parted, beyond what they take anyway."""
+
 LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
 
@@ -80,6 +83,7 @@ class Group:
     free: dict[str, str] = field(default_factory=dict)
     components: set[str] = field(default_factory=set)
     pending: str = ""
+    is_parting: bool = False
 
 
 class Engine:
@@ -176,7 +180,11 @@ class Engine:
                 await self._attend(jobs)
             except Exception as error:  # costs this group alone
                 self._note_failure(", ".join(sorted(jobs)), error)
-        self.is_arranged = self._is_settled() and all(jobs in self.groups or len(jobs) == 1 for jobs in found)
+        self.is_arranged = self._is_settled() and all(len(jobs) == 1 or self._is_done(jobs) for jobs in found)
+
+    def _is_done(self, jobs: frozenset[str]) -> bool:
+        group = self.groups.get(jobs)
+        return group is not None and not (group.pending or group.is_parting)
 
     async def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs, and arrange none until the next update."""
@@ -358,6 +366,9 @@ class Engine:
             version=version,
             lease_ns=round(dispatch.LEASE_S * 1e9),
         )
+        if any(profile.is_for_parting for profile in profiles.values()):
+            # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
+            plan = replace(plan, schedules=tuple(replace(one, gain_ns=0) for one in plan.schedules))
         # Until it knows the new ones, the coordinator would take them for somebody else's.
         for component in self.coordinator.components():
             if component.members.keys() & jobs:
@@ -372,6 +383,7 @@ class Engine:
         for job, schedule in sent.items():
             by_component.setdefault(schedule.component, {})[job] = schedule
         group.components, group.pending = set(by_component), ""
+        group.is_parting = bool(sent) and any(profile.is_for_parting for profile in profiles.values())
         for members in by_component.values():
             self._keep(members, {job: planned.get(job, one) for job, one in members.items()})
         self.acknowledged |= {one.job: one for one in answers}
@@ -479,8 +491,8 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     margins, measured = {}, {}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
-        if profile.pace_ns is not None:
-            margins[job.id] = min(LARGEST_MARGIN, max(0.0, profile.pace_ns / known_ns - 1))
+        if profile.is_for_parting:
+            margins[job.id] = ROOM
         else:
             measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
     return margins, measured

@@ -130,7 +130,8 @@ class Network:
         # A median and a mean: what would be sent after the end of the iteration is not split off to its beginning.
         start_ns = min(profile.start_ns, profile.rest_ns)
         phase = cc.Phase(start_ns / MS_NS, duration_ns / MS_NS, rate)
-        return cc.Job(name, (profile.rest_ns + duration_ns) / MS_NS, [phase])
+        iteration_ns = profile.iteration_ns if profile.takes_ns is None else profile.takes_ns
+        return cc.Job(name, iteration_ns / MS_NS, [phase])
 
     def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
@@ -139,7 +140,7 @@ class Network:
         could not be held there.
         """
         durations = {job: profile.duration_ns for job, profile in profiles.items()}
-        paces = {job: profile.pace_ns or profile.iteration_ns for job, profile in profiles.items()}
+        paces = {job: profile.takes_ns or profile.iteration_ns for job, profile in profiles.items()}
         for link in self.links:
             there = [job for job in profiles if link in self.route(job)]
             full = sum(profiles[job].duration_ns / paces[job] for job in there)

@@ -39,9 +39,6 @@ SHORTEST, USUAL = 0.05, 0.4
 """Quantiles: of communication, what it takes when nobody else sends, or not much more; of whole iterations, what a job
 takes that is held up in some of them."""
 
-ROOM = 1.01
-"""While they are parted jobs have this much more than what they take anyway: it brings them to their places."""
-
 ONLY = "only"
 """How the reason begins that passes by itself."""
 
@@ -79,8 +76,8 @@ class Profile:
         How far ``rest_ns`` may be wrong by chance (one standard error); of jobs that are apart, all of an iteration.
     usual_ns : float
         What iterations really take, if some of them are held up.
-    pace_ns : float or None
-        For parting: the pace at which the job is to be held. None: that follows from ``times_ns``.
+    takes_ns : float or None
+        For parting: what an iteration takes while others are in the way, and how long it is to be. None: nobody is.
     times_ns : tuple of float
         Natural iteration times of a job that is apart from others.
     """
@@ -90,7 +87,7 @@ class Profile:
     duration_ns: float
     error_ns: float
     usual_ns: float
-    pace_ns: float | None
+    takes_ns: float | None
     times_ns: tuple[float, ...] = ()
 
     @property
@@ -99,7 +96,7 @@ class Profile:
 
     @property
     def is_for_parting(self) -> bool:
-        return self.pace_ns is not None
+        return self.takes_ns is not None
 
     def differs_from(self, other: Profile) -> float:
         """The largest difference of iteration, start or duration, as a share of the iteration time."""
@@ -180,7 +177,7 @@ class History:
             duration_ns=duration,
             error_ns=pstdev(rest) / sqrt(len(rest)),
             usual_ns=natural[int(len(natural) * USUAL)],
-            pace_ns=ROOM * max(fmean(natural), fmean(rest) + duration),
+            takes_ns=max(fmean(natural), fmean(rest) + duration),
         )
 
     def apart(self, newest: int = WINDOWS[0]) -> Profile | str:
@@ -196,7 +193,7 @@ class History:
             duration_ns=sending,
             error_ns=pstdev(times) / sqrt(len(times)),
             usual_ns=sorted(times)[int(len(times) * USUAL)],
-            pace_ns=None,
+            takes_ns=None,
             times_ns=times,
         )
 

@@ -145,7 +145,7 @@ class Interleaving:
         return self._call(lambda engine: [one for _, one in sorted(engine.acknowledged.items())])
 
     def is_arranged(self) -> bool:
-        """Whether all jobs that are there were arranged, or found to be held already."""
+        """Whether all jobs that are there were arranged, and parted before that; or were found to be held already."""
         return self._call(lambda engine: engine.is_arranged)
 
     def release(self) -> list[Acknowledgement]:

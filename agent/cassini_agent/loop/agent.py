@@ -27,6 +27,10 @@ ALL_ENDS = 128
 """Iterations whose ends of communication are all marked; then those of every fourth."""
 
 
+MOST_AHEAD, LOOK_NS = 8, 200_000
+"""Iterations that a host may be ahead of its GPU and still be waited for; and how often to look."""
+
+
 class Agent:
     """Measures the iterations of one rank, and delays them as rank 0 decides.
 
@@ -61,6 +65,7 @@ class Agent:
         self._number = -1
         self._communicating = False
         self._failed = False
+        self._may_catch_up = True
         self._pid = os.getpid()
         self._delay_total_ns = 0
 
@@ -188,10 +193,29 @@ class Agent:
         if self._decider is not None:
             self._decider.listen(now_ns)
             if self._ranks.lag == 0:
-                delay_ns = self._decider.starting(number, now_ns)
-                self._decider.report(now_ns, self._delay_total_ns)
-                return delay_ns
+                done_ns = self._caught_up(now_ns)
+                delay_ns = self._decider.starting(number, done_ns, came_ns=now_ns)
+                self._decider.report(done_ns, self._delay_total_ns)
+                return done_ns - now_ns + delay_ns if delay_ns > 0 else 0
         return self._ranks.due(number, now_ns)
+
+    def _caught_up(self, now_ns: int) -> int:
+        """Wait until the GPU is as far as its host, where the job may have to wait for its grid; the time then.
+
+        A host may be some iterations ahead. What these will take is known well enough while the job is held, but not
+        while it is out of its place, as they may be held up. That costs the GPU no more than the launch of what comes
+        next.
+        """
+        assert self._decider is not None
+        give_up_ns = now_ns + MOST_AHEAD * self._decider.pace_ns
+        while self._may_catch_up and self._decider.is_unsure and not self._records.has_ended(self._number):
+            if now_ns >= give_up_ns:
+                self._may_catch_up = False  # marks were lost, or the host is ahead by more than can be waited for
+                break
+            self._wait(now_ns + LOOK_NS)
+            self._learn()
+            now_ns = self._now_ns()
+        return now_ns
 
     def _interrupted(self) -> None:
         self._records.interrupted()

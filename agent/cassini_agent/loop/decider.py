@@ -45,6 +45,7 @@ class Decider:
         self._controller = controller
         self._reporter = Reporter(link)
         self._last = Decision(0, "waiting")
+        self._ended = -1  # the latest iteration that is known to have ended
         self._decided = -1  # the latest iteration whose start the controller knows
         self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
         self._profile: deque[Iteration] = deque(maxlen=PROFILE)
@@ -80,6 +81,17 @@ class Decider:
         """Messages that the daemon did not take."""
         return self._link.dropped
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the job may have to wait for more than its pace asks for, see ``Controller``."""
+        return self._controller.is_unsure
+
+    @property
+    def pace_ns(self) -> int:
+        """Of the schedule; 0 without one."""
+        schedule = self._controller.schedule
+        return 0 if schedule is None else schedule.pace_ns
+
     def listen(self, now_ns: int) -> None:
         """Take what the daemon sends."""
         for message in self._link.receive():
@@ -88,9 +100,12 @@ class Decider:
             log.warning("no agent daemon at %s: training goes on without time-shifts", self._link.path)
         self._said_alone = True
 
-    def starting(self, number: int, now_ns: int) -> int:
-        """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0)."""
-        self._left[number - 1] = now_ns
+    def starting(self, number: int, now_ns: int, *, came_ns: int | None = None) -> int:
+        """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0).
+
+        ``came_ns`` is when the host came to it, if it waited for its GPU since.
+        """
+        self._left[number - 1] = now_ns if came_ns is None else came_ns
         for unknown in (self._left, self._launched):
             unknown.pop(number - PROFILE, None)  # its marks were lost
         begin_ns = self._begin(number, now_ns)
@@ -116,6 +131,7 @@ class Decider:
         """An iteration is over."""
         if iteration.number == self._decided:
             self._measured_delay_ns = iteration.delay_ns
+        self._ended = max(self._ended, iteration.number)
         left_ns = self._left.pop(iteration.number, None)
         if iteration.end_ns is not None and left_ns is not None:
             self._ahead_ns.append(iteration.end_ns - left_ns)
@@ -169,7 +185,7 @@ class Decider:
 
     def _begin(self, number: int, now_ns: int) -> int:
         """When iteration ``number`` can begin: now, or where a GPU that is behind its host will be done."""
-        if self._start is None or len(self._profile) < 3:
+        if self._start is None or len(self._profile) < 3 or self._ended >= number - 1:
             return now_ns
         at, start_ns = self._start
         usual_ns = median(one.natural_ns or 0 for one in list(self._profile)[-RECENT:])

@@ -95,6 +95,10 @@ class Records:
                     self._open.popleft()
         return complete
 
+    def has_ended(self, number: int) -> bool:
+        """Whether it is known when an iteration ended, or a later one did."""
+        return self._last_end is not None and self._last_end[0] >= number
+
     def under_way(self) -> Iteration | None:
         """The latest iteration whose start is known and whose end is not."""
         started = [iteration for iteration in self._open if iteration.start_ns is not None]
