@@ -123,8 +123,8 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``jobs``: per job, settled, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over the time
-        alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
+        ``jobs``: per job, settled, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over
+        the time alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
         ``adjustments`` after the first, per minute, and ``waited``, a share of the time; ``state`` at the end.
         ``first_s``: from the first start until jobs are interleaved for the first time. ``interleaved_s`` and
         ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how long until they no

@@ -62,10 +62,11 @@ def run(
     Returns
     -------
     dict
-        Times in µs after the first start: ``end_us``, ``settled_us`` (from when on it is measured),
-        ``arranged_us`` (the first schedules) and ``disturbed_us`` (begin, end), the last two None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
-        (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
-        ranks) and ``agent``; ``events`` of the scheduler's side.
+        Times in µs after the first start: ``end_us``, ``settled_us`` (from when on it is measured), ``arranged_us``
+        (the first schedules) and ``disturbed_us`` (begin, end), the last two None if they did not happen; ``jobs``: per
+        job ``starts_us``, ``communication_us`` (pairs), ``extra_ms`` (compute that a disturbance added, per iteration),
+        ``marks`` and ``retransmissions`` (per iteration, of both ranks) and ``agent``; ``events`` of the scheduler's
+        side.
 
     Raises
     ------
