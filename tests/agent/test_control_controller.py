@@ -543,12 +543,13 @@ def test_a_change_that_the_schedule_knows_of_already_is_not_told_again() -> None
     """The scheduler saw that the job could not keep its pace before the job was certain why."""
     job = Controller()
     job.set_schedule(SCHEDULE, 0)
-    now, told = 0, []
+    now, waited, told = 0, 0, []
     for number in range(260):
         slower = number >= 150
         if number == 156:
             job.set_schedule(replace(SCHEDULE, version=2, iteration_ns=217 * MS_NS, pace_ns=220 * MS_NS), now)
-        decision = job.step(now, 0, (130 if slower else 110) * MS_NS if number else None)
-        now += decision.delay_ns + (217 if slower else 197) * MS_NS
+        decision = job.step(now, waited, (130 if slower else 110) * MS_NS if number else None)
+        waited = decision.delay_ns
+        now += waited + (217 if slower else 197) * MS_NS
         told += [decision.changed] if decision.changed is not None else []
     assert told == []
