@@ -95,10 +95,11 @@ def steady(natural_ms: float = 197.0, jitter_ms: float = 0.0, seed: int = 0) -> 
         yield round((natural_ms + rng.gauss(0, jitter_ms)) * MS_NS)
 
 
-@pytest.mark.parametrize("natural_ms", [150.0, 170.0, 185.0])
-def test_a_job_on_its_grid_is_paced_however_short_its_iterations_become(natural_ms: float) -> None:
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("natural_ms", [140.0, 170.0, 185.0])
+def test_a_job_on_its_grid_is_paced_however_short_its_iterations_become(lag: int, natural_ms: float) -> None:
     """As where it is parted from another that had held it up when its pace was found."""
-    played = Played(schedule=replace(SCHEDULE, iteration_ns=190 * MS_NS)).run(steady(190.0), 4)
+    played = Played(lag, schedule=replace(SCHEDULE, iteration_ns=190 * MS_NS)).run(steady(190.0), 4)
     played.run(steady(natural_ms), 8)
     assert max(abs(error) for error in played.errors_ms()[2:]) == 0
 

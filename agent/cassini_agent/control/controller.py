@@ -313,7 +313,9 @@ class Controller:
         left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
         until = now_ns + usual_ns + (wait_ns or -place.error_ns)
         # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
-        early = schedule.pace_ns - 1 if jumps else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
+        # One that began on a grid point has the next one for its own, however short the iteration is.
+        is_certain = jumps or self._mooring.on_point
+        early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
         if until - now_ns - schedule.pace_ns > left:
             early = min(early, left)
         return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
