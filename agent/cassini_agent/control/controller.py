@@ -191,7 +191,7 @@ class Controller:
         self._paused = False
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
-        """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 20 us.
+        """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 40 us.
 
         Parameters
         ----------
