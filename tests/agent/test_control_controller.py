@@ -132,7 +132,7 @@ def test_a_lost_job_leaves_the_coordinator_the_time_it_needs(pace_ms: int, lag: 
     lost = next(i for i, decision in enumerate(job.decisions) if decision.state == "adjusting")
     jump = next(i for i, decision in enumerate(job.decisions) if decision.adjusted)
     assert job.starts[jump] - job.starts[lost] >= 2 * SECOND_NS + 3 * pace
-    assert job.starts[jump] - job.starts[lost] <= 2 * SECOND_NS + 5 * pace
+    assert job.starts[jump] - job.starts[lost] <= 4 * SECOND_NS + 5 * pace
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -155,6 +155,17 @@ def test_a_job_that_is_off_with_every_other_start_is_in_its_place(lag: int, long
     job = Played(lag).run(turns, 300)
     assert {decision.state for decision in job.decisions[5:]} == {"held"}
     assert job.controller.adjustments <= 1
+
+
+def test_without_a_coordinator_jobs_that_are_lost_go_back_together() -> None:
+    """Each for itself would come back to where the other still is."""
+    jobs = [Played(now_ns=k * 70 * MS_NS, schedule=replace(SCHEDULE, shift_ns=k * 100 * MS_NS)) for k in range(2)]
+    for k, job in enumerate(jobs):
+        job.run(steady(), 50 + 4 * k)
+        job.iterate((250 + 30 * k) * MS_NS)
+        while not any(decision.adjusted for decision in job.decisions[50:]):
+            job.iterate(200 * MS_NS)
+    assert abs(jobs[0].starts[-1] - jobs[1].starts[-1]) < 2 * SCHEDULE.pace_ns
 
 
 def test_an_answer_is_for_a_job_too_that_has_only_begun_to_stray() -> None:
