@@ -67,7 +67,7 @@ class Disturbance:
     again_every_s: float = 0.0
 
 
-AT_S = 40.0
+AT_S = 45.0
 """After the first start: jobs have been measured, and held for a while."""
 
 STALL_MS = 230.0

@@ -20,9 +20,6 @@ __all__ = ["Span", "alone_ms", "first_whole", "measured", "overlap", "recovery",
 Span = tuple[float, float]
 Job = Mapping[str, Any]
 
-SETTLE_US = 10e6
-"""After schedules were sent, or after the first start where none are: jobs find their places."""
-
 WINDOW_US = 5e6
 """Jobs are interleaved when so long a span of time is good from end to end."""
 
@@ -126,17 +123,16 @@ def measured(run: Mapping[str, Any], alone: float) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``jobs``: per job, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over the time
-        alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
+        ``jobs``: per job, settled, until something disturbs, ``n`` iterations, ``mean``, ``p50``, ``p90``, ``p99`` over
+        the time alone, ``slower``, ``overlap``, ``marks`` and ``retransmissions`` per iteration; over the whole run
         ``adjustments`` after the first, per minute, and ``waited``, a share of the time; ``state`` at the end.
         ``first_s``: from the first start until jobs are interleaved for the first time. ``interleaved_s`` and
         ``apart_s``: how long after the end of a disturbance jobs are interleaved again, and how long until they no
         longer overlap, however slow; ``meanwhile``: the most that a job was slower from its begin until then. None
         without a disturbance, inf where it did not happen.
     """
-    begin_us = (run["arranged_us"] or 0) + SETTLE_US
     disturbed = run["disturbed_us"]
-    span = (begin_us, disturbed[0] if disturbed else run["end_us"])
+    span = (run["settled_us"], disturbed[0] if disturbed else run["end_us"])
     jobs = run["jobs"]
     found: dict[str, Any] = {"jobs": {name: _steady(name, run, alone, span) for name in jobs}}
     all_there_us = max(job["starts_us"][0] for job in jobs.values() if job["starts_us"][0] < span[1])

@@ -34,8 +34,8 @@ coordinator and the jobs' stores talk over a network of their own. `python -m be
 
 *Alone* is the mean iteration time of one job in the same network. *Slower*: mean iteration time over that alone,
 less 1; what a disturbance added to an iteration counts as alone. p50, p90, p99: of iteration times, over the mean
-alone. Both from 10 s after the first schedules were sent (after the start, where none are) until the disturbance or
-the end. *First after*: from the first start until jobs are interleaved for the first time.
+alone. Both from 10 s after the first start, 30 s where jobs are held (which are measured first), until the
+disturbance or the end. *First after*: from the first start until jobs are interleaved for the first time.
 *Overlap*: share of a job's communication during which another communicates. *Marks*: packets that came with CE, a
 job and iteration, both ranks together; *resent*: segments. *Adjustments*: a minute and job, after the first.
 *Interleaved after*: from the end of a disturbance until, for 5 s, every job overlaps less than 5 % and is slower by

@@ -62,10 +62,11 @@ def run(
     Returns
     -------
     dict
-        Times in µs after the first start: ``end_us``, ``arranged_us`` and ``disturbed_us`` (begin, end), the last two
-        None if they did not happen; ``jobs``: per job ``starts_us``, ``communication_us`` (pairs), ``extra_ms``
-        (compute that a disturbance added, per iteration), ``marks`` and ``retransmissions`` (per iteration, of both
-        ranks) and ``agent``; ``events`` of the scheduler's side.
+        Times in µs after the first start: ``end_us``, ``settled_us`` (from when on it is measured), ``arranged_us``
+        (the first schedules) and ``disturbed_us`` (begin, end), the last two None if they did not happen; ``jobs``: per
+        job ``starts_us``, ``communication_us`` (pairs), ``extra_ms`` (compute that a disturbance added, per iteration),
+        ``marks`` and ``retransmissions`` (per iteration, of both ranks) and ``agent``; ``events`` of the scheduler's
+        side.
 
     Raises
     ------
@@ -220,6 +221,7 @@ class _Run:
             "scenario": self._scenario.name,
             "number": self._number,
             "end_us": round(self._scenario.seconds * 1e6),
+            "settled_us": round(self._scenario.settled_s * 1e6),
             "arranged_us": min(sent, default=None),
             "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
             "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},

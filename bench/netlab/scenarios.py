@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .disturbances import DAEMON, NOTHING, PAIR, TRIO, Disturbance
 from .settings import LIGHT, Setting
@@ -14,8 +14,11 @@ ALONE, IN_PHASE, RANDOM, FIRST_SHIFT, HELD = "alone", "in phase", "random start"
 """How jobs are started. Jobs that are held have an agent that follows a schedule; one alone has one that measures."""
 
 ALONE_RUNS = 3
-ALONE_S, LOOSE_S, HELD_S = 40.0, 45.0, 75.0
-"""Length of a run: of a job alone, of jobs left to themselves, of jobs that are measured first and then held."""
+ALONE_S, LOOSE_S, HELD_S = 40.0, 45.0, 90.0
+"""Length of a run: of a job alone, of jobs left to themselves, of jobs that are held."""
+
+SETTLED_S, HELD_SETTLED_S = 10.0, 30.0
+"""Measured is from so long after the first start. Jobs that are to be held are first measured by the product."""
 
 AFTER_S = 45.0
 """A run lasts so long after a disturbance: 30 s to be interleaved again, and time to see it."""
@@ -48,6 +51,11 @@ class Scenario:
         told = f", {self.disturbance.name}" if self.disturbance.name else ""
         return f"{self.setting.name}: {self.mode}{told}"
 
+    @property
+    def settled_s(self) -> float:
+        """From when on it is measured."""
+        return HELD_SETTLED_S if self.mode == HELD else SETTLED_S
+
     def runs(self, wanted: int) -> int:
         """How many of ``wanted``."""
         return min(wanted, ALONE_RUNS) if self.mode == ALONE else wanted
@@ -74,8 +82,7 @@ def full(traffic: str) -> list[Scenario]:
 def quick(traffic: str) -> list[Scenario]:
     """Two minutes: one queue for all, random start against held, and a daemon that is killed."""
     setting = Setting(jitter=0.03, traffic=traffic)
-    killed = replace(DAEMON, at_s=35.0)
-    found = [Scenario("Queues", setting, RANDOM, 20.0), Scenario("Disturbances", setting, HELD, 65.0, killed)]
+    found = [Scenario("Queues", setting, RANDOM, 20.0), Scenario("Disturbances", setting, HELD, 75.0, DAEMON)]
     return with_alone(found, 15.0)
 
 

@@ -32,6 +32,7 @@ def run(jobs: dict[str, Any], disturbed_s: tuple[float, float] | None = None, ar
     return {
         "jobs": jobs,
         "end_us": end_us,
+        "settled_us": 10_000_000,
         "arranged_us": round(arranged_s * 1e6),
         "disturbed_us": None if disturbed_s is None else [round(one * 1e6) for one in disturbed_s],
         "events": [],
