@@ -95,10 +95,11 @@ def steady(natural_ms: float = 197.0, jitter_ms: float = 0.0, seed: int = 0) -> 
         yield round((natural_ms + rng.gauss(0, jitter_ms)) * MS_NS)
 
 
-@pytest.mark.parametrize("natural_ms", [150.0, 170.0, 185.0])
-def test_a_job_on_its_grid_is_paced_however_short_its_iterations_become(natural_ms: float) -> None:
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("natural_ms", [140.0, 170.0, 185.0])
+def test_a_job_on_its_grid_is_paced_however_short_its_iterations_become(lag: int, natural_ms: float) -> None:
     """As where it is parted from another that had held it up when its pace was found."""
-    played = Played(schedule=replace(SCHEDULE, iteration_ns=190 * MS_NS)).run(steady(190.0), 4)
+    played = Played(lag, schedule=replace(SCHEDULE, iteration_ns=190 * MS_NS)).run(steady(190.0), 4)
     played.run(steady(natural_ms), 8)
     assert max(abs(error) for error in played.errors_ms()[2:]) == 0
 
@@ -536,3 +537,19 @@ def test_a_job_that_others_hold_up_sees_by_how_long_it_computes_that_it_has_chan
 def test_other_lags_are_refused() -> None:
     with pytest.raises(ValueError, match="lag: expected 0 or 1"):
         Controller(2)
+
+
+def test_a_change_that_the_schedule_knows_of_already_is_not_told_again() -> None:
+    """The scheduler saw that the job could not keep its pace before the job was certain why."""
+    job = Controller()
+    job.set_schedule(SCHEDULE, 0)
+    now, waited, told = 0, 0, []
+    for number in range(260):
+        slower = number >= 150
+        if number == 156:
+            job.set_schedule(replace(SCHEDULE, version=2, iteration_ns=217 * MS_NS, pace_ns=220 * MS_NS), now)
+        decision = job.step(now, waited, (130 if slower else 110) * MS_NS if number else None)
+        waited = decision.delay_ns
+        now += waited + (217 if slower else 197) * MS_NS
+        told += [decision.changed] if decision.changed is not None else []
+    assert told == []

@@ -69,14 +69,15 @@ def test_a_schedule_reaches_the_job_and_its_measurements_the_scheduler(daemon: D
         assert (status["adjustments"], status["delay_total_ns"], status["dropped"]) == (3, 4, 5)
         job.send({"type": "changed", "iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS})
         wait_until(lambda: daemon.status_of("plain")["changed"])
-        assert daemon.status_of("plain")["changed"] == {"iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS}
+        told = {"iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS, "certain": False}
+        assert daemon.status_of("plain")["changed"] == told
         assert daemon.ask("DELETE", "/v1/jobs/plain/schedule?version=2").status == 200
         assert job.receive() == {"type": "clear"}
 
 
 def test_a_change_is_remembered_until_a_schedule_knows_of_it_or_the_job_begins_again(daemon: DaemonProcess) -> None:
     """The job tells it once, and a lease that is renewed or an epoch that moves is no answer to it."""
-    told = {"iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS}
+    told = {"iteration_ns": 210 * MS_NS, "was_ns": 195 * MS_NS, "certain": True}
     first = schedule_of("slower")
     with daemon.job("slower") as job:
         daemon.put(first)

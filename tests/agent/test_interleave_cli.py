@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from daemon_process import TOKEN, DaemonProcess, wait_until
@@ -26,6 +27,7 @@ from cassini_agent.coordinator.member import Member
 from cassini_agent.dispatch import Endpoint
 from cassini_agent.interleave import Interleaving, Network
 from cassini_agent.interleave.events import Arranged, Found, GoesOn
+from cassini_agent.interleave.jobs import SeenJobs
 from cassini_agent.schedule import Schedule
 
 MS = 1_000_000
@@ -264,6 +266,26 @@ def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
         wait_until(running.is_arranged)
         wait_until(lambda: len(running._running().coordinator._news) == 2)
         assert any("the coordinator failed" in str(line) for line in describe_all(running))
+
+
+def test_a_round_that_fails_is_told_of_and_the_next_one_comes(
+    both: dict[str, DaemonProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, failed = SeenJobs.look, []
+
+    def once(self: SeenJobs, *given: Any) -> None:
+        if len(failed) < 2:
+            failed.append(True)
+            raise ZeroDivisionError("by a fault of ours")
+        look(self, *given)
+
+    monkeypatch.setattr(SeenJobs, "look", once)
+    with Interleaving(ONE, endpoints(both)) as running:
+        wait_until(lambda: len(running.status()) == 2)
+        assert [line for line in describe_all(running) if "failed" in line] == [
+            "a look at the jobs failed: ZeroDivisionError: by a fault of ours",
+            "a look at the jobs failed 2 times: ZeroDivisionError: by a fault of ours",
+        ]
 
 
 def describe_all(running: Interleaving) -> list[str]:

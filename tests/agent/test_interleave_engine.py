@@ -164,11 +164,11 @@ def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart(
     for name in "ab":
         played.daemons.job(name).sending_ms = 309
     played.look(32)
-    assert played.paces()["a"] > 545
+    assert 425 < played.paces()["a"] < 470
     for one in played.daemons.schedules.values():
         assert one.gain_ns == 0  # nobody is to judge what so long a pace wins
-        assert one.iteration_ns > 540 * MS  # and a job that is late does not think that it will make up for it
-        assert one.hold_ns > 25 * MS
+        assert one.iteration_ns < 430 * MS  # a job that is suddenly early knows why, and waits
+        assert one.hold_ns > 15 * MS
     assert len(played.daemons.schedules) == 2
     for name in "ab":
         played.daemons.job(name).sending_ms = 173
@@ -205,9 +205,9 @@ def test_jobs_that_hold_each_other_up_for_long_are_parted_again() -> None:
     for _ in range(6):
         played.look(5)
     assert played.arranged()[-1] == "a cannot keep its pace, b cannot keep its pace"
-    assert played.paces()["a"] > 495
+    assert played.paces()["a"] > 425
     hold_ms = {one.hold_ns / MS for one in played.daemons.schedules.values()}
-    assert min(hold_ms) > 30
+    assert min(hold_ms) > 20
     for name in "ab":
         played.daemons.job(name).sending_ms = 173
     played.settle()

@@ -228,6 +228,15 @@ def test_garbage_changes_nothing(message: dict[str, Any], caplog: pytest.LogCapt
     assert [error_ns(start, told) for start in loop.starts_ns[12:]] == [0] * 23
 
 
+def test_what_a_newer_daemon_adds_to_a_schedule_is_passed_over() -> None:
+    loop = Loop()
+    loop.run(5)
+    told = schedule(loop.clock)
+    loop.link.incoming.append({**told, "colour": ["green"], "priority": 3})
+    loop.run(20)
+    assert loop.agent.summary()["state"] == "held"
+
+
 @pytest.mark.parametrize("key", ["epoch_ns", "expires_ns"])
 def test_a_schedule_of_another_day_is_refused(key: str, caplog: pytest.LogCaptureFixture) -> None:
     loop = Loop()
@@ -248,6 +257,7 @@ def test_a_failure_of_the_agent_is_said_once_and_training_goes_on(caplog: pytest
     assert len(loop.starts_ns) == 20
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert loop.agent.summary()["note"] == "stopped after a failure"
+    assert loop.link.closed  # or the daemon would think for ever that the job is held
     loop.agent.close()
 
 
@@ -306,6 +316,13 @@ def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPa
     agent.close()
 
 
+def test_jobs_that_torchrun_has_no_name_for_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CASSINI_JOB_ID", "SLURM_JOB_ID", "JOB_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    assert connect(rank=0, world_size=1)._decider._link._hello["job"] == f"pid-{os.getpid()}"
+
+
 def test_who_knows_better_may_let_a_job_wait_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("CASSINI_AGENT_SOCKET", str(tmp_path / "s"))
     monkeypatch.setenv("CASSINI_AGENT_ADJUSTING_SHARE", "0.03")
@@ -320,7 +337,9 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         agent.iteration()
     assert agent.summary()["iterations"] == 3
-    assert agent._decider is None
+    assert agent.is_off
+    monkeypatch.setenv("CASSINI_AGENT", "1")
+    assert not connect(rank=0, world_size=1).is_off
 
 
 def test_a_wrong_environment_costs_the_agent_and_not_the_job(

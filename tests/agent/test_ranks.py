@@ -6,8 +6,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -178,6 +181,67 @@ def test_closing_ends_the_thread_at_once() -> None:
     assert not rank._thread.is_alive()
     assert time.monotonic_ns() - before_ns < 900_000_000
     rank.close()
+
+
+def test_a_store_that_does_not_answer_costs_training_nothing() -> None:
+    asked, let_go = threading.Event(), threading.Event()
+
+    def slow(store: Any) -> Any:
+        asked.set()
+        let_go.wait(20)
+        return store
+
+    before_ns = time.monotonic_ns()
+    ranks = [StoreRanks(DictStore(), rank, client=slow) for rank in range(2)]
+    for k in range(20):
+        ranks[0].publish(k + 1, release(k + 1, 5))
+        assert due(ranks[1], k) == 0
+    assert asked.wait(5)
+    assert time.monotonic_ns() - before_ns < 5_000_000_000
+    let_go.set()
+    for rank in ranks:
+        rank.close()
+
+
+def test_ranks_that_cannot_hear_of_each_other_wait_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def unreachable(store: Any) -> Any:
+        raise TimeoutError("10.0.0.1:29500: no answer in 5 s")
+
+    zero = StoreRanks(DictStore(), 0, client=unreachable)
+    assert wait_until(lambda: not zero._thread.is_alive())
+    for k in range(3):
+        zero.publish(k + 1, release(k + 1, 5))
+    assert [due(zero, k) for k in range(3)] == [0, 0, 0]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the store of the job cannot be reached: 10.0.0.1:29500: no answer in 5 s; training goes on without time-shifts"
+    ]
+    zero.close()
+
+
+def test_a_store_that_cannot_be_cloned_is_joined_anew_for_a_few_seconds_and_by_the_attempt_of_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Tcp:
+        host, port = "node7", 29500
+
+        def __init__(self, *args: Any, **keywords: Any) -> None:
+            self.asked = args, keywords
+
+    class Prefixed:
+        def __init__(self, prefix: str, underlying_store: Any) -> None:
+            self.prefix, self.underlying_store = prefix, underlying_store
+
+    torch = types.ModuleType("torch")
+    torch.distributed = types.ModuleType("torch.distributed")
+    torch.distributed.TCPStore, torch.distributed.PrefixStore = Tcp, Prefixed
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.distributed", torch.distributed)
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "3")
+    found = own_client(Prefixed("default_pg", Prefixed("/worker/attempt_3", Tcp())))
+    assert found.prefix == "attempt-3"
+    (host, port), keywords = found.underlying_store.asked
+    assert (host, port, keywords["is_master"]) == ("node7", 29500, False)
+    assert keywords["timeout"].total_seconds() <= 5
 
 
 JOB = """

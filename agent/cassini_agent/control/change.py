@@ -20,7 +20,7 @@ from statistics import fmean, pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
-__all__ = ["Change", "ChangeDetector", "ComputeWatch"]
+__all__ = ["MIN_CHANGE", "Change", "ChangeDetector", "ComputeWatch"]
 
 PROFILE, CONFIRMING = 96, 48
 """Iterations of the first profile, and of one that confirms a change."""

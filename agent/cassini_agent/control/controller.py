@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
-from .change import Change, ChangeDetector, ComputeWatch
+from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
 from .mooring import Mooring, Place
 from .phase import phase_error, wrap
 from .release import Release
@@ -305,7 +305,9 @@ class Controller:
         left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
         until = now_ns + usual_ns + (wait_ns or -place.error_ns)
         # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
-        early = schedule.pace_ns - 1 if jumps else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
+        # One that began on a grid point has the next one for its own, however short the iteration is.
+        is_certain = jumps or self._mooring.on_point
+        early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
         if until - now_ns - schedule.pace_ns > left:
             early = min(early, left)
         return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
@@ -323,13 +325,23 @@ class Controller:
             self._costs_too_much = f"waits {mean:.2f} ms per iteration to win {gain:.2f} ms"
         change = None
         if compute_ns is not None and (longer := self._computing.add(compute_ns)):
-            change = Change(max(1, self._believed_ns + longer), self._believed_ns, certain=True)
+            change = self._computed_change(longer)
+        if change is not None:
             self._changes = ChangeDetector(change.iteration_ns, schedule.pace_ns)  # the old one has seen a part of it
         elif natural is not None:
             change = self._natural_change(natural)
         if change is not None:
             self._believed_ns = change.iteration_ns
         return change
+
+    def _computed_change(self, longer_ns: int) -> Change | None:
+        """Of a job that computes longer, or shorter, than it did; None if the schedule knows of it already."""
+        found = max(1, self._believed_ns + longer_ns)
+        if longer_ns > 0 and self._recent:
+            found = min(found, median_low(self._recent))  # no iteration takes longer without others than with them
+            if found - self._believed_ns < MIN_CHANGE * self._believed_ns:
+                return None
+        return Change(found, self._believed_ns, certain=True)
 
     def _natural_change(self, natural: int) -> Change | None:
         assert self._changes is not None

@@ -79,6 +79,8 @@ class Mooring:
         Since when the job is known to be out of its place; None if it is not.
     moored : bool
         Whether it is known which grid point is the job's own.
+    on_point : bool
+        Whether the last start that is known was on a grid point.
     """
 
     def __init__(self) -> None:
@@ -87,7 +89,7 @@ class Mooring:
         self._aligning = True  # the next start may wait for the grid
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
-        self._on_point = False  # the last start was on a grid point
+        self.on_point = False
         self._retries = 0
 
     @property
@@ -108,7 +110,7 @@ class Mooring:
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
-        self.moored = self._on_point = False
+        self.moored = self.on_point = False
         self._forget()
 
     def missed(self) -> None:
@@ -135,13 +137,13 @@ class Mooring:
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
         # After a start on its own grid point the next one is certain, however short the iteration was.
-        if self.moored and early > 0 and (self._on_point or early <= place.quick_ns):
+        if self.moored and early > 0 and (self.on_point or early <= place.quick_ns):
             return early, False
         return 0, False
 
     def began(self, error_ns: int, place: Place) -> None:
         """The last start that is known was ``error_ns`` off the grid: of the next one it is for this to say."""
-        self._on_point = abs(error_ns) <= place.band_ns
+        self.on_point = abs(error_ns) <= place.band_ns
 
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""

@@ -28,7 +28,14 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook = default_ho
     hook : callable, optional
         What reduces a bucket: DDP's own all-reduce, or any other communication hook that takes the process group (or
         None) as its state.
+
+    Raises
+    ------
+    RuntimeError
+        The model has a hook already. With an agent that is switched off nothing is registered.
     """
+    if agent.is_off:
+        return
     model.register_comm_hook(None, communication_hook(agent, hook))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from ..loop import Agent, connect
 
 __all__ = ["KeptAgent"]
+
+log = logging.getLogger("cassini_agent")
 
 
 class KeptAgent:
@@ -33,6 +36,17 @@ class KeptAgent:
         if self.agent is None:
             self.agent = connect(rank=rank, world_size=world_size)
         return self.agent
+
+    def _attach(self, model: Any) -> None:
+        """Mark the all-reduces of a DDP model; where it has a hook already, iterations are held without."""
+        from .ddp import attach
+
+        if self.agent is None:
+            return
+        try:
+            attach(self.agent, model)
+        except Exception as error:
+            log.warning("the communication of the model is not marked: %s", error)
 
     def _interrupted(self) -> None:
         if self.agent is not None:

@@ -10,7 +10,6 @@ except ImportError:
     from pytorch_lightning import Callback, LightningModule, Trainer  # the older name of the same package
 from torch.nn.parallel import DistributedDataParallel
 
-from .ddp import attach
 from .kept_agent import KeptAgent
 
 __all__ = ["CassiniCallback"]
@@ -34,10 +33,10 @@ class CassiniCallback(KeptAgent, Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Connect, and mark the all-reduces of a DDP model."""
-        agent = self._begin(trainer.global_rank, trainer.world_size)
+        self._begin(trainer.global_rank, trainer.world_size)
         model = trainer.strategy.model
         if isinstance(model, DistributedDataParallel):
-            attach(agent, model)
+            self._attach(model)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Begin an iteration with the first batch of an optimizer step."""

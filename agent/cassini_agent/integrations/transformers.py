@@ -8,7 +8,6 @@ from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..loop import Agent
-from .ddp import attach
 from .kept_agent import KeptAgent
 
 __all__ = ["CassiniCallback"]
@@ -52,8 +51,8 @@ class CassiniCallback(KeptAgent, TrainerCallback):
             return
         model = getattr(self.trainer, "model_wrapped", None)
         if isinstance(model, DistributedDataParallel) and self._attached is not model:
-            attach(self.agent, model)
             self._attached = model
+            self._attach(model)
         self.agent.iteration()
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:

@@ -17,7 +17,7 @@ from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import GONE_NS
-from ..dispatch.arrange import NaturalTimes, arrange
+from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .events import Arranged, Event, Failed, GoesOn, LeftFree, NotKnown, NotSent
@@ -60,8 +60,11 @@ ERRORS = 5.0
 UNDER_WAY, NEWEST = 4, 24
 """Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
 
-ROOM = 0.01
-"""Margin of jobs that are parted, beyond what they take anyway."""
+ROOM = 0.04
+"""Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
+
+FILLED = 0.8
+"""So much of a link's time their communication is to fill at most: else they have no room to be late in."""
 
 LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
@@ -163,7 +166,10 @@ class Engine:
         try:
             while True:
                 begun = time.monotonic()
-                await self.look()
+                try:
+                    await self.look()
+                except Exception as error:  # whatever a daemon says
+                    self._note_failure("a look at the jobs", error)
                 await asyncio.sleep(max(0.0, LOOK_S - (time.monotonic() - begun)))
         finally:
             coordinating.cancel()
@@ -489,10 +495,18 @@ def _said(job: Seen, fresh: Profile) -> str:
 def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, NaturalTimes]]:
     """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
     margins, measured = {}, {}
+    route = problem.candidates[0].routes
+    sending_ns = {
+        link.id: sum(
+            phase.duration_ms * MS_NS for job in problem.jobs if link.id in route[job.id] for phase in job.phases
+        )
+        for link in problem.links
+    }
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
-            margins[job.id] = ROOM
+            needed_ns = max((1 + ROOM) * known_ns, *(sending_ns[link] / FILLED for link in route[job.id]))
+            margins[job.id] = min(LARGEST_MARGIN, needed_ns / known_ns - 1)
         else:
             measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
     return margins, measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,9 @@ from .profile import Profile
 
 __all__ = ["Network"]
 
-FULL = 0.8
-"""Share of a link's time that jobs which are to be parted fill at most."""
+FULL, PARTED = 1.0, 0.66
+"""Where communication seems to fill more than the whole of a link's time, jobs hold each other up in each iteration.
+When they are to be parted it is taken to fill the second share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,11 @@ class Network:
         rate = self.gbps.get(name)
         if rate is None:
             rate = min(self.links[link] / factor for link, factor in self.route(name).items())
-        # A median and a mean: what would be sent after the end of the iteration is not split off to its beginning.
-        start_ns = min(profile.start_ns, profile.rest_ns)
-        phase = cc.Phase(start_ns / MS_NS, duration_ns / MS_NS, rate)
-        iteration_ns = profile.iteration_ns if profile.takes_ns is None else profile.takes_ns
-        return cc.Job(name, iteration_ns / MS_NS, [phase])
+        # Not a nanosecond may be sent after the end of the iteration, that is, at its beginning.
+        start, duration = math.floor(min(profile.start_ns, profile.rest_ns)), math.floor(duration_ns)
+        # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
+        iteration = max(math.floor(profile.rest_ns) + duration, start + duration)
+        return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, rate)])
 
     def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
@@ -146,7 +148,7 @@ class Network:
             full = sum(profiles[job].duration_ns / paces[job] for job in there)
             for job in there:
                 if full > FULL and profiles[job].is_for_parting:
-                    durations[job] = min(durations[job], profiles[job].duration_ns * FULL / full)
+                    durations[job] = min(durations[job], profiles[job].duration_ns * PARTED / full)
         return durations
 
 

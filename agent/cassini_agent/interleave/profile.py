@@ -1,9 +1,9 @@
 """A job's profile from what its daemon reports of single iterations, also while jobs hold each other up.
 
 Contention stretches communication and leaves the rest of an iteration as it is. How much it stretches cannot be told
-from jobs that meet all the time. So there are two profiles. One is for *parting*: it keeps jobs apart at the pace that
-they have anyway, with communication as short as it was ever seen. Once they are apart, whole iterations count as they
-are, and give the other profile and a shorter pace.
+from jobs that meet all the time. So there are two profiles. One is for *parting*: it keeps jobs apart, with
+communication as short as it was ever seen, at a pace with room for that. Once they are apart, whole iterations count as
+they are, and give the other profile and a shorter pace.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Profile:
     usual_ns : float
         What iterations really take, if some of them are held up.
     takes_ns : float or None
-        For parting: what an iteration takes while others are in the way, and how long it is to be. None: nobody is.
+        For parting: what an iteration takes while others are in the way. None: nobody is.
     times_ns : tuple of float
         Natural iteration times of a job that is apart from others.
     """

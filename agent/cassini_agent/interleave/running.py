@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ..dispatch.http import HttpTransport
 from ..dispatch.send import Acknowledgement, Endpoint
 from .engine import Engine
-from .events import Event
+from .events import Event, Failed
 from .network import Network
 
 __all__ = ["Interleaving", "Row", "named"]
@@ -160,8 +160,10 @@ class Interleaving:
             self._task = self._loop.create_task(self._interleave())
             with suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._task)
-        except BaseException as error:  # handed to whoever asks
+        except BaseException as error:  # told at once, and handed to whoever asks
             self._failure = error
+            with suppress(Exception):
+                self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
         finally:
             self._ready.set()
             self._loop.close()

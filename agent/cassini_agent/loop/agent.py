@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .decider import Decider
@@ -68,6 +68,11 @@ class Agent:
         self._may_catch_up = True
         self._pid = os.getpid()
         self._delay_total_ns = 0
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is measured and nothing waited for: switched off, or it could not be set up."""
+        return self._decider is None and self._ranks.lag == 0
 
     # --- what the training loop calls ---------------------------------------------------------------------------------
 
@@ -240,3 +245,12 @@ class Agent:
         except Exception:
             self._failed = True
             log.exception("the agent stops after a failure of its own; training goes on without time-shifts")
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """The daemon sees that the job has left: what it said last, that it is held, is not true any more."""
+        with suppress(Exception):
+            if self._decider is not None:
+                self._decider.leave()
+        with suppress(Exception):
+            self._ranks.close()

@@ -25,6 +25,9 @@ log = logging.getLogger("cassini_agent")
 JOB_VARIABLES = ("CASSINI_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "JOB_NAME")
 """Where a job's name is looked for, in this order."""
 
+UNNAMED = "none"
+"""What torchrun calls every job that was given no id."""
+
 
 def connect(
     job: str | None = None,
@@ -95,7 +98,8 @@ def _connect(
 
 def _job_name(environment: Mapping[str, str]) -> str:
     for variable in JOB_VARIABLES:
-        if name := environment.get(variable):
+        name = environment.get(variable)
+        if name and name != UNNAMED:
             return name
     return f"pid-{os.getpid()}"
 
@@ -126,7 +130,7 @@ def _ranks(rank: int, world_size: int, store: Any) -> Ranks:
         # Rank 0 alone then delays the job: the others wait for it in the next collective.
         log.warning("torch.distributed is not initialised: rank 0 alone waits, and the other ranks for it")
         return Alone()
-    return StoreRanks(own_client(store), rank, f"cassini-agent/{_next_generation()}")
+    return StoreRanks(store, rank, f"cassini-agent/{_next_generation()}", own_client)
 
 
 _generation = 0

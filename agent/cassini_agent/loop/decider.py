@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from dataclasses import fields
 from statistics import median
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..control.controller import Controller, Decision
 from ..control.pattern import FEWEST, WINDOW, pattern
 from ..control.release import Release
 from ..local_link import LocalLink
-from ..schedule import Schedule, ScheduleError
+from ..schedule import FORMAT, Schedule, ScheduleError
 from .records import Iteration
 from .reporter import Reporter
 
@@ -24,6 +25,9 @@ PROFILE = 512
 
 RECENT = 8
 """Iterations whose medians say how long the next takes, and how far the host runs ahead of its GPU."""
+
+SCHEDULE_KEYS = frozenset({"format", *(field.name for field in fields(Schedule))})
+"""A newer daemon may send more."""
 
 AHEAD = 0.95
 """The host runs ahead of the GPU where an iteration would take less than this share of the usual time."""
@@ -177,6 +181,10 @@ class Decider:
         self._reporter.flush(now_ns, self._totals(delay_total_ns), at_once=True)
         self._link.close()
 
+    def leave(self) -> None:
+        """Leave the daemon, whatever has not been reported."""
+        self._link.close()
+
     def _began(self, number: int, start_ns: int) -> None:
         if self._start is None or self._start[0] <= number:
             self._start = (number, start_ns)
@@ -219,7 +227,8 @@ class Decider:
         kind = message.pop("type", None)
         if kind == "schedule":
             try:
-                schedule = Schedule.from_mapping({"format": "cassini-schedule/1", **message})
+                known = {key: value for key, value in message.items() if key in SCHEDULE_KEYS}
+                schedule = Schedule.from_mapping({"format": FORMAT, **known})
                 schedule.check_near(now_ns)
             except ScheduleError as error:
                 self._refused = str(error)

@@ -10,15 +10,24 @@ counted: that the others wait delays the job all the same.
 from __future__ import annotations
 
 import atexit
+import logging
+import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Protocol
 
 from ..control.release import Follower, Release
 
 __all__ = ["Alone", "Ranks", "StoreRanks", "own_client"]
+
+log = logging.getLogger("cassini_agent")
+
+REACHED_S = 5.0
+"""So long a client of the store may take to be there; torch itself would wait for 300 s."""
 
 LOOKS = 8
 """How often a rank looks for the next decision during an iteration. It never waits inside the store: only that could
@@ -82,18 +91,28 @@ class StoreRanks:
     Parameters
     ----------
     store : torch.distributed.Store
-        Used by one thread alone: see :func:`own_client`.
+        Used by the thread of this object alone.
     rank : int
         Of this process.
     prefix : str
         Of the keys; the same on all ranks, another for each agent of a job.
+    client : callable, optional
+        Makes of ``store`` what the thread uses, see :func:`own_client`. Called in the thread, as it may take long.
     """
 
     lag = 1
 
-    def __init__(self, store: Any, rank: int, prefix: str = "cassini-agent") -> None:
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        prefix: str = "cassini-agent",
+        client: Callable[[Any], Any] = lambda store: store,
+    ) -> None:
         self.missed = 0
         self._store = store
+        self._client = client
+        self._alone = False  # no client: what is decided here nobody else hears of
         self._prefix = prefix
         self._due: dict[int, Release] = {}
         self._follower = Follower(decides=rank == 0)
@@ -102,13 +121,15 @@ class StoreRanks:
         self._pause_s = LEAST_PAUSE_S
         self._last_due_s = time.monotonic()
         self._ending = threading.Event()
-        work = self._write if rank == 0 else self._read
-        self._thread = threading.Thread(target=work, name="cassini-agent-ranks", daemon=True)
+        self._work = self._write if rank == 0 else self._read
+        self._thread = threading.Thread(target=self._run, name="cassini-agent-ranks", daemon=True)
         self._thread.start()
         atexit.register(self.close)
 
     def publish(self, iteration: int, release: Release) -> None:
         """Hand it to the writing thread."""
+        if self._alone:
+            return
         self._due[iteration] = release
         self._decisions.put((iteration, release))
 
@@ -139,6 +160,15 @@ class StoreRanks:
 
     def _key(self, iteration: int) -> str:
         return f"{self._prefix}/{iteration}"
+
+    def _run(self) -> None:
+        try:
+            self._store = self._client(self._store)
+        except Exception as error:
+            self._alone = True
+            log.warning("the store of the job cannot be reached: %s; training goes on without time-shifts", error)
+        else:
+            self._work()
 
     def _write(self) -> None:
         while (decision := self._decisions.get()) is not None and not self._ending.is_set():
@@ -187,5 +217,9 @@ def own_client(store: Any) -> Any:
     while hasattr(base, "underlying_store"):
         base = base.underlying_store
     if isinstance(base, dist.TCPStore):
-        return dist.TCPStore(base.host, base.port, is_master=False, wait_for_workers=False)
+        client = dist.TCPStore(
+            base.host, base.port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=REACHED_S)
+        )
+        # Prefixes of a store cannot be read. What they part are the attempts of a job that is restarted.
+        return dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", client)
     raise RuntimeError(f"store: expected a TCPStore or one that can be cloned, got {type(base).__name__}")

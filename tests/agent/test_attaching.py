@@ -1,0 +1,52 @@
+"""Marking the communication of a model: never at the price of its training."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from cassini_agent.integrations.kept_agent import KeptAgent
+from cassini_agent.loop import connect
+
+
+class Model:
+    """Takes one hook in its life, as DDP does."""
+
+    def __init__(self) -> None:
+        self.hooks: list[Any] = []
+
+    def register_comm_hook(self, state: Any, hook: Any) -> None:
+        if self.hooks:
+            raise RuntimeError("register_comm_hook can only be called once")
+        self.hooks.append(hook)
+
+
+def test_a_model_that_has_a_hook_is_trained_without_marks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ddp = types.ModuleType("cassini_agent.integrations.ddp")
+    ddp.attach = lambda agent, model: model.register_comm_hook(None, agent)
+    monkeypatch.setitem(sys.modules, "cassini_agent.integrations.ddp", ddp)
+    model, kept = Model(), KeptAgent(connect(rank=0, world_size=1))
+    kept._attach(model)
+    assert (len(model.hooks), caplog.records) == (1, [])
+    kept._attach(model)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the communication of the model is not marked: register_comm_hook can only be called once"
+    ]
+
+
+def test_an_agent_that_is_switched_off_registers_no_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from cassini_agent.integrations.ddp import attach
+
+    model = Model()
+    monkeypatch.setenv("CASSINI_AGENT", "0")
+    attach(connect(rank=0, world_size=1), model)
+    assert model.hooks == []
+    monkeypatch.delenv("CASSINI_AGENT")
+    attach(connect(rank=0, world_size=1), model)
+    assert len(model.hooks) == 1
