@@ -155,7 +155,7 @@ bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of sim
 bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
 	@$(PY) -m bench.control.study --out bench/results
 
-bench-netlab: $(VENV)/.bench ## the same on a kernel's network, all scenarios: bench/results (root; 15 h; half an hour with LANES=32 on 32 cores)
+bench-netlab: $(VENV)/.bench ## the same on a kernel's network, all scenarios: bench/results (root; 16 h; half an hour with LANES=32 on 32 cores)
 	@$(PY) -m bench.netlab --out bench/results --lanes $(LANES)
 
 # Two minutes. Skipped, with the reason, where no namespaces can be made; CASSINI_NEED_NETLAB=1 makes that a failure.
