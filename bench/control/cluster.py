@@ -27,7 +27,7 @@ from .simulator import Simulator
 __all__ = ["Cluster", "Daemon", "Observed"]
 
 FIRST_MS = 100.0
-REPORT_MS, POLL_MS = 200.0, 1000.0
+REPORT_MS, POLL_MS, AGAIN_MS = 200.0, 1000.0, 30.0
 NATURAL_WINDOW, ERROR_WINDOW, RECENT_WINDOW, QUANTILES = 256, 64, 32, 64
 
 
@@ -62,6 +62,7 @@ class Observed:
         is_news = decision.strayed or (decision.state, followed) != (self.state, self.followed)
         if followed != self.followed:
             self.error_ns.clear()
+            self.natural_ns.clear()
         self.iterations += 1
         self.state, self.followed = decision.state, followed
         self.delay_total_ns = self.controller.delay_total_ns
@@ -107,6 +108,7 @@ class Daemon:
             jitter_ns=tuple(q - (middle or 0) for q in quantiles),
             errors_ns=tuple(seen.error_ns[-ERROR_WINDOW:]),
             place_at_ns=seen.place_at_ns,
+            lag=seen.lag,
             rests_ns=tuple(seen.rests_ns),
             changed=seen.changed,
         )
@@ -264,6 +266,8 @@ class Cluster:
     def _look(self) -> None:
         if self._present(self._simulator.now_ms):
             self._loop.run_until_complete(self.coordinator.poll())  # nothing in it waits for anything but itself
+            if any(component.look_again for component in self.coordinator.components()):
+                self._simulator.at(self._simulator.now_ms + AGAIN_MS, self._look)
 
     def _poll(self) -> None:
         self._look()

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
+from cassini_agent.dispatch import arrange
 from cassini_agent.interleave import Network
+from cassini_agent.interleave.engine import _paces
 from cassini_agent.interleave.groups import groups
 from cassini_agent.interleave.profile import History, Profile
 
@@ -289,3 +291,27 @@ def test_what_is_no_such_file_is_said(tmp_path: Path, text: str) -> None:
 def test_what_is_no_network_is_said(make: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         make()
+
+
+SEEN = st.tuples(st.floats(150, 345), st.floats(0, 60))
+"""For how long a job was seen to send while another was in its way, and by how much its iterations took longer."""
+
+
+@given(SEEN, SEEN)
+def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
+    one: tuple[float, float], other: tuple[float, float]
+) -> None:
+    """Whatever they were seen to send: of iterations that others stretched, no two are alike."""
+    profiles = {
+        name: Profile(230 * MS, 230 * MS, sending * MS, MS, 568 * MS, (230 + sending + longer) * MS)
+        for name, (sending, longer) in (("a", one), ("b", other))
+    }
+    network = Network.one_link("link", 0.4)
+
+    def parted(slowly: bool) -> bool:
+        problem = network.problem(profiles, slowly=slowly)
+        margins, measured = _paces(problem, profiles)
+        planned = arrange(problem, margins=margins, measured=measured).plan(epoch_ns=0, version=1, lease_ns=1)
+        return len(planned.schedules) == 2
+
+    assert parted(slowly=False) or parted(slowly=True)

@@ -82,6 +82,11 @@ class Component:
         return self.superseded or not self.members
 
     @property
+    def look_again(self) -> bool:
+        """Whether a decision was put off by a moment."""
+        return self._reanchoring.look_again and not self.over
+
+    @property
     def is_missing_members(self) -> bool:
         """Whether some member was not heard of at the last look."""
         return bool(self._presence.absent)

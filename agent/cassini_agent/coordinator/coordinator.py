@@ -39,6 +39,9 @@ NEWS_S = 4.0
 LEAST_S = 0.02
 """Between two decisions for one host's news."""
 
+AGAIN_S = 0.03
+"""Until a component is looked at again where a decision was put off by a moment."""
+
 SEARCH_S = 5.0
 """So often all hosts are asked for a job that is missing on its own."""
 
@@ -83,6 +86,8 @@ class Coordinator:
         self._silent: set[str] = set()
         self._news: dict[str, asyncio.Task[None]] = {}
         self._refused: dict[str, int] = {}
+        self._again: dict[str, asyncio.Task[None]] = {}
+        self._is_running = False
         self.failures: Counter[str] = Counter()
 
     def keep(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
@@ -118,6 +123,7 @@ class Coordinator:
 
     async def run(self, poll_s: float = POLL_S) -> None:
         """Go on for ever, until cancelled."""
+        self._is_running = True
         try:
             while True:
                 begun = time.monotonic()
@@ -125,10 +131,13 @@ class Coordinator:
                 self._watch()
                 await asyncio.sleep(max(0.0, poll_s - (time.monotonic() - begun)))
         finally:
-            for task in self._news.values():
+            self._is_running = False
+            tasks = [*self._news.values(), *self._again.values()]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._news.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._news.clear()
+            self._again.clear()
 
     async def poll(self) -> None:
         """One round: clocks and jobs of all hosts at once, decisions, schedules. Failures are told, not raised."""
@@ -211,9 +220,22 @@ class Coordinator:
             for event in outcome.events:
                 self._tell(event)
             sending.append(self._send(component, outcome))
+            if component.look_again:
+                self._look_again(component)
             if component.superseded:
                 del self._components[component.name]
         await asyncio.gather(*sending)
+
+    def _look_again(self, component: Component) -> None:
+        """In a moment, unless that is about to happen anyway."""
+
+        async def look() -> None:
+            await asyncio.sleep(AGAIN_S)
+            self._again.pop(component.name, None)
+            await self._decide([component], await self._ask(component.hosts() - self._silent))
+
+        if self._is_running and component.name not in self._again:
+            self._again[component.name] = asyncio.create_task(look())
 
     def _follow_moves(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
         """A job that is connected elsewhere, and not where it was, has moved."""

@@ -20,6 +20,9 @@ from .status import JobStatus
 
 __all__ = ["Reanchoring"]
 
+DUE = 0.9
+"""After this part of its natural iteration time a job may begin the next iteration at any moment."""
+
 OVERDUE, REPORT_NS = 1.5, SECOND_NS // 4
 """A job that has not begun its next iteration after so many paces, and the time between two reports, is held up for
 long. Contention alone makes iterations longer by less than half."""
@@ -60,6 +63,11 @@ class Reanchoring:
         Of the component.
     members : mapping of str to Member
         Those that are held together; others may leave it.
+
+    Attributes
+    ----------
+    look_again : bool
+        A decision was put off by a moment: until a job that is about to begin an iteration has begun it.
     """
 
     def __init__(self, name: str, members: Mapping[str, Member]) -> None:
@@ -69,6 +77,7 @@ class Reanchoring:
         self._pause_ns = FIRST_PAUSE_NS
         self._allowance: Allowance | None = None
         self._is_unsteady = False
+        self.look_again = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
@@ -79,6 +88,7 @@ class Reanchoring:
     ) -> tuple[dict[str, Schedule], list[events.Event]]:
         """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
         told = self._settled(known, now_ns)
+        self.look_again = False
         if not any(status.state == "adjusting" for status in known.values()):
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
@@ -86,6 +96,9 @@ class Reanchoring:
         if any(self._is_overdue(job, status, now_ns) for job, status in known.items()):
             return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
         places = {job: self._members[job].place_ns(status) for job, status in known.items()}
+        self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
+        if self.look_again:
+            return drafts, told  # it would depend on moments whether the answer is there before its next start
         if any(place is None for place in places.values()) and not self._waited_long(now_ns):
             return drafts, told
         placed = {job: place for job, place in places.items() if place is not None}
@@ -110,6 +123,12 @@ class Reanchoring:
             for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
         }
         return moved, told
+
+    def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
+        """Whether a job may begin its next iteration at any moment."""
+        if status.place_at_ns is None:
+            return False
+        return now_ns + ANSWER_NS - status.place_at_ns > DUE * self._members[job].schedule.iteration_ns
 
     def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
@@ -147,7 +166,7 @@ class Reanchoring:
         """
         seen_ns, pace_ns = known[job].place_at_ns, self._members[job].schedule.pace_ns
         age_ns = 0 if seen_ns is None else max(0, now_ns + ANSWER_NS - seen_ns)
-        return round(CAUTION * longer_ns) * (1 + age_ns // (pace_ns + longer_ns))
+        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""

@@ -37,6 +37,8 @@ class JobStatus:
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
+    lag : int
+        What a job is told takes effect at its next start, or so many starts later.
     rests_ns : tuple of (int, int)
         Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
         Contention makes only the second longer.
@@ -62,6 +64,7 @@ class JobStatus:
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
     place_at_ns: int | None = None
+    lag: int = 0
     rests_ns: tuple[tuple[int, int], ...] = ()
     delay_total_ns: int = 0
     contradicted: str = ""
@@ -100,6 +103,7 @@ class JobStatus:
             errors_ns=_wholes(mapping, "errors_ns"),
             place_ns=_whole(mapping, "place_ns"),
             place_at_ns=_whole(mapping, "place_at_ns"),
+            lag=_whole(mapping, "lag") or 0,
             rests_ns=_rests(mapping.get("recent")),
             delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
             contradicted=_text(say, "reason") if contradicts and say is not None else "",

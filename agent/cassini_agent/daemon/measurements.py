@@ -80,6 +80,7 @@ class Measurements:
         "dropped",
         "followed",
         "iterations",
+        "lag",
         "note",
         "place_at_ns",
         "place_ns",
@@ -98,6 +99,7 @@ class Measurements:
         self.followed = 0
         self.place_ns: int | None = None
         self.place_at_ns: int | None = None
+        self.lag = 0
         self.adjustments = 0
         self.delay_total_ns = 0
         self.dropped = 0
@@ -111,6 +113,8 @@ class Measurements:
             self.forget_windows()
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
+            self._natural.clear()  # jobs that were brought apart take less from now on
+        self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         self._natural.extend(value for value in message.natural_ns if value is not None)
         self._errors.extend(value for value in message.error_ns if value is not None)

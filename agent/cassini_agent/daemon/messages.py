@@ -56,7 +56,7 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
 
     ``version`` is that of the schedule whose grid the errors are from, 0 for none: of one message all are from one.
     ``place_ns`` is the error of the iteration that is under way, which no list has yet, and ``place_at_ns`` when it
-    began.
+    began. What the job is told in an iteration takes effect at the next start, or ``lag`` starts later.
     """
 
     first: _Count
@@ -74,6 +74,7 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
     version: _Count = 0
     place_ns: _Signed | None = None
     place_at_ns: _Instant | None = None
+    lag: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
 
     def __post_init__(self) -> None:
         lists = (self.natural_ns, self.delay_ns, self.error_ns, self.communication_start_ns, self.communication_end_ns)

@@ -363,15 +363,11 @@ class Engine:
                 profiles[job] = profile
         group = self._regroup(jobs)
         group.pending = because  # until it has succeeded
-        problem = self.network.problem(profiles)
-        margins, measured = _paces(problem, profiles)
-        arranged = await asyncio.to_thread(arrange, problem, margins=margins, measured=measured)
         version = dispatch.new_version()
-        plan = arranged.plan(
-            epoch_ns=time.time_ns() + round(dispatch.LEAD_S * 1e9),
-            version=version,
-            lease_ns=round(dispatch.LEASE_S * 1e9),
-        )
+        arranged, plan = await self._planned(profiles, version)
+        if not plan.schedules and len(profiles) > 1 and any(one.is_for_parting for one in profiles.values()):
+            # They were seen to send for so long that no shift parts them. At the pace they have there is room.
+            arranged, plan = await self._planned(profiles, version, slowly=True)
         if any(profile.is_for_parting for profile in profiles.values()):
             # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
             plan = replace(plan, schedules=tuple(replace(one, gain_ns=0) for one in plan.schedules))
@@ -401,6 +397,15 @@ class Engine:
             elif one.free and len(jobs) > 1 and group.free.get(one.job) != one.reason:
                 self._tell(LeftFree(one.job, one.reason))
         group.free = {one.job: one.reason for one in answers if one.free}
+
+    async def _planned(
+        self, profiles: Mapping[str, Profile], version: int, *, slowly: bool = False
+    ) -> tuple[dispatch.Arrangement, dispatch.Plan]:
+        problem = self.network.problem(profiles, slowly=slowly)
+        margins, measured = _paces(problem, profiles)
+        arranged = await asyncio.to_thread(arrange, problem, margins=margins, measured=measured)
+        epoch_ns = time.time_ns() + round(dispatch.LEAD_S * 1e9)
+        return arranged, arranged.plan(epoch_ns=epoch_ns, version=version, lease_ns=round(dispatch.LEASE_S * 1e9))
 
     def _regroup(self, jobs: frozenset[str]) -> Group:
         """Note that these jobs are being arranged; sooner and sooner is not allowed."""

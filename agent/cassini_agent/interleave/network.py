@@ -115,15 +115,20 @@ class Network:
             return dict.fromkeys(self.links, 1.0)
         return self.routes.get(job, {})
 
-    def problem(self, profiles: Mapping[str, Profile]) -> cc.Problem:
-        """These jobs as they are now, in the one placement that they have."""
-        durations = self._durations_ns(profiles)
-        jobs = [self._job(name, profile, durations[name]) for name, profile in sorted(profiles.items())]
+    def problem(self, profiles: Mapping[str, Profile], *, slowly: bool = False) -> cc.Problem:
+        """These jobs as they are now, in the one placement that they have.
+
+        ``slowly``: those that are to be parted keep the iteration time of the slowest, and are taken to send so little
+        that there is room for all.
+        """
+        durations = self._durations_ns(profiles, PARTED if slowly else FULL)
+        slowest = max((one.takes_ns or 0.0 for one in profiles.values()), default=0.0) if slowly else 0.0
+        jobs = [self._job(name, profile, durations[name], slowest) for name, profile in sorted(profiles.items())]
         routes = {name: dict(self.route(name)) for name in sorted(profiles)}
         links = [cc.Link(name, capacity) for name, capacity in sorted(self.links.items())]
         return cc.Problem(jobs, links, [cc.Candidate("as it is", routes)])
 
-    def _job(self, name: str, profile: Profile, duration_ns: float) -> cc.Job:
+    def _job(self, name: str, profile: Profile, duration_ns: float, slowest_ns: float) -> cc.Job:
         if name in self.profiles:
             return self.profiles[name]
         rate = self.gbps.get(name)
@@ -133,9 +138,11 @@ class Network:
         start, duration = math.floor(min(profile.start_ns, profile.rest_ns)), math.floor(duration_ns)
         # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
         iteration = max(math.floor(profile.rest_ns) + duration, start + duration)
+        if profile.is_for_parting:
+            iteration = max(iteration, math.floor(slowest_ns))
         return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, rate)])
 
-    def _durations_ns(self, profiles: Mapping[str, Profile]) -> dict[str, float]:
+    def _durations_ns(self, profiles: Mapping[str, Profile], most: float) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
 
         They were only seen while they met, so it takes them less when they are apart; without room between them they
@@ -147,7 +154,7 @@ class Network:
             there = [job for job in profiles if link in self.route(job)]
             full = sum(profiles[job].duration_ns / paces[job] for job in there)
             for job in there:
-                if full > FULL and profiles[job].is_for_parting:
+                if full > most and profiles[job].is_for_parting:
                     durations[job] = min(durations[job], profiles[job].duration_ns * PARTED / full)
         return durations
 

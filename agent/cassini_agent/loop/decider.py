@@ -258,4 +258,5 @@ class Decider:
             "version": self._followed,
             "place_ns": self._last.error_ns if is_under_way else None,
             "place_at_ns": self._place_at_ns if is_under_way else None,
+            "lag": self._controller.lag,
         }
