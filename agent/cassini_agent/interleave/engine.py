@@ -257,7 +257,9 @@ class Engine:
             return
         group = self.groups[jobs]
         now_s = time.monotonic()
-        if now_s - group.at_s < group.pause_s or len(jobs) < 2:
+        # To part jobs is half of an arrangement: the other half comes as soon as they are known apart.
+        pause_s = EVERY_S if group.is_parting else group.pause_s
+        if now_s - group.at_s < pause_s or len(jobs) < 2:
             return
         if group.pending:
             await self._arrange(jobs, group.pending)
@@ -413,7 +415,7 @@ class Engine:
         before = self.groups.get(jobs)
         pause_s = EVERY_S
         if before is not None and now_s - before.at_s < CALM_S + before.pause_s:
-            pause_s = min(2 * before.pause_s, SELDOM_S)
+            pause_s = before.pause_s if before.is_parting else min(2 * before.pause_s, SELDOM_S)
         for other in [other for other in self.groups if other & jobs]:
             del self.groups[other]
         group = self.groups[jobs] = Group(jobs, now_s, pause_s)
