@@ -78,7 +78,8 @@ def _made(tasks: list[Task], options: argparse.Namespace) -> int:
         study = Study(file, compiled, options.lanes, end_s, options.profiles == "alone")
         study.read()
         ecn = f"not marked, and not used: {why_not}" if why_not else "marked"
-        study.note({**about(), "ECN": ecn, "profiles": options.profiles, "lanes": options.lanes})
+        if options.minutes > 0 or not study.sessions():  # else the runs are those of other machines
+            study.note({**about(), "ECN": ecn, "profiles": options.profiles, "lanes": options.lanes})
 
         def stop(number: int, frame: FrameType | None) -> None:
             received.append(number)
