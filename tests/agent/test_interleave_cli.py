@@ -66,8 +66,9 @@ def test_once_arranges_the_jobs_and_again_leaves_them_alone(
 ) -> None:
     assert main([*options(both), "--once"]) == 0
     shown = capsys.readouterr().out
-    assert "arranged (new): paces a 432.5 ms, b 432.5 ms, score 1.000" in shown
-    assert "b is apart: 413.0 ms): paces a 413.0 ms, b 413.0 ms, score 1.000" in shown
+    # Played jobs wait by the clock of the machine: where it is busy, their iterations take longer.
+    assert re.search(r"arranged \(new\): paces a 43\d\.\d ms, b 43\d\.\d ms, score 1\.000", shown)
+    assert re.search(r"b is apart: 41\d\.\d ms\): paces a 41\d\.\d ms, b 41\d\.\d ms, score 1\.000", shown)
     assert "2 jobs, 2 held" in shown
     assert "2 jobs keep their schedules" in shown
     before = {job: schedule_of(both, job) for job in both}
@@ -174,8 +175,8 @@ def test_a_scheduler_makes_one_call(both: dict[str, DaemonProcess]) -> None:
         assert [one.accepted for one in running.acknowledged()] == [True, True]
         before = schedule_of(both, "a")
         with PlayedTraining(both["a"], "c", 360, 50):
+            wait_until(lambda: any(isinstance(event, Arranged) and "c joined" in event.because for event in told))
             wait_until(lambda: schedule_of(both, "a") != before)
-            assert any(isinstance(event, Arranged) and event.because == "c joined" for event in told)
             running.update(jobs={"a", "b"})
             wait_until(lambda: [row.job for row in running.status()] == ["a", "b"])
         with pytest.raises(ValueError, match="cross a link"):

@@ -42,7 +42,7 @@ class Machine:
         (folder / "bin").mkdir()
         for tool in TOOLS:
             (folder / "bin" / tool).symlink_to(str(shutil.which(tool)))
-        for program in ("make", "c++", "valgrind", "pkg-config", "go", "cargo", "chromium", "python"):
+        for program in ("make", "c++", "valgrind", "pkg-config", "go", "cargo", "chromium", "ip", "tc", "python"):
             self._stub(f"bin/{program}", "#!/usr/bin/env bash\n")
         self._stub("bin/apt-get", APT_GET)
         self._stub("bin/apt-cache", APT_CACHE.format(known="|".join(f"libclang-rt-{v}-dev" for v in to_be_had)))
@@ -69,7 +69,8 @@ class Machine:
         log = self.folder / "log"
         asked = log.read_text().splitlines() if log.exists() else []
         assert asked[:1] in ([], ["update -qq"])
-        return " ".join(line.partition("--no-install-recommends ")[2] for line in asked[1:])
+        packages = [package for line in asked[1:] for package in line.partition("--no-install-recommends ")[2].split()]
+        return " ".join(package for package in packages if package != "libbpf-dev")  # a header, which is no program
 
     def compiler(self) -> str:
         return self.run(".ci/fuzz_compiler").stdout.strip()

@@ -217,6 +217,13 @@ def test_rates_are_no_totals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("every_ms", [21, 50, 100, 1000, 15_000])
+def test_a_word_that_is_not_expected_is_not_quoted_at_length(tmp_path: Path) -> None:
+    """Found by fuzzing: the library says the whole of it."""
+    told = refused(tmp_path / "x", b'{"status": "' + 5000 * b"9" + b'", "data": {}}')
+    assert "query_range" in told
+    assert len(told) < 1000
+
+
 @pytest.mark.parametrize("write", [csv_with("time"), query_range, text_format, rdma_prefixed])
 def test_scrapes_too_far_apart_for_iterations_are_refused(
     tmp_path: Path, every_ms: int, write: Callable[[Series], bytes]

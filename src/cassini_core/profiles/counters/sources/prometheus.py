@@ -30,6 +30,10 @@ _QUERY = (
 )
 
 
+LONGEST_REASON = 200
+"""Characters of a library's message."""
+
+
 class _Series(msgspec.Struct):
     metric: dict[str, str]
     values: list[tuple[float, str]]
@@ -50,7 +54,8 @@ def read_query_range(name: str, data: bytes) -> Recording:
     try:
         response = msgspec.json.decode(data, type=_Response)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{name}: expected a response of query_range: {error}") from None
+        # The library quotes a word that it does not expect, however long.
+        raise InputError(f"{name}: expected a response of query_range: {str(error)[:LONGEST_REASON]}") from None
     readings = Readings()
     for number, series in enumerate(response.data.result):
         for place, (at, text) in enumerate(series.values):
