@@ -12,6 +12,7 @@ from statistics import median_low
 from cassini_agent.control.change import Change
 from cassini_agent.control.clock_sync import ClockMapping, ClockSample
 from cassini_agent.control.controller import Controller, Decision
+from cassini_agent.control.pattern import pattern
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
@@ -28,6 +29,7 @@ __all__ = ["Cluster", "Daemon", "Observed"]
 
 FIRST_MS = 100.0
 REPORT_MS, POLL_MS, AGAIN_MS = 200.0, 1000.0, 30.0
+PATTERN_EVERY = 32
 NATURAL_WINDOW, ERROR_WINDOW, RECENT_WINDOW, QUANTILES = 256, 64, 32, 64
 
 
@@ -37,7 +39,7 @@ class Observed:
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.lag = controller.lag
-        self.natural_ns: list[int] = []
+        self.natural_ns: list[tuple[int, int]] = []
         self.error_ns: list[int] = []
         self.rests_ns: deque[tuple[int, int]] = deque(maxlen=RECENT_WINDOW)
         self.iterations = 0
@@ -67,7 +69,7 @@ class Observed:
         self.state, self.followed = decision.state, followed
         self.delay_total_ns = self.controller.delay_total_ns
         if decision.natural_ns is not None:
-            self.natural_ns.append(decision.natural_ns)
+            self.natural_ns.append((self.iterations, decision.natural_ns))
         if decision.error_ns is not None:
             self.error_ns.append(decision.error_ns)
         self.changed = decision.changed or self.changed
@@ -89,11 +91,17 @@ class Daemon:
         self.schedule: Schedule | None = None
         self.mapping: ClockMapping | None = None
         self._report = JobStatus(model.name, "waiting")
+        self._looked = 0
+        self._in_turn: tuple[int, ...] = ()
 
     def reported(self) -> None:
         """A report of the job comes in."""
         seen = self.observed
-        natural = sorted(seen.natural_ns[-NATURAL_WINDOW:])
+        numbered = seen.natural_ns[-NATURAL_WINDOW:]
+        if seen.iterations >= self._looked + PATTERN_EVERY:
+            self._looked, self._in_turn = seen.iterations, pattern(numbered)
+        turn = self._in_turn or (0,)
+        natural = sorted(time - turn[number % len(turn)] for number, time in numbered)
         middle = median_low(natural) if natural else None
         step = max(1, len(natural) - 1)
         count = min(QUANTILES, len(natural))
@@ -109,6 +117,7 @@ class Daemon:
             errors_ns=tuple(seen.error_ns[-ERROR_WINDOW:]),
             place_at_ns=seen.place_at_ns,
             lag=seen.lag,
+            pattern_ns=self._in_turn,
             rests_ns=tuple(seen.rests_ns),
             changed=seen.changed,
         )

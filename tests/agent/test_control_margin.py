@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_agent.control.margin import MIN_SAMPLES, cheapest_margin, margin, measured_jitter
+from cassini_agent.control.pattern import swing
 
 SIGMA = 3.3  # 3 % of 110 ms
 
@@ -118,6 +119,32 @@ def test_quantiles_say_as_much_as_the_times_themselves(jitter: Callable[[random.
     whole, shortened = margin(times, 10.0, 0.02), margin(quantiles, 10.0, 0.02, quantiles=True)
     assert shortened.block == 1
     assert 0.6 * whole.margin_ns <= shortened.margin_ns <= 1.4 * whole.margin_ns
+
+
+@pytest.mark.parametrize("turns", [(-5.5, 5.5), (-2.0, -2.0, -2.0, 6.0)])
+def test_what_differs_in_turn_needs_no_margin_but_a_part_of_the_hold(turns: tuple[float, ...]) -> None:
+    rng = random.Random(2)
+    jitter = normal(rng, 512)
+    ns = 1_000_000
+    plain = [round(each * ns) for each in jitter]
+    in_turn = [round((each + turns[i % len(turns)]) * ns) for i, each in enumerate(jitter)]
+    hold, loss = 14.0 * ns, 300.0 * ns
+    asked = cheapest_margin(in_turn, hold, loss).margin_ns
+    alike = cheapest_margin(plain, hold - swing([turn * ns for turn in turns]), loss).margin_ns
+    assert asked == pytest.approx(alike, rel=0.15)
+    assert share_beyond([each / ns for each in in_turn], asked / ns, hold / ns) < 0.02
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=8))
+def test_a_swing_is_how_late_a_pattern_ever_gets(deviation: list[int]) -> None:
+    mean = sum(deviation)
+    turns = [each * len(deviation) - mean for each in deviation]  # whole numbers of mean 0
+    late = latest = 0
+    for _ in range(4):
+        for each in turns:
+            late = max(0, late + each)
+            latest = max(latest, late)
+    assert swing(turns) == latest
 
 
 def test_stalls_are_counted_and_kept_out() -> None:

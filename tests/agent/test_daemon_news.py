@@ -111,6 +111,18 @@ def test_errors_of_two_grids_do_not_mix(reports: list[tuple[int, list[int]]]) ->
     assert told.followed == followed
 
 
+def test_quantiles_are_of_what_does_not_differ_in_turn() -> None:
+    told = Measurements()
+    times = [190 * MS_NS, 200 * MS_NS] * 4
+    first = iterations_of(first=0, many=4, natural_ns=times[:4])
+    told.record(read_message(json.dumps(first).encode()))  # type: ignore[arg-type]
+    assert told.iteration_ns()[1] != [0] * 4
+    later = iterations_of(first=4, many=4, natural_ns=times[4:], pattern_ns=[-5 * MS_NS, 5 * MS_NS])
+    told.record(read_message(json.dumps(later).encode()))  # type: ignore[arg-type]
+    assert set(told.iteration_ns()[1]) == {0}
+    assert told.iteration_ns()[0] == 195 * MS_NS
+
+
 def test_a_daemon_that_stops_ends_the_wait(start: Any) -> None:
     one = start()
     answers: list[Any] = []

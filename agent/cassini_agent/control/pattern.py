@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median, median_low
 
-__all__ = ["FEWEST", "WINDOW", "pattern"]
+__all__ = ["FEWEST", "WINDOW", "pattern", "swing"]
 
 LONGEST, WINDOW, FEWEST = 16, 128, 64
 """Iterations of a pattern, and those that it is looked for in: at most, and at least."""
@@ -25,6 +25,15 @@ EXPLAINED = 0.75
 
 SIMPLER = 1.2
 """A shorter pattern is preferred unless it leaves so many times more."""
+
+
+def swing(pattern_ns: Sequence[float]) -> float:
+    """How late a job gets within one round of its pattern, at most: of that it makes good all by itself."""
+    latest = late = 0.0
+    for each in (*pattern_ns, *pattern_ns):
+        late = max(0.0, late + each)
+        latest = max(latest, late)
+    return latest
 
 
 def pattern(times: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from ..control.pattern import swing
 from .member import Member
 from .status import JobStatus
 
@@ -74,7 +75,9 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     if len(jitter.deviation_ns) < MIN_SAMPLES:  # the rest are stalls
         return None
     loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
-    found = cheapest_margin(jitter.deviation_ns, reach_ns, loss, quantiles=True)
+    # What is late in turn takes a part of the reach; where it takes most of it, there is too little to plan with.
+    left_ns = max(reach_ns - swing(status.pattern_ns), reach_ns / 4)
+    found = cheapest_margin(jitter.deviation_ns, left_ns, loss, quantiles=True)
     member.probability = found.probability
     return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
 

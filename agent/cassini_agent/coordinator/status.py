@@ -39,6 +39,8 @@ class JobStatus:
         a daemon, on the coordinator's when a component is decided about.
     lag : int
         What a job is told takes effect at its next start, or so many starts later.
+    pattern_ns : tuple of int
+        By how much its iterations differ in turn; the natural times are without that.
     rests_ns : tuple of (int, int)
         Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
         Contention makes only the second longer.
@@ -65,6 +67,7 @@ class JobStatus:
     place_ns: int | None = None
     place_at_ns: int | None = None
     lag: int = 0
+    pattern_ns: tuple[int, ...] = ()
     rests_ns: tuple[tuple[int, int], ...] = ()
     delay_total_ns: int = 0
     contradicted: str = ""
@@ -104,6 +107,7 @@ class JobStatus:
             place_ns=_whole(mapping, "place_ns"),
             place_at_ns=_whole(mapping, "place_at_ns"),
             lag=_whole(mapping, "lag") or 0,
+            pattern_ns=_wholes(mapping, "pattern_ns"),
             rests_ns=_rests(mapping.get("recent")),
             delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
             contradicted=_text(say, "reason") if contradicts and say is not None else "",

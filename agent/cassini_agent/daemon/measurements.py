@@ -82,6 +82,7 @@ class Measurements:
         "iterations",
         "lag",
         "note",
+        "pattern_ns",
         "place_at_ns",
         "place_ns",
         "state",
@@ -100,6 +101,7 @@ class Measurements:
         self.place_ns: int | None = None
         self.place_at_ns: int | None = None
         self.lag = 0
+        self.pattern_ns: tuple[int, ...] = ()
         self.adjustments = 0
         self.delay_total_ns = 0
         self.dropped = 0
@@ -116,7 +118,10 @@ class Measurements:
             self._natural.clear()  # jobs that were brought apart take less from now on
         self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
-        self._natural.extend(value for value in message.natural_ns if value is not None)
+        if len(message.pattern_ns) != len(self.pattern_ns):
+            self._natural.clear()  # with and without what differs in turn do not go together
+        self.pattern_ns = message.pattern_ns
+        self._natural.extend(_without_pattern(message))
         self._errors.extend(value for value in message.error_ns if value is not None)
         self._starts.extend(value for value in message.start_ns if value is not None)
         self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
@@ -193,6 +198,14 @@ class Measurements:
             name: [None if time == _UNKNOWN else time for time in ring.to_list()]
             for name, ring in zip(names, self._recent, strict=True)
         }
+
+
+def _without_pattern(message: Iterations) -> Iterable[int]:
+    """Natural times without what differs in turn: of what is left quantiles say all, whatever the order."""
+    turn = message.pattern_ns or (0,)
+    for number, value in enumerate(message.natural_ns, message.first):
+        if value is not None:
+            yield max(0, value - turn[number % len(turn)])
 
 
 def _offsets(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> Iterable[int]:

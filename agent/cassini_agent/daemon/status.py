@@ -102,6 +102,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "place_ns": told.place_ns,
         "place_at_ns": told.place_at_ns,
         "lag": told.lag,
+        "pattern_ns": list(told.pattern_ns),
         "error_ns": error_ns,
         "error_spread_ns": error_spread_ns,
         "errors_ns": told.errors_ns(),
