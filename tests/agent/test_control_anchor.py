@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_agent.control.anchor import Strayed, anchor, naive_wait, wait_after
-from cassini_agent.control.phase import circular_median, turns, wrap
+from cassini_agent.control.phase import turns, wrap
 
 PACES = st.sampled_from([[12], [12, 12], [12, 24], [12, 18], [8, 12, 24], [10, 10, 10], [7, 9], [6, 10, 15]])
 
@@ -109,16 +109,3 @@ def test_wrapping_keeps_the_phase_and_is_least(value: int, turn: int) -> None:
     wrapped = wrap(value, turn)
     assert (value - wrapped) % turn == 0
     assert -turn < 2 * wrapped <= turn
-
-
-@given(st.lists(st.integers(-20, 20), min_size=1, max_size=15), st.integers(-500, 500))
-def test_the_median_turns_with_the_phases(spread: list[int], turned: int) -> None:
-    middle = circular_median(spread, 100)
-    assert circular_median([wrap(e + turned, 100) for e in spread], 100) == wrap(middle + turned, 100)
-    assert min(spread) <= middle <= max(spread)
-
-
-@given(st.lists(st.integers(0, 999), min_size=7, max_size=7), st.integers(0, 999))
-def test_a_few_strays_do_not_move_the_median(strays: list[int], place: int) -> None:
-    phases = [place] * 8 + strays
-    assert circular_median(phases, 1000) == wrap(place, 1000)

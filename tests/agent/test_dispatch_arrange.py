@@ -150,7 +150,7 @@ def test_margins_come_from_measured_times() -> None:
 
 def test_quantiles_do_as_well_as_the_times_themselves() -> None:
     one = sorted(times(2, 413, 0.02))
-    quantiles = NaturalTimes([one[k * 255 // 63] for k in range(64)], quantiles_of=256)
+    quantiles = NaturalTimes([one[k * 255 // 63] for k in range(64)], are_quantiles=True)
     by_times = dispatch.arrange(TWO, measured={"a": NaturalTimes(times(2, 413, 0.02))})
     by_quantiles = dispatch.arrange(TWO, measured={"a": quantiles})
     assert by_quantiles.margins["a"] == pytest.approx(by_times.margins["a"], abs=0.01)

@@ -1,14 +1,13 @@
-"""Phases on a circle of whole nanoseconds: distance from a grid, medians where there is no zero."""
+"""Phases on a circle of whole nanoseconds: distance from a grid, and by how much a job may turn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from statistics import median_low
+from collections.abc import Sequence
 
 from ..schedule import Schedule
 
-__all__ = ["circular_median", "lateness", "phase_error", "turns", "wrap"]
+__all__ = ["lateness", "phase_error", "turns", "wrap"]
 
 
 def wrap(value_ns: int, turn_ns: int) -> int:
@@ -25,24 +24,6 @@ def phase_error(start_ns: int, schedule: Schedule) -> int:
 def lateness(start_ns: int, schedule: Schedule) -> int:
     """Time since the last grid point, in [0, pace)."""
     return (start_ns - schedule.epoch_ns - schedule.shift_ns) % schedule.pace_ns
-
-
-def circular_median(errors_ns: Iterable[int], turn_ns: int) -> int:
-    """Of phases of which more than half lie within half a turn: the (lower) median along the way round.
-
-    Phases are laid out as distances from that phase which has the least total distance to all others, so that no place
-    on the circle is special: turning all phases turns the median. O(n^2); for windows of a few iterations.
-
-    Raises
-    ------
-    ValueError
-        No phases.
-    """
-    errors = list(errors_ns)
-    if not errors:
-        raise ValueError("circular_median: expected phases, got none")
-    middle = min(errors, key=lambda e: sum(abs(wrap(other - e, turn_ns)) for other in errors))
-    return wrap(middle + median_low([wrap(e - middle, turn_ns) for e in errors]), turn_ns)
 
 
 def turns(paces_ns: Sequence[int]) -> list[int]:

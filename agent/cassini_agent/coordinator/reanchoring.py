@@ -126,15 +126,11 @@ class Reanchoring:
 
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether a job may begin its next iteration at any moment."""
-        if status.place_at_ns is None:
-            return False
-        return now_ns + ANSWER_NS - status.place_at_ns > DUE * self._members[job].schedule.iteration_ns
+        return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
 
     def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
-        if status.place_at_ns is None:
-            return False
-        return now_ns - status.place_at_ns > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
+        return _age_ns(status, now_ns) > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
 
     def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
         """Whether the jobs may wait so much, weighted, for a new epoch."""
@@ -164,8 +160,7 @@ class Reanchoring:
         Jobs that hold each other up get later together: what is between them stays, but an epoch that is too early for
         all would have each wait for almost a pace.
         """
-        seen_ns, pace_ns = known[job].place_at_ns, self._members[job].schedule.pace_ns
-        age_ns = 0 if seen_ns is None else max(0, now_ns + ANSWER_NS - seen_ns)
+        age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
         return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
@@ -205,3 +200,8 @@ class Reanchoring:
         if last is not None and not last.settled:  # the cost of all attempts counts until one has succeeded
             waited = {**waited, **last.delay_total_ns}
         self._last = _Moved(now_ns, waited)
+
+
+def _age_ns(status: JobStatus, now_ns: int) -> int:
+    """How long ago a job began the iteration that is under way; 0 where that is not known, or still to come."""
+    return 0 if status.place_at_ns is None else max(0, now_ns - status.place_at_ns)

@@ -36,12 +36,12 @@ class NaturalTimes:
     ----------
     times_ns : sequence of float
         In the order they were measured; or quantiles at even distances, the least and the greatest among them.
-    quantiles_of : int or None
-        If they are quantiles, of how many iterations.
+    are_quantiles : bool
+        Then their order says nothing.
     """
 
     times_ns: Sequence[float]
-    quantiles_of: int | None = None
+    are_quantiles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,7 @@ def _margins_from(
             what = f"{kept} of {len(times.times_ns)} that are no stalls"
             raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {what}")
         if job in held:
-            is_sorted = times.quantiles_of is not None
-            found[job] = _margin(jitter, is_sorted, held[job], iteration_ms[job] * MS_NS)
+            found[job] = _margin(jitter, times.are_quantiles, held[job], iteration_ms[job] * MS_NS)
     return found
 
 
