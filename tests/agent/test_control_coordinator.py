@@ -427,6 +427,40 @@ def test_a_job_whose_bursts_are_elsewhere_than_it_says_moves_nobody_and_it_is_sa
         assert told == [events.Contradicted("c", "a", "bursts elsewhere")]
 
 
+def test_a_job_that_follows_nothing_is_not_waited_for_long() -> None:
+    """Also where nothing was decided before."""
+    played = pair(60 * MS_NS)
+    report = played.status
+    deaf = {"state": "free", "followed": 0, "place_ns": None, "errors_ns": ()}
+    played.status = lambda job: replace(report(job), **deaf) if job == "b" else report(job)  # type: ignore[method-assign]
+    moved = [isinstance(e, events.Reanchored) for second in range(12) for e in played.poll(second).events]
+    assert any(moved)
+
+
+def test_a_daemon_that_was_away_for_long_costs_no_job_its_place_before_it_has_connected_again() -> None:
+    played = pair()
+    report = played.status
+    for second in range(41):
+        played.poll(second, without=["b"])
+    played.status = lambda job: replace(report(job), connected=job != "b")  # type: ignore[method-assign]
+    told = [event for second in range(41, 60) for event in played.poll(second).events]
+    assert not [event for event in told if isinstance(event, events.MemberLeft)]
+
+
+def test_paces_are_renewed_also_where_a_profiled_member_has_left() -> None:
+    members = {job: Member(schedule(job, shift_ns=i * PACE // 3), host=job) for i, job in enumerate("abc")}
+    played = Played(members, dict.fromkeys("abc", 0))
+    profiles = {job: Job(job, 197.0, [Phase(100, 50, 50)]) for job in "abc"}
+    played.component = Component(members.values(), profiles)
+    report = played.status
+    played.status = lambda job: replace(report(job), connected=job != "c")  # type: ignore[method-assign]
+    run(played, 40)
+    assert "c" not in played.component.members
+    played.changed = {"a": Change(203 * MS_NS, 197 * MS_NS)}
+    told = run(played, 10, begin=40)
+    assert any(isinstance(event, events.PacesChanged) for event in told)
+
+
 def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_is_said() -> None:
     played = pair(gain_ns=20 * MS_NS)
     run(played, 20)

@@ -193,3 +193,11 @@ def test_of_several_ranks_with_gpus_rank_0_waits_alone(
             agent = connecting.connect("a", rank=rank, world_size=2, socket=str(tmp_path / "none"), store=Store())
             assert isinstance(agent._ranks, kind)
             agent.close()
+
+
+def test_a_schedule_that_is_there_before_the_first_iteration_holds_nothing_up() -> None:
+    loop = Loop(3)
+    loop.link.incoming.append(schedule(loop.clock))
+    begun_ns = loop.clock.now_ns
+    loop.run(1)
+    assert loop.clock.now_ns - begun_ns <= 2 * NATURAL

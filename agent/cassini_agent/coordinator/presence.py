@@ -34,7 +34,7 @@ class Presence:
 
     def __init__(self, component: str) -> None:
         self._component = component
-        self._since_ns: dict[str, int] = {}
+        self._since_ns: dict[str, tuple[str, int]] = {}  # why, and since when for that reason
         self._told: set[str] = set()
         self.absent: dict[str, str] = {}
 
@@ -55,7 +55,9 @@ class Presence:
                 told.append(events.MemberBack(self._component, job))
         left = {}
         for job, why in self.absent.items():
-            missing_ns = now_ns - self._since_ns.setdefault(job, now_ns)
+            if self._since_ns.get(job, ("", 0))[0] != why:
+                self._since_ns[job] = why, now_ns
+            missing_ns = now_ns - self._since_ns[job][1]
             if missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS):
                 left[job] = why
             elif missing_ns >= MISSING_NS and job not in self._told:

@@ -76,12 +76,13 @@ class Reanchoring:
         self._last: _Moved | None = None
         self._pause_ns = FIRST_PAUSE_NS
         self._allowance: Allowance | None = None
+        self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
         self._is_unsteady = False
         self.look_again = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = self._allowance = None
+        self._last = self._allowance = self._deaf_since_ns = None
 
     def decide(
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
@@ -99,7 +100,7 @@ class Reanchoring:
         self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
         if self.look_again:
             return drafts, told  # it would depend on moments whether the answer is there before its next start
-        if any(place is None for place in places.values()) and not self._waited_long(now_ns):
+        if not self._may_do_without(places, now_ns):
             return drafts, told
         placed = {job: place for job, place in places.items() if place is not None}
         if not any(known[job].state == "adjusting" for job in placed):
@@ -174,9 +175,15 @@ class Reanchoring:
         drifts = [self._members[job].drift_ns(known[job]) for job in placed]
         return min(max(0, min(drifts)), shortest // 2)
 
-    def _waited_long(self, now_ns: int) -> bool:
+    def _may_do_without(self, places: Mapping[str, int | None], now_ns: int) -> bool:
+        """Whether all follow the present schedules, or those that do not were waited for long enough."""
+        if None not in places.values():
+            self._deaf_since_ns = None
+            return True
+        if self._deaf_since_ns is None:
+            self._deaf_since_ns = now_ns
         longest = max(member.schedule.pace_ns for member in self._members.values())
-        return self._last is not None and now_ns - self._last.at_ns > DEAF_NS + 3 * longest
+        return now_ns - self._deaf_since_ns > DEAF_NS + 3 * longest
 
     def _settled(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
         """What the last move has really cost, once all are held on it."""
@@ -189,6 +196,7 @@ class Reanchoring:
         ):
             return []
         last.settled = True
+        self._pause_ns = FIRST_PAUSE_NS
         waited = sum(known[job].delay_total_ns - before for job, before in last.delay_total_ns.items() if job in known)
         return [events.Settled(self._name, waited, now_ns - last.at_ns)]
 

@@ -114,7 +114,7 @@ class Renewal:
             if need is None:
                 return None
             natural[job] = status.iteration_ns
-            member.margin_ns = margins[job] = need - status.iteration_ns
+            member.margin_ns = margins[job] = max(0, need - status.iteration_ns)
         return natural, margins
 
     def _last_margins(self, drafts: Mapping[str, Schedule]) -> dict[str, int]:
@@ -140,7 +140,7 @@ class Renewal:
             told.append(not_worth)
             return drafts
         slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
-        if slowed or (self._profiles and other_ratio_fits(self._profiles, needed, paces)):
+        if slowed or (self._profiles and other_ratio_fits({job: self._profiles[job] for job in drafts}, needed, paces)):
             self._tell_once(events.RatioBroken(self._name, slowed), ("ratio", *slowed), told)
         if any(2 * paces[job] > 3 * natural[job] for job in drafts):
             return drafts  # beyond what a schedule may say

@@ -212,6 +212,8 @@ class Agent:
         next.
         """
         assert self._decider is not None
+        if self._number < 0:  # there is nothing before the first iteration that the GPU could be busy with
+            return now_ns
         give_up_ns = now_ns + MOST_AHEAD * self._decider.pace_ns
         while self._may_catch_up and self._decider.is_unsure and not self._records.has_ended(self._number):
             if now_ns >= give_up_ns:
