@@ -49,18 +49,20 @@ class Played:
         self.controller = Controller(self.lag, self.share)
         self.controller.set_schedule(self.schedule, self.now_ns)
         self._waited = self._natural_ns = 0
+        self._compute_ns: int | None = None
         self._pace_ns = self.schedule.pace_ns  # when it was decided
         self._due: Release | None = None
 
-    def iterate(self, natural_ns: int) -> Decision:
-        """One iteration: decide, wait, work."""
+    def iterate(self, natural_ns: int, compute_ns: int | None = None) -> Decision:
+        """One iteration: decide, wait, work; what it computed is told at the next."""
+        before_ns, self._compute_ns = self._compute_ns, compute_ns
         if self.lag == 0:
-            decision = self.controller.step(self.now_ns, self._waited)
+            decision = self.controller.step(self.now_ns, self._waited, before_ns)
             self._note_pace()
             self._wait(decision.delay_ns)
         else:
             self._wait(self._due.wait_ns(self.now_ns) if self._due is not None else 0)
-            decision = self.controller.step(self.now_ns, self._waited)
+            decision = self.controller.step(self.now_ns, self._waited, before_ns)
             self._due = decision.release
             self._note_pace()
         self.decisions.append(decision)
@@ -427,6 +429,22 @@ def test_a_job_that_stalls_too_often_to_be_held_does_not_say_that_it_is(lag: int
     assert {decision.state for decision in job.decisions[-100:]} == {"unlocked"}
     assert sum(job.waits[-100:]) == 0
     job.run(steady(), 60)
+    assert job.decisions[-1].state == "held"
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("every", [1, 2, 3, 4, 7])
+def test_a_job_that_stalls_too_often_says_so_also_where_all_its_iterations_are_held_up(lag: int, every: int) -> None:
+    """Of iterations that contention makes half as long again, one with a stall is not much longer than the others."""
+    job = Played(lag).run(steady(), 50)
+    for i in range(160):
+        stall_ms = 110 * (i % (every + 1) == every)
+        held_up_ms = (290, 270)[i % 2]
+        job.iterate((held_up_ms if not stall_ms else 330) * MS_NS, (110 + stall_ms) * MS_NS)
+    assert {decision.state for decision in job.decisions[-100:]} == {"unlocked"}
+    assert sum(job.waits[-100:]) == 0
+    for _ in range(60):
+        job.iterate(197 * MS_NS, 110 * MS_NS)
     assert job.decisions[-1].state == "held"
 
 

@@ -239,10 +239,12 @@ class Controller:
         if note := self._why_free(schedule):
             self._mooring.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
-        if sum(self._broken) >= TOO_OFTEN:
+        assert self._computing is not None  # there is a schedule
+        broken = max(sum(self._broken), self._computing.stalls)
+        if broken >= TOO_OFTEN:
             # What it waited for would be lost again soon, and what others waited for it too.
             self._mooring.align()
-            note = f"{sum(self._broken)} of {WATCHED} iterations stalled or paused"
+            note = f"{broken} of {WATCHED} iterations stalled or paused"
             return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
             self._mooring.drop()
