@@ -47,7 +47,6 @@ class Simulator:
     def __init__(self, models: Sequence[JobModel], controls: Sequence[Control], seed: int) -> None:
         self._events = Events()
         self._link = Link(self._events)
-        self.at = self._events.at
         self.jobs = [
             _Running(
                 model,
@@ -60,6 +59,10 @@ class Simulator:
         ]
         for job in self.jobs:
             self.at(job.model.start_ms, lambda job=job: self._begin(job))
+
+    def at(self, when_ms: float, what: Callable[[], None]) -> None:
+        """Have something done at a time; in order of calls where times are equal."""
+        self._events.at(when_ms, what)
 
     @property
     def now_ms(self) -> float:
