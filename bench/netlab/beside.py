@@ -1,0 +1,203 @@
+"""The same scenarios in simulation and on the network, side by side.
+
+python -m bench.netlab.beside [--runs N] [--out FOLDER]      (reads netlab.json there; what it lacks is "not run")
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.control.link import Newcomer
+from bench.measuring import reports
+from bench.measuring.machine import about
+from bench.measuring.progress import Progress
+from bench.measuring.tables import table
+
+from . import scenarios
+from .measures import alone_ms
+from .report import NAME, targets
+from .rows import Row, rows
+from .scenarios import ALONE, Scenario, with_alone
+from .settings import Setting
+from .simulated import simulate
+from .topology import LOOP
+
+__all__ = ["main"]
+
+OUT = "control-both"
+
+FIFO = Newcomer(3.0, 80.0)
+"""As bursts of eight flows in one queue were seen to share it."""
+
+_ABOUT = """\
+Each scenario of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
+simulation: the jobs start as far apart and compute as long, and all of the product is what runs on the network
+(agents, daemons, coordinator, `cassini_agent.interleave`). Simulated are time, the link, and what lies between
+processes. The link is fluid: no packets, no marks; a burst that begins gets {weight:g} times the share of one that is
+under way, for {lasts_ms:g} ms. Two racks are one link there: both jobs cross both. `python -m bench.netlab.beside`,
+{runs} simulated runs of each, in {took_s:.0f} s, commit {commit}; the network's are those of
+[{name}.md]({name}.md), commit {network}.
+
+*Slower*, *p99*, *adjustments*: mean over runs and jobs (slower: the worst). *First after*, *interleaved after*:
+median over runs (the worst). *Meanwhile*: mean over runs (the worst)."""
+
+
+def main() -> int:
+    """Always 0."""
+    parser = reports.parser("bench.netlab.beside", __doc__, "one simulated run of each")
+    parser.add_argument("--runs", type=int, default=10, metavar="N", help="simulated, of each scenario (10; quick: 1)")
+    options = parser.parse_args()
+    wanted = chosen()
+    begun_s = time.monotonic()
+    simulated = _simulated(wanted, 1 if options.quick else options.runs, FIFO)
+    took_s = time.monotonic() - begun_s
+    network, commit = on_network(options.out / f"{NAME}.json", wanted)
+    machine = about()
+    said = _ABOUT.format(
+        name=NAME,
+        weight=FIFO.weight,
+        lasts_ms=FIFO.lasts_ms,
+        runs=1 if options.quick else options.runs,
+        took_s=took_s,
+        commit=machine["commit"],
+        network=commit,
+    )
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = markdown([one.name for one in wanted], simulated, network, said, options.quick)
+    figures = {"machine": machine, "simulated": [_figures(one) for one in simulated]}
+    reports.write(options.out, OUT, text, figures, [])
+    return 0
+
+
+def chosen() -> list[Scenario]:
+    """Those that the simulation can tell: one queue for all, eight flows; two racks; all disturbances."""
+    settings = (Setting(), Setting(jitter=0.03), Setting(topology=LOOP), Setting(topology=LOOP, jitter=0.03))
+    found = [one for one in scenarios.full("plain") if one.setting in settings or one.disturbance.name]
+    return [one for one in found if one.mode != ALONE]
+
+
+def _simulated(wanted: Sequence[Scenario], runs: int, newcomer: Newcomer | None) -> list[Row]:
+    """With the jobs alone before them."""
+    tasks = [(one, number) for one in with_alone(list(wanted)) for number in range(one.runs(runs))]
+    records: dict[tuple[str, int], Mapping[str, Any]] = {}
+    progress = Progress()
+    progress.study("simulated runs")
+    for done, (one, number) in enumerate(tasks):
+        progress.step(done, len(tasks), one.name)
+        alone = [record for key, record in records.items() if key[0] == f"{one.setting.name}: {ALONE}"]
+        alone_s = alone_ms(alone) / 1e3 if alone else 0.0
+        records[one.name, number] = simulate(one, number, alone_s, newcomer)
+    progress.done()
+    return [one for one in rows(tasks, records) if one.scenario.mode != ALONE]
+
+
+def on_network(file: Path, wanted: Sequence[Scenario]) -> tuple[list[Row], str]:
+    """Those runs that a report of the study has, in the order of the scenarios, and their commit."""
+    if not file.exists():
+        return [], "none"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    found = []
+    for scenario in wanted:
+        for run in told["runs"]:
+            if run["scenario"] == scenario.name:
+                found.append(Row(scenario, run["number"], _measured(run, scenario), run["events"]))
+    return found, str(told["sessions"][-1]["commit"])
+
+
+def _measured(run: Mapping[str, Any], scenario: Scenario) -> dict[str, Any]:
+    """As it was before it was written: JSON has no infinity, and no nan."""
+    never = None if scenario.disturbance.at_s is None else math.inf
+    found = {key: never if run[key] is None else run[key] for key in ("interleaved_s", "apart_s")}
+    jobs = {
+        name: {key: math.nan if value is None else value for key, value in job.items()}
+        for name, job in run["jobs"].items()
+    }
+    first_s = math.inf if run["first_s"] is None else run["first_s"]
+    return {"jobs": jobs, "first_s": first_s, "meanwhile": run["meanwhile"], **found}
+
+
+def _figures(one: Row) -> dict[str, Any]:
+    return {"scenario": one.scenario.name, "number": one.number, **one.found}
+
+
+def markdown(
+    names: Sequence[str], simulated: Sequence[Row], network: Sequence[Row], said: str, quick: bool = False
+) -> str:
+    """The report: scenarios by name, in their order, and what is known of each."""
+    head = ["scenario", "runs"]
+    for what in _COLUMNS:
+        head += [f"{what}: simulated", "network"]
+    lines = []
+    for name in names:
+        both = [[one for one in some if one.scenario.name == name] for some in (simulated, network)]
+        cells = [name, " / ".join(str(len(some)) for some in both)]
+        for cell in _COLUMNS.values():
+            cells += [cell(some) if some else "not run" for some in both]
+        lines.append(cells)
+    parts = reports.heading("Control in simulation and on a kernel's network", {}, quick)
+    parts += [said + "\n", table(head, lines), "## Targets\n", _targets(simulated, network)]
+    return "\n".join(parts)
+
+
+def _targets(simulated: Sequence[Row], network: Sequence[Row]) -> str:
+    """How often what is wanted was reached."""
+    both = [{words: f"{reached} of {of}" for words, reached, of in targets(some)} for some in (simulated, network)]
+    lines = [(words, *(each.get(words, "not run") for each in both)) for words in both[0] | both[1]]
+    return table(("wanted", "simulated", "network"), lines)
+
+
+def _over_jobs(key: str, how: str) -> Callable[[Sequence[Row]], str]:
+    def cell(runs: Sequence[Row]) -> str:
+        values = [value for one in runs for job in one.found["jobs"].values() if not math.isnan(value := _of(job, key))]
+        return format(statistics.fmean(values), how) if values else "–"
+
+    return cell
+
+
+def _of(job: Mapping[str, Any], key: str) -> float:
+    return float(job.get(key, math.nan))
+
+
+def _slower(runs: Sequence[Row]) -> str:
+    return f"{_over_jobs('slower', '+.1%')(runs)} ({max(one.worst('slower') for one in runs):+.1%})"
+
+
+def _seconds(key: str) -> Callable[[Sequence[Row]], str]:
+    def cell(runs: Sequence[Row]) -> str:
+        values = [one.found[key] for one in runs]
+        if None in values:
+            return ""
+        return f"{_in_s(statistics.median(values))} ({_in_s(max(values))})"
+
+    return cell
+
+
+def _in_s(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.1f} s"
+
+
+def _meanwhile(runs: Sequence[Row]) -> str:
+    values = [one.found["meanwhile"] for one in runs]
+    return "" if None in values else f"{statistics.fmean(values):+.1%} ({max(values):+.1%})"
+
+
+_COLUMNS: Mapping[str, Callable[[Sequence[Row]], str]] = {
+    "slower": _slower,
+    "p99": _over_jobs("p99", ".2f"),
+    "adjustments": _over_jobs("adjustments", ".1f"),
+    "first after": _seconds("first_s"),
+    "interleaved after": _seconds("interleaved_s"),
+    "apart after": _seconds("apart_s"),
+    "meanwhile": _meanwhile,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
