@@ -121,20 +121,21 @@ class Requests:
     def __init__(self, hosts: Mapping[str, Host], way_ms: float, seed: int) -> None:
         self._hosts = hosts
         self._way_ms = way_ms
-        self._rng = random.Random(seed)
+        # One for each host: in which order hosts are asked differs from process to process.
+        self._rngs = {url: random.Random(f"{seed} {url}") for url in hosts}
 
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:
         """One; ConnectionError if nobody is there."""
         host = self._hosts[endpoint.url]
-        await self._way()
+        await self._way(endpoint.url)
         if not host.is_up:
             raise ConnectionRefusedError(endpoint.url)
         reply = await host.answer(method, path, body)
         if not host.is_up:
             raise ConnectionResetError(endpoint.url)
-        await self._way()
+        await self._way(endpoint.url)
         return reply
 
     async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
@@ -146,5 +147,5 @@ class Requests:
     async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
         return await self.request("DELETE", endpoint, f"/v1/jobs/{job}/schedule?version={version}")
 
-    async def _way(self) -> None:
-        await asyncio.sleep(self._way_ms * (0.5 + self._rng.expovariate(2.0)) / 1e3)
+    async def _way(self, url: str) -> None:
+        await asyncio.sleep(self._way_ms * (0.5 + self._rngs[url].expovariate(2.0)) / 1e3)
