@@ -33,8 +33,8 @@ __all__ = ["main"]
 
 OUT = "control-both"
 
-FIFO = Newcomer(3.0, 80.0)
-"""As bursts of eight flows in one queue were seen to share it."""
+FIFO = Newcomer(2.5, 30.0)
+"""As bursts of eight flows were seen to share one queue that had not met for some seconds (answered.md)."""
 
 _ABOUT = """\
 Each scenario of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
