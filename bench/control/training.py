@@ -64,6 +64,12 @@ class _LaterLink(LocalLink):
         super().__init__(str(path), hello, clock.now_ns)
         self._events = events
         self._clock = clock
+        self._is_over = False
+
+    def end(self) -> None:
+        """The job has ended: what was not sent yet never is."""
+        self._is_over = True
+        self.close()
 
     def send(self, message: dict[str, Any]) -> bool:
         data = json.dumps(message)  # as it is now
@@ -72,7 +78,8 @@ class _LaterLink(LocalLink):
         return True
 
     def _send_now(self, data: str) -> None:
-        super().send(json.loads(data))
+        if not self._is_over:
+            super().send(json.loads(data))
 
 
 class _Told:
@@ -166,6 +173,7 @@ class Training:
         self._events = events
         self._rng = random.Random(seed)
         self._is_stopped = self._leaves = self._is_last = False
+        self._link: _LaterLink | None = None
         self._added_ms = 0.0  # to the iteration under way
         self._put_off: list[Callable[[], None]] = []
         decisions: dict[int, tuple[int, Release]] = {}
@@ -174,7 +182,8 @@ class Training:
             own = _RankClock(clock, self._rng)
             decider = None
             if socket is not None and number == 0:
-                decider = Decider(_LaterLink(socket, name, events, own), Controller(lag=1))
+                self._link = _LaterLink(socket, name, events, own)
+                decider = Decider(self._link, Controller(lag=1))
             ranks = Alone() if socket is None else _Told(number, decisions, own)
             agent = Agent(ranks, HostTimeline(own.now_ns), decider, own.now_ns, own.wait)
             self._ranks.append(_Rank(number, agent, own, each))
@@ -219,6 +228,8 @@ class Training:
                 raise RuntimeError(f"{self.name}: the agent failed")
             for rank in self._ranks:
                 rank.agent.close()
+            if self._link is not None:
+                self._link.end()
             return
         for rank in self._ranks:
             late_ms = self._rng.expovariate(1.0) * SKEW_MS

@@ -36,17 +36,27 @@ OUT = "control-both"
 FIFO = Newcomer(2.5, 30.0)
 """As bursts of eight flows were seen to share one queue that had not met for some seconds (answered.md)."""
 
+_Cell = Callable[[Sequence[Row]], str]
+"""A figure of some runs."""
+
+NOT_RUN = "not run"
+
+SAME = ", FIFO, 8 flows, cubic"
+"""What the settings of all have in common."""
+
 _ABOUT = """\
-Each scenario of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
-simulation: the jobs start as far apart and compute as long, and all of the product is what runs on the network
+Scenarios of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
+simulation: the jobs start as far apart and compute as long, and all of the product is what runs on the network too
 (agents, daemons, coordinator, `cassini_agent.interleave`). Simulated are time, the link, and what lies between
-processes. The link is fluid: no packets, no marks; a burst that begins gets {weight:g} times the share of one that is
-under way, for {lasts_ms:g} ms. Two racks are one link there: both jobs cross both. `python -m bench.netlab.beside`,
-{runs} simulated runs of each, in {took_s:.0f} s, commit {commit}; the network's are those of
+processes. The link is fluid, without packets or marks; a burst that begins gets {weight:g} times the share of one that
+is under way, for {lasts_ms:g} ms ([why](answered.md#two-bursts-in-one-queue)). Two racks are one link there: both jobs
+cross both. On the network there is one FIFO queue, eight cubic flows a job, and ECN.
+
+`python -m bench.netlab.beside`: {runs} simulated runs of each in {took_s:.0f} s, commit {commit}; network: the runs of
 [{name}.md]({name}.md), commit {network}.
 
-*Slower*, *p99*, *adjustments*: mean over runs and jobs (slower: the worst). *First after*, *interleaved after*:
-median over runs (the worst). *Meanwhile*: mean over runs (the worst)."""
+*Slower*: mean over runs and jobs (the worst). *p99*, *adjustments* (a minute and job): mean. *First after*,
+*interleaved after*, *apart after*: median over runs (the worst). *Meanwhile*: mean over runs (the worst)."""
 
 
 def main() -> int:
@@ -70,7 +80,7 @@ def main() -> int:
         network=commit,
     )
     options.out.mkdir(parents=True, exist_ok=True)
-    text = markdown([one.name for one in wanted], simulated, network, said, options.quick)
+    text = markdown(wanted, simulated, network, said, options.quick)
     figures = {"machine": machine, "simulated": [_figures(one) for one in simulated]}
     reports.write(options.out, OUT, text, figures, [])
     return 0
@@ -128,32 +138,40 @@ def _figures(one: Row) -> dict[str, Any]:
 
 
 def markdown(
-    names: Sequence[str], simulated: Sequence[Row], network: Sequence[Row], said: str, quick: bool = False
+    wanted: Sequence[Scenario], simulated: Sequence[Row], network: Sequence[Row], said: str, quick: bool = False
 ) -> str:
-    """The report: scenarios by name, in their order, and what is known of each."""
-    head = ["scenario", "runs"]
-    for what in _COLUMNS:
+    """The report: scenarios in their order, and what is known of each."""
+    parts = [*reports.heading("Control in simulation and on a kernel's network", {}, quick), said + "\n"]
+    for title, disturbed, columns in (("Undisturbed", False, _STEADY), ("Disturbed", True, _STEADY | _AFTER)):
+        some = [one.name for one in wanted if bool(one.disturbance.name) == disturbed]
+        parts += [f"## {title}\n", _table(some, simulated, network, columns)]
+    parts += ["## Targets\n", _targets(simulated, network)]
+    return "\n".join(parts)
+
+
+def _table(names: Sequence[str], simulated: Sequence[Row], network: Sequence[Row], columns: Mapping[str, _Cell]) -> str:
+    """A line a scenario; of each figure what was simulated, and beside it what was seen on the network."""
+    head = ["scenario", "runs: simulated", "network"]
+    for what in columns:
         head += [f"{what}: simulated", "network"]
     lines = []
     for name in names:
         both = [[one for one in some if one.scenario.name == name] for some in (simulated, network)]
-        cells = [name, " / ".join(str(len(some)) for some in both)]
-        for cell in _COLUMNS.values():
-            cells += [cell(some) if some else "not run" for some in both]
+        cells = [name.replace(SAME, ""), *(str(len(some)) if some else NOT_RUN for some in both)]
+        for cell in columns.values():
+            cells += [cell(some) if some else "" for some in both]
         lines.append(cells)
-    parts = reports.heading("Control in simulation and on a kernel's network", {}, quick)
-    parts += [said + "\n", table(head, lines), "## Targets\n", _targets(simulated, network)]
-    return "\n".join(parts)
+    return table(head, lines)
 
 
 def _targets(simulated: Sequence[Row], network: Sequence[Row]) -> str:
     """How often what is wanted was reached."""
     both = [{words: f"{reached} of {of}" for words, reached, of in targets(some)} for some in (simulated, network)]
-    lines = [(words, *(each.get(words, "not run") for each in both)) for words in both[0] | both[1]]
+    lines = [(words, *(each.get(words, NOT_RUN) for each in both)) for words in both[0] | both[1]]
     return table(("wanted", "simulated", "network"), lines)
 
 
-def _over_jobs(key: str, how: str) -> Callable[[Sequence[Row]], str]:
+def _over_jobs(key: str, how: str) -> _Cell:
     def cell(runs: Sequence[Row]) -> str:
         values = [value for one in runs for job in one.found["jobs"].values() if not math.isnan(value := _of(job, key))]
         return format(statistics.fmean(values), how) if values else "–"
@@ -169,7 +187,7 @@ def _slower(runs: Sequence[Row]) -> str:
     return f"{_over_jobs('slower', '+.1%')(runs)} ({max(one.worst('slower') for one in runs):+.1%})"
 
 
-def _seconds(key: str) -> Callable[[Sequence[Row]], str]:
+def _seconds(key: str) -> _Cell:
     def cell(runs: Sequence[Row]) -> str:
         values = [one.found[key] for one in runs]
         if None in values:
@@ -188,11 +206,13 @@ def _meanwhile(runs: Sequence[Row]) -> str:
     return "" if None in values else f"{statistics.fmean(values):+.1%} ({max(values):+.1%})"
 
 
-_COLUMNS: Mapping[str, Callable[[Sequence[Row]], str]] = {
+_STEADY: dict[str, _Cell] = {
     "slower": _slower,
     "p99": _over_jobs("p99", ".2f"),
     "adjustments": _over_jobs("adjustments", ".1f"),
     "first after": _seconds("first_s"),
+}
+_AFTER: dict[str, _Cell] = {
     "interleaved after": _seconds("interleaved_s"),
     "apart after": _seconds("apart_s"),
     "meanwhile": _meanwhile,

@@ -37,7 +37,7 @@ def in_small_steps(sent: list[tuple[float, float]], newcomer: Newcomer | None, s
     now_ms = 0.0
     while any(one > 0 for one in left):
         there = [k for k, (begin_ms, _) in enumerate(sent) if begin_ms <= now_ms and left[k] > 0]
-        weights = {k: 1.0 for k in there}
+        weights = dict.fromkeys(there, 1.0)
         if newcomer is not None:
             weights |= {k: newcomer.weight for k in there if now_ms < sent[k][0] + newcomer.lasts_ms}
         now_ms += step_ms
