@@ -191,8 +191,8 @@ class _Daemons:
 
 
 @dataclass(slots=True)
-class _Applied:
-    """The same daemons, for ``dispatch``."""
+class _Dispatched:
+    """The same daemons, for ``dispatch``; ``sent`` counts requests that change something."""
 
     daemons: _Daemons
     sent: int = 0
@@ -254,6 +254,7 @@ class Cluster:
             if isinstance(job.control, Observed)
         }
         self._transport = _Daemons(simulator, self.daemons, self._way_ms, lambda host: not reachable(host))
+        self.dispatched = _Dispatched(self._transport)
         self._tell = tell
         self.coordinator = self._begun()
         self._send(schedules)
@@ -267,24 +268,17 @@ class Cluster:
         epoch = round(self._simulator.now_ms * 1e6)
         self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
 
-    def apply(self, schedules: Sequence[Schedule]) -> int:
-        """The scheduler has these held, as ``dispatch.apply`` does: what is there already is not sent again.
-
-        Returns how many requests changed something, not counting those that are made later, when a coordinator that is
-        just sending has done so.
-        """
-        applied = _Applied(self._transport)
+    def apply(self, schedules: Sequence[Schedule]) -> None:
+        """The scheduler has these held, as ``dispatch.apply`` does: what is there already is not sent again."""
         where = {schedule.job: Endpoint(f"http://{schedule.job}:1") for schedule in schedules}
         planned = Plan(tuple(schedules), {})
-        known = self._loop.run_until_complete(look(where, where, applied))
+        known = self._loop.run_until_complete(look(where, where, self.dispatched))
         now_ms = self._simulator.now_ms
-        if is_torn(planned, known):
+        if is_torn(planned, known):  # a coordinator is just sending
             self._simulator.at(now_ms + 1e3 * SETTLE_S, lambda: self.apply(schedules))
-            return 0
-        now_ns = round(now_ms * 1e6)
-        wanted = difference(planned, known, version=1, now_ns=now_ns, lease_ns=LEASE_NS)
-        self._loop.run_until_complete(send(wanted.send, wanted.clear, where, applied))
-        return applied.sent
+            return
+        wanted = difference(planned, known, version=1, now_ns=round(now_ms * 1e6), lease_ns=LEASE_NS)
+        self._loop.run_until_complete(send(wanted.send, wanted.clear, where, self.dispatched))
 
     def restart(self, schedules: Sequence[Schedule]) -> None:
         """Another coordinator, that knows no more than what the scheduler had sent."""

@@ -157,8 +157,10 @@ def _coordinated(
 
 
 def _apply(cluster: Cluster, plan: Sequence[Schedule], told: list[str]) -> None:
-    if sent := cluster.apply(plan):
-        told.append(f"applying again has sent {sent} schedules")
+    before = cluster.dispatched.sent
+    cluster.apply(plan)
+    if cluster.dispatched.sent > before:
+        told.append(f"applied again: {cluster.dispatched.sent - before} requests")
 
 
 def _slower(model: JobModel, trace: Trace) -> float:

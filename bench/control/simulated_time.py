@@ -44,7 +44,7 @@ class Clock:
         return Reading(self.monotonic_ns(), self.time_ns())
 
 
-class _Selector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
+class _Selector(selectors.DefaultSelector):
     """Waits by letting the simulation go on."""
 
     def __init__(self, events: Events) -> None:

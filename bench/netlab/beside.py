@@ -1,6 +1,6 @@
 """The same scenarios in simulation and on the network, side by side.
 
-python -m bench.netlab.beside [--runs N] [--out FOLDER]      (reads netlab.json there; what it lacks is "not run")
+python -m bench.netlab.beside [--runs N] [--out FOLDER]      (what bench/results/netlab.json lacks is "not run")
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,10 @@ from .topology import LOOP
 __all__ = ["main"]
 
 OUT = "control-both"
+NETWORK = Path("bench/results") / f"{NAME}.json"
 
 FIFO = Newcomer(2.5, 30.0)
 """As bursts of eight flows were seen to share one queue that had not met for some seconds (answered.md)."""
-
-_Cell = Callable[[Sequence[Row]], str]
-"""A figure of some runs."""
 
 NOT_RUN = "not run"
 
@@ -48,32 +47,34 @@ _ABOUT = """\
 Scenarios of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
 simulation: the jobs start as far apart and compute as long, and all of the product is what runs on the network too
 (agents, daemons, coordinator, `cassini_agent.interleave`). Simulated are time, the link, and what lies between
-processes. The link is fluid, without packets or marks; a burst that begins gets {weight:g} times the share of one that
-is under way, for {lasts_ms:g} ms ([why](answered.md#two-bursts-in-one-queue)). Two racks are one link there: both jobs
-cross both. On the network there is one FIFO queue, eight cubic flows a job, and ECN.
+processes. The link is fluid, without packets or marks; {sharing}.
+Two racks are one link there: both jobs cross both. On the network there is one FIFO queue, eight cubic flows a job, and
+ECN.
 
 `python -m bench.netlab.beside`: {runs} simulated runs of each in {took_s:.0f} s, commit {commit}; network: the runs of
 [{name}.md]({name}.md), commit {network}.
 
-*Slower*: mean over runs and jobs (the worst). *p99*, *adjustments* (a minute and job): mean. *First after*,
-*interleaved after*, *apart after*: median over runs (the worst). *Meanwhile*: mean over runs (the worst)."""
+*Slower*, *p99*, *adjustments* (a minute and job): mean over runs and jobs (the worst). *First after*, *interleaved
+after*, *apart after*: median over runs (the worst). *Meanwhile*: mean over runs (the worst)."""
 
 
 def main() -> int:
     """Always 0."""
     parser = reports.parser("bench.netlab.beside", __doc__, "one simulated run of each")
     parser.add_argument("--runs", type=int, default=10, metavar="N", help="simulated, of each scenario (10; quick: 1)")
+    parser.add_argument("--fair", action="store_true", help="a link that all share evenly, whoever came first")
+    parser.add_argument("--network", type=Path, default=NETWORK, metavar="FILE", help="what the study on a network wrote")
     options = parser.parse_args()
+    newcomer = None if options.fair else FIFO
     wanted = chosen()
     begun_s = time.monotonic()
-    simulated = _simulated(wanted, 1 if options.quick else options.runs, FIFO)
+    simulated = _simulated(wanted, 1 if options.quick else options.runs, newcomer)
     took_s = time.monotonic() - begun_s
-    network, commit = on_network(options.out / f"{NAME}.json", wanted)
+    network, commit = on_network(options.network, wanted)
     machine = about()
     said = _ABOUT.format(
         name=NAME,
-        weight=FIFO.weight,
-        lasts_ms=FIFO.lasts_ms,
+        sharing=_sharing(newcomer),
         runs=1 if options.quick else options.runs,
         took_s=took_s,
         commit=machine["commit"],
@@ -84,6 +85,15 @@ def main() -> int:
     figures = {"machine": machine, "simulated": [_figures(one) for one in simulated]}
     reports.write(options.out, OUT, text, figures, [])
     return 0
+
+
+def _sharing(newcomer: Newcomer | None) -> str:
+    if newcomer is None:
+        return "whoever sends gets an equal share"
+    return (
+        f"a burst that begins gets {newcomer.weight:g} times the share of one that is under way, for "
+        f"{newcomer.lasts_ms:g} ms ([why](answered.md#two-bursts-in-one-queue))"
+    )
 
 
 def chosen() -> list[Scenario]:
@@ -142,26 +152,61 @@ def markdown(
 ) -> str:
     """The report: scenarios in their order, and what is known of each."""
     parts = [*reports.heading("Control in simulation and on a kernel's network", {}, quick), said + "\n"]
-    for title, disturbed, columns in (("Undisturbed", False, _STEADY), ("Disturbed", True, _STEADY | _AFTER)):
-        some = [one.name for one in wanted if bool(one.disturbance.name) == disturbed]
-        parts += [f"## {title}\n", _table(some, simulated, network, columns)]
-    parts += ["## Targets\n", _targets(simulated, network)]
-    return "\n".join(parts)
+    for title, disturbed, figures in (("Undisturbed", False, _STEADY), ("Disturbed", True, _STEADY | _AFTER)):
+        some = [one for one in wanted if bool(one.disturbance.name) == disturbed]
+        parts += [f"## {title}\n", _side_by_side(some, simulated, network, figures)]
+    parts += ["## How far apart\n", _distances(wanted, simulated, network), "## Targets\n"]
+    return "\n".join([*parts, _targets(simulated, network)])
 
 
-def _table(names: Sequence[str], simulated: Sequence[Row], network: Sequence[Row], columns: Mapping[str, _Cell]) -> str:
+@dataclass(frozen=True)
+class _Figure:
+    """What is said of some runs: of their values (of each job, or of each run) the typical one, and the worst."""
+
+    values: Callable[[Sequence[Row]], Sequence[float]]
+    typical: Callable[[Sequence[float]], float]
+    shown: Callable[[float], str]
+
+    def text(self, runs: Sequence[Row]) -> str:
+        """Empty where there is nothing to say."""
+        values = self.values(runs)
+        return f"{self.shown(self.typical(values))} ({self.shown(max(values))})" if values else ""
+
+    def apart(self, some: Sequence[Row], others: Sequence[Row]) -> float:
+        """By how much the typical values differ; nan where it cannot be said."""
+        both = [self.values(some), self.values(others)]
+        if not all(both):
+            return math.nan
+        one, other = map(self.typical, both)
+        return abs(one - other) if math.isfinite(one) and math.isfinite(other) else math.nan
+
+
+def _side_by_side(
+    wanted: Sequence[Scenario], simulated: Sequence[Row], network: Sequence[Row], figures: Mapping[str, _Figure]
+) -> str:
     """A line a scenario; of each figure what was simulated, and beside it what was seen on the network."""
     head = ["scenario", "runs: simulated", "network"]
-    for what in columns:
+    for what in figures:
         head += [f"{what}: simulated", "network"]
     lines = []
-    for name in names:
-        both = [[one for one in some if one.scenario.name == name] for some in (simulated, network)]
-        cells = [name.replace(SAME, ""), *(str(len(some)) if some else NOT_RUN for some in both)]
-        for cell in columns.values():
-            cells += [cell(some) if some else "" for some in both]
-        lines.append(cells)
+    for scenario in wanted:
+        both = _of(scenario, simulated), _of(scenario, network)
+        line = [scenario.name.replace(SAME, ""), *(str(len(some)) if some else NOT_RUN for some in both)]
+        for figure in figures.values():
+            line += [figure.text(some) for some in both]
+        lines.append(line)
     return table(head, lines)
+
+
+def _distances(wanted: Sequence[Scenario], simulated: Sequence[Row], network: Sequence[Row]) -> str:
+    """How well the simulation tells what the network shows."""
+    lines = []
+    for what, figure in (_STEADY | _AFTER).items():
+        found = [figure.apart(_of(one, simulated), _of(one, network)) for one in wanted]
+        known = [value for value in found if not math.isnan(value)]
+        if known:
+            lines.append((what, str(len(known)), figure.shown(statistics.fmean(known)).lstrip("+")))
+    return table(("figure", "scenarios", "mean distance"), lines)
 
 
 def _targets(simulated: Sequence[Row], network: Sequence[Row]) -> str:
@@ -171,51 +216,35 @@ def _targets(simulated: Sequence[Row], network: Sequence[Row]) -> str:
     return table(("wanted", "simulated", "network"), lines)
 
 
-def _over_jobs(key: str, how: str) -> _Cell:
-    def cell(runs: Sequence[Row]) -> str:
-        values = [value for one in runs for job in one.found["jobs"].values() if not math.isnan(value := _of(job, key))]
-        return format(statistics.fmean(values), how) if values else "–"
-
-    return cell
+def _of(scenario: Scenario, runs: Sequence[Row]) -> list[Row]:
+    return [one for one in runs if one.scenario == scenario]
 
 
-def _of(job: Mapping[str, Any], key: str) -> float:
-    return float(job.get(key, math.nan))
+def _of_jobs(key: str) -> Callable[[Sequence[Row]], Sequence[float]]:
+    """Of each job of each run; one that was not there while it was measured has none."""
+    return lambda runs: [
+        job[key] for one in runs for job in one.found["jobs"].values() if key in job and not math.isnan(job[key])
+    ]
 
 
-def _slower(runs: Sequence[Row]) -> str:
-    return f"{_over_jobs('slower', '+.1%')(runs)} ({max(one.worst('slower') for one in runs):+.1%})"
+def _of_runs(key: str) -> Callable[[Sequence[Row]], Sequence[float]]:
+    return lambda runs: [one.found[key] for one in runs if one.found[key] is not None]
 
 
-def _seconds(key: str) -> _Cell:
-    def cell(runs: Sequence[Row]) -> str:
-        values = [one.found[key] for one in runs]
-        if None in values:
-            return ""
-        return f"{_in_s(statistics.median(values))} ({_in_s(max(values))})"
-
-    return cell
-
-
-def _in_s(value: float) -> str:
+def _seconds(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:.1f} s"
 
 
-def _meanwhile(runs: Sequence[Row]) -> str:
-    values = [one.found["meanwhile"] for one in runs]
-    return "" if None in values else f"{statistics.fmean(values):+.1%} ({max(values):+.1%})"
-
-
-_STEADY: dict[str, _Cell] = {
-    "slower": _slower,
-    "p99": _over_jobs("p99", ".2f"),
-    "adjustments": _over_jobs("adjustments", ".1f"),
-    "first after": _seconds("first_s"),
+_STEADY = {
+    "slower": _Figure(_of_jobs("slower"), statistics.fmean, "{:+.1%}".format),
+    "p99": _Figure(_of_jobs("p99"), statistics.fmean, "{:.2f}".format),
+    "adjustments": _Figure(_of_jobs("adjustments"), statistics.fmean, "{:.1f}".format),
+    "first after": _Figure(_of_runs("first_s"), statistics.median, _seconds),
 }
-_AFTER: dict[str, _Cell] = {
-    "interleaved after": _seconds("interleaved_s"),
-    "apart after": _seconds("apart_s"),
-    "meanwhile": _meanwhile,
+_AFTER = {
+    "interleaved after": _Figure(_of_runs("interleaved_s"), statistics.median, _seconds),
+    "apart after": _Figure(_of_runs("apart_s"), statistics.median, _seconds),
+    "meanwhile": _Figure(_of_runs("meanwhile"), statistics.fmean, "{:+.1%}".format),
 }
 
 
