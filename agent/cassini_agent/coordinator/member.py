@@ -83,10 +83,15 @@ class Member:
         The schedule has the iteration time without contention, and computing takes as long as ever: what is left of
         that is how long the rest should have taken.
         """
-        if not status.rests_ns:
+        computing = self.computing_ns(status)
+        if computing is None:
             return None
-        computing = median_low([compute for compute, _ in status.rests_ns])
         return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - computing))
+
+    @staticmethod
+    def computing_ns(status: JobStatus) -> int | None:
+        """From the start of an iteration until it communicates; None where the job does not say."""
+        return median_low([compute for compute, _ in status.rests_ns]) if status.rests_ns else None
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
         """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.

@@ -82,13 +82,14 @@ class Reanchoring:
         self._last: _Moved | None = None
         self._pause_ns = FIRST_PAUSE_NS
         self._allowance: Allowance | None = None
+        self._uncounted_since_ns: int | None = None  # since when it was not counted what jobs lose to each other
         self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
         self._is_unsteady = False
         self.look_again = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = self._allowance = self._deaf_since_ns = None
+        self._last = self._allowance = self._deaf_since_ns = self._uncounted_since_ns = None
 
     def decide(
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
@@ -100,6 +101,7 @@ class Reanchoring:
         known = {job: status for job, status in known.items() if job not in no_grid}
         is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
         if is_alone or not any(status.state == "adjusting" for status in known.values()):
+            self._uncounted_since_ns = None
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
@@ -115,6 +117,7 @@ class Reanchoring:
         if not any(known[job].state == "adjusting" for job in placed):
             return drafts, told
         longer = self._longer_ns(known, placed)
+        self._note_loss(longer, now_ns)
         found = anchor(
             [
                 self._strayed(
@@ -135,18 +138,30 @@ class Reanchoring:
         return moved, told
 
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
-        """Whether a job may begin its next iteration at any moment."""
-        return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
+        """Whether a job may at any moment come to where it takes what it is told: to its next iteration, or, if all its
+        ranks have to hear of it before, to the communication of this one.
+        """
+        age_ns, listens_ns = _age_ns(status, now_ns + ANSWER_NS), self._members[job].computing_ns(status)
+        if status.lag and listens_ns is not None:
+            return DUE * listens_ns < age_ns <= listens_ns
+        return age_ns > DUE * self._members[job].schedule.iteration_ns
 
     def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
         return _age_ns(status, now_ns) > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
 
+    def _note_loss(self, longer_ns: int, now_ns: int) -> None:
+        """Jobs that hold each other up may wait the more to end that."""
+        paces = [member.schedule.pace_ns for member in self._members.values()]
+        if self._allowance is None:
+            self._allowance = Allowance(BURST_PACES * max(paces), now_ns)
+        since_ns = now_ns if self._uncounted_since_ns is None else self._uncounted_since_ns
+        self._allowance.lost(longer_ns * max(0, now_ns - since_ns) // max(paces))
+        self._uncounted_since_ns = now_ns
+
     def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
         """Whether the jobs may wait so much, weighted, for a new epoch."""
-        if self._allowance is None:
-            longest = max(member.schedule.pace_ns for member in self._members.values())
-            self._allowance = Allowance(BURST_PACES * longest, now_ns)
+        assert self._allowance is not None  # a loss was noted
         mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
         left = self._allowance.left_ns(now_ns)
         if mean <= left:
@@ -170,8 +185,11 @@ class Reanchoring:
         Jobs that hold each other up get later together: what is between them stays, but an epoch that is too early for
         all would have each wait for almost a pace.
         """
-        age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
-        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
+        status, member = known[job], self._members[job]
+        whole, rest = divmod(_age_ns(status, now_ns + ANSWER_NS), member.schedule.pace_ns + longer_ns)
+        listens_ns = member.computing_ns(status)
+        is_in_time = status.lag == 0 or (listens_ns is not None and rest <= listens_ns)
+        return round(CAUTION * longer_ns) * (1 + whole + (not is_in_time))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""
