@@ -41,8 +41,7 @@ def pair() -> dict[str, Any]:
         "shifts_ms": {"a": 0.0},
         "score": 1.0,
         "hold_ms": 5.0,
-        "rank_ms": 1.0,
-        "dispatch_ms": 1.0,
+        "arranged_s": 30.0,
         "told": [],
     }
     return {"jobs": ["a", "b"], "about": {}, "profiles": {}, "runs": runs, "held": decided}

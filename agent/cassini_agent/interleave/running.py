@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ..dispatch.http import HttpTransport
 from ..dispatch.send import Acknowledgement, Endpoint
+from ..event_loop_thread import EventLoopThread
 from .engine import Engine
 from .events import Event, Failed
 from .network import Network
@@ -72,32 +71,23 @@ class Interleaving:
         self.events: deque[tuple[float, Event]] = deque(maxlen=REMEMBERED)
         self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs))
         self._also_tell = tell
-        self._loop = asyncio.new_event_loop()
         self._engine: Engine | None = None
-        self._task: asyncio.Task[None] | None = None
         self._ready = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="cassini-interleaving", daemon=True)
+        self._thread = EventLoopThread(self._interleave, "cassini-interleaving", self._end)
 
     def __enter__(self) -> Interleaving:
-        self._thread.start()
+        self._thread.__enter__()
         self._ready.wait()
-        self._check()
+        self._thread.check()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            with suppress(RuntimeError):  # the loop has ended by itself
-                self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
-        if error is None:
-            self._check()
+        self._thread.__exit__(kind, error, trace)
 
     def status(self) -> list[Row]:
         """All jobs that take part, by name."""
-        self._check()
         return self._call(rows)
 
     def update(
@@ -120,23 +110,9 @@ class Interleaving:
 
     def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs; none is arranged until the next update."""
-        engine = self._running()
-        return asyncio.run_coroutine_threadsafe(engine.release(), self._loop).result()
+        return self._thread.call(self._running().release())
 
     # ------------------------------------------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        try:
-            self._task = self._loop.create_task(self._interleave())
-            with suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(self._task)
-        except BaseException as error:  # told at once, and handed to whoever asks
-            self._failure = error
-            with suppress(Exception):
-                self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
-        finally:
-            self._ready.set()
-            self._loop.close()
 
     async def _interleave(self) -> None:
         async with HttpTransport() as http:
@@ -144,14 +120,18 @@ class Interleaving:
             self._ready.set()
             await self._engine.run()
 
+    def _end(self, error: BaseException) -> None:
+        self._ready.set()
+        self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
+
     def _tell(self, event: Event) -> None:
         self.events.append((time.time(), event))
         if self._also_tell is not None:
             self._also_tell(event)
 
     def _running(self) -> Engine:
-        self._check()
-        if self._engine is None or self._loop.is_closed():
+        self._thread.check()
+        if self._engine is None:
             raise RuntimeError("interleaving: expected to be used within its block")
         return self._engine
 
@@ -162,11 +142,7 @@ class Interleaving:
         async def there() -> Result:
             return work(engine)
 
-        return asyncio.run_coroutine_threadsafe(there(), self._loop).result()
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        return self._thread.call(there())
 
 
 def _named(daemons: Mapping[str, Endpoint] | Iterable[Endpoint]) -> dict[str, Endpoint]:
