@@ -82,7 +82,8 @@ class Scheduler:
     ----------
     known : dict
         What was decided, for the report: ``at_monotonic_ns``, from when on the jobs are held for good; ``arranged_s``,
-        how long that took, None if they are parted only; ``score``, ``hold_ms``, and by job ``shifts_ms`` and ``paces_ms``; ``told``, all events.
+        how long that took, None if they are parted only; ``score``, ``hold_ms``, and by job ``shifts_ms`` and
+        ``paces_ms``; ``told``, all events.
     """
 
     def __init__(self, daemon: Daemon, jobs: Collection[str], link_gbps: float) -> None:

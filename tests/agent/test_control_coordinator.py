@@ -58,6 +58,7 @@ class Played:
     jitter_ns: tuple[int, ...] = JITTER
     waited_ns: int = 0
     cleared: set[str] = field(default_factory=set)
+    says: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.component = Component(self.members.values())
@@ -68,7 +69,7 @@ class Played:
         lost = abs(error) > self.has[job].dead_band_ns
         return JobStatus(
             job,
-            "adjusting" if lost else "held",
+            self.says.get(job) or ("adjusting" if lost else "held"),
             self.has[job].version,
             followed=self.has[job].version,
             schedule=None if job in self.cleared else self.has[job],
@@ -150,6 +151,22 @@ def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
 
 def test_what_is_within_the_band_is_left_alone() -> None:
     assert run(pair(6 * MS_NS, -6 * MS_NS), 30) == []
+
+
+@pytest.mark.parametrize("state", ["unlocked", "free"])
+@pytest.mark.parametrize("error_a", [-60, 40, 90])
+def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int) -> None:
+    played = pair(error_a * MS_NS)
+    played.says["b"] = state
+    assert run(played, 12) == []
+    members = {
+        job: Member(schedule(job, shift_ns=shift * MS_NS), host=job)
+        for job, shift in zip("abc", (0, 70, 140), strict=True)
+    }
+    three = Played(members, {"a": error_a * MS_NS, "b": 0, "c": 0}, says={"b": state})
+    assert [type(event) for event in run(three, 12)] == [events.Reanchored]
+    del three.says["b"]
+    assert {three.status(job).state for job in "ac"} == {"held"}
 
 
 def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:
@@ -429,7 +446,8 @@ def test_a_job_whose_bursts_are_elsewhere_than_it_says_moves_nobody_and_it_is_sa
 
 def test_a_job_that_follows_nothing_is_not_waited_for_long() -> None:
     """Also where nothing was decided before."""
-    played = pair(60 * MS_NS)
+    members = {job: Member(schedule(job), host=job) for job in "abc"}
+    played = Played(members, {"a": 60 * MS_NS, "b": 0, "c": 0})
     report = played.status
     deaf = {"state": "free", "followed": 0, "place_ns": None, "errors_ns": ()}
     played.status = lambda job: replace(report(job), **deaf) if job == "b" else report(job)  # type: ignore[method-assign]

@@ -40,6 +40,12 @@ DEAF_NS = 2 * SECOND_NS
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
 """Between two epochs, doubled each time the one before has not brought all into their places."""
 
+FOLLOWS_NO_GRID = ("unlocked", "free")
+"""States of jobs that start where they like: no epoch is right for them."""
+
+FEWEST = 2
+"""Jobs that follow a grid, and one may be in the other's way."""
+
 BURST_PACES = 2
 """What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
 as for the waits that a job decides by itself (``worth.Allowance``)."""
@@ -90,7 +96,10 @@ class Reanchoring:
         """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
         told = self._settled(known, now_ns)
         self.look_again = False
-        if not any(status.state == "adjusting" for status in known.values()):
+        no_grid = [job for job, status in known.items() if status.state in FOLLOWS_NO_GRID]
+        known = {job: status for job, status in known.items() if job not in no_grid}
+        is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
+        if is_alone or not any(status.state == "adjusting" for status in known.values()):
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
@@ -162,7 +171,7 @@ class Reanchoring:
         all would have each wait for almost a pace.
         """
         age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
-        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
+        return round(CAUTION * longer_ns) * (1 + age_ns // (pace_ns + longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""
