@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import bench.gpu.held
 import pytest
+from bench.gpu.held import Daemon, Scheduler
 from bench.gpu.report import ENTERING, table
-from bench.gpu.runs import side_by_side, wire_job
+from bench.gpu.runs import Job, side_by_side, wire_job
 from bench.gpu.trace import host_waits
 from bench.gpu.two_jobs import pairs
+
+from cassini_agent.interleave import groups
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 MS = 1_000_000
@@ -122,3 +127,26 @@ def test_a_rank_that_ends_is_said_with_the_logs(tmp_path: Path) -> None:
         wire.defaults["bytes"] = "many"
         with pytest.raises(RuntimeError, match=r"(?s)wire: a rank has ended.*wire-1\.log:.*TypeError"):
             side_by_side([wire], [0.0], [1])
+
+
+@pytest.mark.slow
+def test_jobs_are_held_and_what_was_decided_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a link that nobody shapes: two jobs that wait, and send what takes no time. How well is for a link that is."""
+    monkeypatch.setattr(groups, "EVERY_S", 1.0)
+    monkeypatch.setattr(bench.gpu.held, "LONGEST_S", 15.0)
+    n = 150
+    with Daemon(tmp_path) as daemon, ExitStack() as ended:
+        jobs = []
+        for name, compute_s in (("a", 0.08), ("b", 0.081)):
+            ranks = [["bench.gpu.wire", "--agent"]] * 2
+            waits = {"compute_s": compute_s, "bytes": 1 << 23}
+            jobs.append(ended.enter_context(Job(name, ranks, tmp_path, daemon.environment, waits)))
+        with Scheduler(daemon, "ab", 1.0) as scheduler:
+            answers = side_by_side(jobs, [0.0, 0.02], [n, n], meanwhile=lambda _: scheduler.hold())
+    held = scheduler.known
+    assert held["paces_ms"]["a"] == held["paces_ms"]["b"] >= 81, held["told"]
+    one = pair()
+    runs = {job.name: {"starts_ns": answer["starts_ns"]} for job, answer in zip(jobs, answers, strict=True)}
+    one["runs"] = [{"mode": mode, "agent": True, "offset_s": 0.0, "jobs": runs} for mode in ("alone", "held")]
+    one["held"] = held
+    assert "arranged (new)" in table(report(one))
