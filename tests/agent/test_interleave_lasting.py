@@ -269,7 +269,7 @@ def test_who_costs_the_others_too_much_loses_its_schedule_though_a_request_is_lo
 
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
-    monkeypatch.setattr(engine, "EXCLUDED_S", 0.3)
+    monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
     played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
     (component,) = played.coordinator.components()
     component._release(component.members)

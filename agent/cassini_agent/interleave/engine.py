@@ -15,7 +15,7 @@ from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import SECOND_NS
 from .changes import as_scheduled, changes
 from .events import Arranged, Event, GoesOn, LeftFree, NotKnown, NotSent
-from .groups import Group, Groups
+from .groups import EXCLUDED_S, Group, Groups
 from .holding import Holding
 from .jobs import Seen, SeenJobs
 from .network import Network
@@ -30,10 +30,6 @@ LOOK_S = 1.0
 
 SETTLE_S = 5.0
 """Jobs that are there at the beginning are waited for so long, so that they are arranged together."""
-
-EXCLUDED_S = 300.0
-"""A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
-"""
 
 COSTS_TOO_MUCH = "it costs the others too much"
 
@@ -118,7 +114,7 @@ class Engine:
                         await self._attend(jobs)
                     except Exception as error:  # costs this group alone
                         self._tell.failed(", ".join(sorted(jobs)), error)
-            self.is_arranged = self._is_settled() and all(len(jobs) == 1 or self._is_done(jobs) for jobs in found)
+            self.is_arranged = self._is_settled() and all(len(jobs) == 1 or self.groups.is_done(jobs) for jobs in found)
 
     async def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs, and arrange none until the next update."""
@@ -171,10 +167,6 @@ class Engine:
             return since_s > 6 * SETTLE_S or not any(job.unknown.startswith(ONLY) for job in self.seen.jobs.values())
         known = {name for name, job in self.seen.jobs.items() if not job.unknown}
         return self.scope.wanted is not None and self.scope.wanted <= known and self._heard >= self.scope.hosts.keys()
-
-    def _is_done(self, jobs: frozenset[str]) -> bool:
-        group = self.groups.get(jobs)
-        return group is not None and group.is_done
 
     def _is_scheduled(self, job: str) -> bool:
         return job in self.seen.jobs and self.seen.jobs[job].schedule is not None
@@ -262,22 +254,9 @@ class Engine:
     def _host_of(self, jobs: Iterable[str]) -> dict[str, str]:
         return {job: self.seen.jobs[job].host for job in jobs}
 
-    # --- what is heard ------------------------------------------------------------------------------------------------
-
     def _hear(self, event: of_coordinator.Event) -> None:
         self._tell(event)
-        match event:
-            case of_coordinator.IterationChanged(_, job):
-                for group in self.groups.overlapping([job]):
-                    group.changed.add(job)
-            case of_coordinator.RatioBroken(component):
-                for group in self.groups.of_component(component):
-                    group.changed |= group.jobs
-            case of_coordinator.MemberFreed(_, job):
-                self.excluded[job] = time.monotonic() + EXCLUDED_S
-            case of_coordinator.NotWorth(component):
-                for group in self.groups.of_component(component):
-                    group.left_alone_until_s = time.monotonic() + EXCLUDED_S
-            case of_coordinator.Superseded(component):  # somebody else has the say
-                for group in self.groups.of_component(component):
-                    group.held.clear()
+        now_s = time.monotonic()
+        self.groups.hear(event, now_s)
+        if isinstance(event, of_coordinator.MemberFreed):
+            self.excluded[event.job] = now_s + EXCLUDED_S

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from ..coordinator import events
+
 __all__ = ["Group", "Groups"]
 
 EVERY_S, SELDOM_S = 10.0, 300.0
@@ -12,6 +14,10 @@ EVERY_S, SELDOM_S = 10.0, 300.0
 
 CALM_S = 120.0
 """After so long without a new arrangement the next comes soon again."""
+
+EXCLUDED_S = 300.0
+"""A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
+"""
 
 
 @dataclass(slots=True)
@@ -49,10 +55,6 @@ class Group:
     pending: str = ""
     is_parting: bool = False
 
-    @property
-    def is_done(self) -> bool:
-        return not (self.pending or self.is_parting)
-
     def is_due(self, now_s: float) -> bool:
         """Whether they may be arranged anew."""
         return now_s - self.at_s >= (EVERY_S if self.is_parting else self.pause_s)
@@ -79,9 +81,10 @@ class Groups:
         """Those with any of these jobs."""
         return [group for group in self._of_jobs.values() if not group.jobs.isdisjoint(jobs)]
 
-    def of_component(self, component: str) -> list[Group]:
-        """Those of which jobs are held in it."""
-        return [group for group in self._of_jobs.values() if component in group.held.values()]
+    def is_done(self, jobs: frozenset[str]) -> bool:
+        """Whether these very jobs are arranged, and not only parted."""
+        group = self._of_jobs.get(jobs)
+        return group is not None and not (group.pending or group.is_parting)
 
     def clear(self) -> None:
         """Forget all."""
@@ -104,6 +107,25 @@ class Groups:
             del self._of_jobs[other.jobs]
         self._of_jobs[jobs] = group
         return group
+
+    def hear(self, event: events.Event, now_s: float) -> None:
+        """What the coordinator tells of a job, or of a component that jobs are held in."""
+        match event:
+            case events.IterationChanged(_, job):
+                for group in self.overlapping([job]):
+                    group.changed.add(job)
+            case events.RatioBroken(component):
+                for group in self._held_in(component):
+                    group.changed |= group.jobs
+            case events.NotWorth(component):
+                for group in self._held_in(component):
+                    group.left_alone_until_s = now_s + EXCLUDED_S
+            case events.Superseded(component):  # somebody else has the say
+                for group in self._held_in(component):
+                    group.held.clear()
+
+    def _held_in(self, component: str) -> list[Group]:
+        return [group for group in self._of_jobs.values() if component in group.held.values()]
 
     def were_just_arranged(self, jobs: Collection[str], now_s: float) -> bool:
         """Whether any of these jobs was, with whomever."""
