@@ -22,12 +22,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cassini_agent.loop.ranks import Alone, Ranks, StoreRanks, own_client
-
 from cassini_agent.control.controller import Controller
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
 from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.ranks import Alone, Ranks, StoreRanks, own_client
 from cassini_agent.loop.timeline import HostTimeline, Timeline
 
 ITERATION_MS = 50.0

@@ -20,10 +20,11 @@ import cassini_agent
 
 from . import tcp_counters
 from .exchange import Exchange, connected
+from .store import ClientStore, ServerStore
 
 __all__ = ["Compute", "main"]
 
-PORT = 29500
+PORT, STORE_PORT = 29500, 29501
 PATIENCE_S = 30.0
 
 
@@ -73,10 +74,11 @@ def main() -> int:
         agent = cassini_agent.connect(job)
         exchange.attach(agent)
     else:
+        store = (ServerStore if rank == 0 else ClientStore)(options["store_address"], STORE_PORT)
         sockets = connected(rank, options["address"], PORT, options["flows"], PATIENCE_S)
         _check(sockets, options["congestion"])
         exchange = Exchange(sockets, round(options["megabytes"] * 1e6), leads=rank == 0)
-        agent = cassini_agent.connect(job, rank=rank, world_size=2)
+        agent = cassini_agent.connect(job, rank=rank, world_size=2, store=store)
     leaving = False
 
     def leave(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Two real ranks, of which the first alone has an agent that waits: the job communicates on its grid, never early."""
+"""Two real ranks over a store of torch, clocks an hour apart: they begin together, on the grid, and never early."""
 
 from __future__ import annotations
 
@@ -22,24 +22,27 @@ pytestmark = pytest.mark.idle
 
 MS = 1_000_000
 PACE, NATURAL, SHIFT = 104 * MS, 100 * MS, 30 * MS
+AHEAD_NS = 3600 * 10**9
 ITERATIONS, SETTLED = 120, 20
 
 JOB = f"""
-import json, random, time
+import json, os, random, time
+true_ns = time.monotonic_ns
+if os.environ["RANK"] == "1":
+    time.monotonic_ns = lambda: true_ns() + {AHEAD_NS}
 import torch
 import torch.distributed as dist
 import cassini_agent
 dist.init_process_group("gloo")
 agent = cassini_agent.connect("a")
-rng, flat, starts_ns, meets_ns = random.Random(dist.get_rank()), torch.zeros(1), [], []
+rng, flat, starts_ns = random.Random(3), torch.zeros(1), []
 for _ in range({ITERATIONS}):
     agent.iteration()
-    starts_ns.append(time.monotonic_ns())
+    starts_ns.append(true_ns())
     time.sleep({NATURAL * 1e-9} + rng.gauss(0, 0.002))
     with agent.communication():
         dist.all_reduce(flat)
-    meets_ns.append(time.monotonic_ns())
-print(json.dumps([starts_ns, meets_ns, agent.summary()]), flush=True)
+print(json.dumps([starts_ns, agent.summary()]), flush=True)
 agent.close()
 """
 
@@ -84,14 +87,11 @@ def test_two_ranks_are_held_on_one_grid(tmp_path: Path) -> None:
             subprocess.Popen(command, env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
             for rank in range(2)
         ]
-        (starts, meets, summary), (_, others_meet, followed) = [
-            json.loads(job.communicate(timeout=120)[0]) for job in jobs
-        ]
-    errors = sorted(wrap(start - epoch_ns - SHIFT, PACE) for start in starts[SETTLED:])
+        (zero, summary), (one, followed) = [json.loads(job.communicate(timeout=120)[0]) for job in jobs]
+    errors = sorted(wrap(start - epoch_ns - SHIFT, PACE) for start in zero[SETTLED:])
     assert summary["state"] == "held", summary
-    assert followed["state"] == "follows rank 0"
-    assert errors[0] > -MS
+    assert followed["missed"] < ITERATIONS // 10
+    assert errors[len(errors) // 20] > -MS  # a decision in twenty may have come late
     assert errors[len(errors) // 2] < 4 * MS
-    # Both leave the collective together, a pace after the one before.
-    assert median(abs(a - b) for a, b in zip(meets[SETTLED:], others_meet[SETTLED:], strict=True)) < MS
-    assert abs(meets[-1] - meets[SETTLED] - (ITERATIONS - SETTLED - 1) * PACE) < 20 * MS
+    apart = [abs(a - b) for a, b in zip(zero[SETTLED:], one[SETTLED:], strict=True)]
+    assert median(apart) < MS

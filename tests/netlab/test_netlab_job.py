@@ -1,4 +1,4 @@
-"""The parts of a job: its compute and its communication; and what is planned for a run."""
+"""The parts of a job: its compute, its communication, its store; and what is planned for a run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from bench.netlab import scenarios, tcp_counters
 from bench.netlab.exchange import Exchange
 from bench.netlab.run import offsets_s
 from bench.netlab.settings import Setting
+from bench.netlab.store import ClientStore, ServerStore
 from bench.netlab.worker import Compute
-from cassini_agent.loop.ranks import Alone
 
+from cassini_agent.control.release import Release
 from cassini_agent.loop.agent import Agent
+from cassini_agent.loop.ranks import Alone, StoreRanks
 from cassini_agent.loop.timeline import HostTimeline
 
 
@@ -76,6 +78,31 @@ def test_a_rank_whose_neighbour_is_gone_says_so() -> None:
     other.close()
     with one, pytest.raises(OSError):
         Exchange([one], 1000, leads=True).warm_up()
+
+
+def test_decisions_reach_other_ranks_through_the_store() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = ServerStore("127.0.0.1", port)
+    client = ClientStore("127.0.0.1", port)
+    assert not client.check(["x"])
+    server.set("x", "1 2")
+    assert client.check(["x"])
+    assert client.get("x") == b"1 2"
+    assert client.delete_key("x")
+    assert not server.check(["x"])
+    first, second = StoreRanks(server.clone(), 0, "t"), StoreRanks(own := client.clone(), 1, "t")
+    first.publish(1, Release(1, 2, 3, 4))
+    for _ in range(500):
+        if second._due:
+            break
+        threading.Event().wait(0.01)
+    assert second._due == {1: Release(1, 2, 3, 4)}
+    first.close()
+    second.close()
+    for one in (client, own):
+        one.close()
+    server.close()
 
 
 def test_the_kernels_counters_are_read() -> None:

@@ -16,6 +16,7 @@ from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
 from .mooring import Mooring, Place
 from .phase import phase_error, wrap
+from .release import Release
 from .worth import Allowance, RunningCost
 
 __all__ = ["Controller", "Decision", "patience_ns"]
@@ -62,7 +63,8 @@ class Decision:
     Attributes
     ----------
     delay_ns : int
-        To wait now; at least 0, less than the pace.
+        To wait now (lag 0), or what the wait before the next iteration is expected to be (lag 1); at least 0, less
+        than the pace.
     state, note : str
         ``waiting``, ``held``, ``adjusting``, ``unlocked``, ``free`` or ``expired``; and why, where it is not plain.
     error_ns : int or None
@@ -76,6 +78,8 @@ class Decision:
     strayed : bool
         This start is out of its place. Known for certain it is only by the next one (then the job is ``adjusting``),
         but who answers other jobs should hear of it at once.
+    release : Release or None
+        With lag 1: when all ranks begin the next iteration. None: they do not wait.
     """
 
     delay_ns: int
@@ -86,6 +90,7 @@ class Decision:
     adjusted: bool = False
     changed: Change | None = None
     strayed: bool = False
+    release: Release | None = None
 
 
 class Controller:
@@ -93,6 +98,9 @@ class Controller:
 
     Parameters
     ----------
+    lag : int
+        0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` when all ranks
+        begin ``k + 1``; what was decided before a pause must not be waited for after it.
     share : float
         Of its time that the job may wait for other reasons than its pace, see ``Allowance``.
 
@@ -102,15 +110,19 @@ class Controller:
         Counted from the start.
     """
 
-    def __init__(self, share: float = Allowance.SHARE) -> None:
+    def __init__(self, lag: int = 0, share: float = Allowance.SHARE) -> None:
+        if lag not in (0, 1):
+            raise ValueError(f"lag: expected 0 or 1, got {lag!r}")
         if not 0 <= share <= 1:
             raise ValueError(f"share: expected 0 to 1, got {share!r}")
+        self.lag = lag
         self._share = share
         self.adjustments = self.delay_total_ns = self.iterations = 0
         self._schedule: Schedule | None = None
         self._paused = False
         self._last_ns: int | None = None  # of the last call; None after a pause
         self._before_ns = 0  # the start before the present one
+        self._release: Release | None = None  # by the last decision
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
@@ -120,7 +132,7 @@ class Controller:
         self._is_held = False  # by the last decision
         self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
-        self._paced_ns = 0  # the part of the last decision's wait that is pacing
+        self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
         self._mooring = Mooring()
         self._cost = RunningCost()
         self._costs_too_much = ""
@@ -179,14 +191,15 @@ class Controller:
         self._paused = False
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
-        """Decide where an iteration could begin, before its wait. Some 40 us.
+        """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 40 us.
 
         Parameters
         ----------
         now_ns : int
             On the clock of the schedule.
         applied_ns : int
-            What was really waited after the last decision.
+            What was really waited after the last decision: with lag 0 there and then, with lag 1 just before
+            ``now_ns``.
         compute_ns : int, optional
             From the start of the latest iteration of which that is known to the first start of its
             communication; each is told once.
@@ -197,10 +210,11 @@ class Controller:
         natural = None if self._last_ns is None else max(1, now_ns - self._last_ns - applied_ns)
         self._before_ns = now_ns if self._last_ns is None else self._last_ns
         self._last_ns = None if self._paused else now_ns
-        self._pay(applied_ns)
+        self._pay(applied_ns, natural)
         decision = self._decide(now_ns, applied_ns, natural, rests, compute_ns)
         self.adjustments += decision.adjusted
         self._corrected = decision.adjusted
+        self._release = decision.release
         self._is_held = decision.state == "held"
         self._state = decision.state
         return decision
@@ -226,7 +240,6 @@ class Controller:
             self._mooring.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
         assert self._computing is not None  # there is a schedule
-        assert self._allowance is not None
         broken = max(sum(self._broken), self._computing.stalls)
         if broken >= TOO_OFTEN:
             # What it waited for would be lost again soon, and what others waited for it too.
@@ -235,38 +248,48 @@ class Controller:
             return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
             self._mooring.drop()
-        elif natural is not None and self._mooring.lost_since_ns is not None:
-            self._allowance.lost(max(0, natural - schedule.iteration_ns))
-        recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else schedule.iteration_ns
-        place = Place.of(schedule, now_ns, recent)
-        wait, adjusted = 0, False
-        self._paced_ns = 0 if natural is None else max(0, schedule.pace_ns - natural)
+        usual = median_low(self._recent) if self._recent else schedule.iteration_ns
+        recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
+        place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
+        wait, adjusted, release = 0, False, None
+        if self.lag:
+            self._mooring.began(phase_error(now_ns, schedule), place)
+        took = usual if self.lag else natural
+        pacing = 0 if took is None else max(0, schedule.pace_ns - took)
+        self._paced_ns = schedule.pace_ns if self.lag else pacing
         if not (rests or stalled):
-            wait, adjusted = self._wait(schedule, place, now_ns)
-            if now_ns + wait > schedule.expires_ns:
-                wait, adjusted = 0, False  # for a grid that will not be there any more
-        error = phase_error(now_ns + wait, schedule)
-        self._mooring.began(error, place)
+            wait, adjusted = self._wait(schedule, place, now_ns, applied_ns, pacing)
+            release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
+            if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
+                wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
+        error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
+        if not self.lag:
+            self._mooring.began(error, place)
         if not (rests or adjusted):
             self._mooring.started(error, place, now_ns)
         state = "held" if self._mooring.lost_since_ns is None else "adjusting"
         note = self._mooring.note() or self._too_slow(schedule)
-        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed)
+        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed, release)
 
-    def _pay(self, applied_ns: int) -> None:
+    def _pay(self, applied_ns: int, natural: int | None) -> None:
         """What was waited beyond the pace comes out of the allowance, but for the first correction of all."""
         if self._allowance is None or not applied_ns:
             return
-        excess = max(0, applied_ns - self._paced_ns)
+        paced = self._paced_ns
+        if self.lag:
+            paced = 0 if natural is None else max(0, self._paced_ns - natural)
+        excess = max(0, applied_ns - paced)
         if self._corrected and not self._begun:
             self._begun = True
         else:
             self._allowance.spend(excess)
 
-    def _wait(self, schedule: Schedule, place: Place, now_ns: int) -> tuple[int, bool]:
+    def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, pacing_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
         assert self._allowance is not None  # there is a schedule
-        left = self._paced_ns + self._allowance.left_ns(now_ns)
+        if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
+            self._mooring.missed()
+        left = pacing_ns + self._allowance.left_ns(now_ns)
         most = left if self._begun else schedule.pace_ns
         wait, adjusted = self._mooring.wait(place, now_ns, most)
         lost_since = self._mooring.lost_since_ns
@@ -281,6 +304,23 @@ class Controller:
             return 0, False
         self._unanswered = True
         return self._mooring.jump(place), True
+
+    def _next(
+        self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, usual_ns: int, wait_ns: int, jumps: bool
+    ) -> Release | None:
+        """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
+        if not wait_ns and not self._mooring.moored:
+            return None
+        assert self._allowance is not None  # there is a schedule
+        left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
+        until = now_ns + usual_ns + (wait_ns or -place.error_ns)
+        # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
+        # One that began on a grid point has the next one for its own, however short the iteration is.
+        is_certain = jumps or self._mooring.on_point
+        early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
+        if until - now_ns - schedule.pace_ns > left:
+            early = min(early, left)
+        return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
 
     def _observe(
         self, schedule: Schedule, natural: int | None, applied_ns: int, compute_ns: int | None

@@ -29,6 +29,9 @@ QUICKER_SHARE = 8
 """A moored job that has been late may be early by this part of an iteration: further off it is not certain which grid
 point is its own."""
 
+RETRIES = 3
+"""Waits for the grid that were decided but not waited for (the decision came too late) are decided again so often."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -87,6 +90,7 @@ class Mooring:
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
         self.on_point = False
+        self._retries = 0
 
     @property
     def is_unsure(self) -> bool:
@@ -101,12 +105,19 @@ class Mooring:
     def align(self) -> None:
         """The grid has moved: forget where the job was, and let it wait for the grid once."""
         self.lost_since_ns, self.moored, self._aligning = None, False, True
+        self._retries = 0
         self._forget()
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
         self.moored = self.on_point = False
         self._forget()
+
+    def missed(self) -> None:
+        """A wait for the grid was decided, and not waited for."""
+        if self.moored and self._error_ns is None and self._retries < RETRIES:
+            self._aligning = True
+            self._retries += 1
 
     def wait(self, place: Place, now_ns: int, most_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that corrects a deviation rather than paces.

@@ -171,7 +171,7 @@ class Reanchoring:
         all would have each wait for almost a pace.
         """
         age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
-        return round(CAUTION * longer_ns) * (1 + age_ns // (pace_ns + longer_ns))
+        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""

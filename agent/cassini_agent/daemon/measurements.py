@@ -80,6 +80,7 @@ class Measurements:
         "dropped",
         "followed",
         "iterations",
+        "lag",
         "note",
         "pattern_ns",
         "place_at_ns",
@@ -99,6 +100,7 @@ class Measurements:
         self.followed = 0
         self.place_ns: int | None = None
         self.place_at_ns: int | None = None
+        self.lag = 0
         self.pattern_ns: tuple[int, ...] = ()
         self.adjustments = 0
         self.delay_total_ns = 0
@@ -114,6 +116,7 @@ class Measurements:
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
             self._natural.clear()  # jobs that were brought apart take less from now on
+        self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         if len(message.pattern_ns) != len(self.pattern_ns):
             self._natural.clear()  # with and without what differs in turn do not go together

@@ -15,6 +15,7 @@ from ..local_link import LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
 from .decider import Decider
+from .ranks import Alone, Ranks, StoreRanks, own_client
 from .timeline import HostTimeline, Timeline
 
 __all__ = ["connect"]
@@ -35,12 +36,10 @@ def connect(
     world_size: int | None = None,
     socket: str | None = None,
     device: Any = None,
+    store: Any = None,
     adjusting_share: float | None = None,
 ) -> Agent:
     """The agent of this rank. Never fails and never waits: without a daemon it does nothing, and says so once.
-
-    Rank 0 alone measures and waits: the other ranks wait for it in the next collective, where they wait for the latest
-    of them in any case. So nothing has to be agreed between ranks.
 
     Parameters
     ----------
@@ -53,6 +52,8 @@ def connect(
     device : torch.device, int or str, optional
         Where the loop runs: on a CUDA device times are those of its current stream. Default: the current CUDA device if
         the process already uses CUDA, else the host's clock.
+    store : torch.distributed.Store, optional
+        Through which rank 0 tells the others; default: the job's own. Only needed where there are several ranks.
     adjusting_share : float, optional
         Of its time that the job may wait to get back to its place, besides what its pace is longer than its
         iterations; default ``CASSINI_AGENT_ADJUSTING_SHARE`` or 0.01.
@@ -63,10 +64,10 @@ def connect(
         ``CASSINI_AGENT=0`` gives one that only counts iterations.
     """
     try:
-        return _connect(job, rank, world_size, socket, device, adjusting_share)
+        return _connect(job, rank, world_size, socket, device, store, adjusting_share)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
-        return Agent(HostTimeline(), None)
+        return Agent(Alone(), HostTimeline(), None)
 
 
 def _connect(
@@ -75,19 +76,24 @@ def _connect(
     world_size: int | None,
     socket: str | None,
     device: Any,
+    store: Any,
     adjusting_share: float | None,
 ) -> Agent:
     if os.environ.get("CASSINI_AGENT") == "0":
-        return Agent(HostTimeline(), None)
+        return Agent(Alone(), HostTimeline(), None)
     own_rank, size = _place(rank, world_size, os.environ)
+    timeline = _timeline(device)
+    # On GPUs rank 0 waits alone, and the other GPUs for its own in the next collective: a host comes to an iteration
+    # before its GPU has begun the one before, so what is decided there could not reach the other ranks in time.
+    ranks = Alone() if isinstance(timeline, CudaTimeline) else _ranks(own_rank, size, store)
     if own_rank != 0:
-        return Agent(HostTimeline(), None)
+        return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
     if adjusting_share is None:
         adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
-    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(adjusting_share))
-    return Agent(_timeline(device), decider)
+    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag, adjusting_share))
+    return Agent(ranks, timeline, decider)
 
 
 def _job_name(environment: Mapping[str, str]) -> str:
@@ -111,6 +117,30 @@ def _distributed() -> Any:
     """torch.distributed, if the job has initialised it."""
     dist = sys.modules.get("torch.distributed")
     return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
+
+
+def _ranks(rank: int, world_size: int, store: Any) -> Ranks:
+    if world_size <= 1:
+        return Alone()
+    if store is None and _distributed() is not None:
+        from torch.distributed import distributed_c10d
+
+        store = distributed_c10d._get_default_store()
+    if store is None:
+        # Rank 0 alone then delays the job: the others wait for it in the next collective.
+        log.warning("torch.distributed is not initialised: rank 0 alone waits, and the other ranks for it")
+        return Alone()
+    return StoreRanks(store, rank, f"cassini-agent/{_next_generation()}", own_client)
+
+
+_generation = 0
+
+
+def _next_generation() -> int:
+    """The same number on every rank, as each connects as often as the others."""
+    global _generation
+    _generation += 1
+    return _generation
 
 
 def _timeline(device: Any) -> Timeline:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..control.controller import Controller, Decision
 from ..control.pattern import FEWEST, WINDOW, pattern
+from ..control.release import Release
 from ..local_link import LocalLink
 from ..schedule import FORMAT, Schedule, ScheduleError
 from .records import Iteration
@@ -104,7 +105,7 @@ class Decider:
         self._said_alone = True
 
     def starting(self, number: int, now_ns: int, *, came_ns: int | None = None) -> int:
-        """What to wait before iteration ``number``, which could begin now: ns.
+        """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0).
 
         ``came_ns`` is when the host came to it, if it waited for its GPU since.
         """
@@ -118,6 +119,17 @@ class Decider:
         wait_ns = max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
         self._launched[number] = now_ns + wait_ns
         return wait_ns
+
+    def started(self, iteration: Iteration) -> Release | None:
+        """When all ranks begin the next iteration; None if that is decided already. For lag 1."""
+        if iteration.number <= self._decided or iteration.start_ns is None:
+            return None
+        self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
+        reached_ns = iteration.start_ns - iteration.delay_ns
+        release, schedule = self._last.release, self._controller.schedule
+        if release is None or schedule is None:
+            return Release.at_once(reached_ns)
+        return release.ahead(max(0, reached_ns - iteration.came_ns), schedule.pace_ns)
 
     def ended(self, iteration: Iteration) -> None:
         """An iteration is over."""
@@ -201,7 +213,7 @@ class Decider:
         self._last = decision = self._controller.step(at_ns, waited_ns, self._compute_ns)
         self._compute_ns = None
         self._decided, self._followed = number, version
-        self._place_at_ns = at_ns + decision.delay_ns
+        self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
         if decision.strayed or said != (decision.state, version):
             self._reporter.news()
         self._errors[number] = version, decision.error_ns
@@ -246,4 +258,5 @@ class Decider:
             "version": self._followed,
             "place_ns": self._last.error_ns if is_under_way else None,
             "place_at_ns": self._place_at_ns if is_under_way else None,
+            "lag": self._controller.lag,
         }

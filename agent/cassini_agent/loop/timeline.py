@@ -20,8 +20,8 @@ Name = tuple[str, int]
 class Timeline(Protocol):
     """Marks and their times. No call waits for anything."""
 
-    def mark(self, name: Name) -> None:
-        """Remember this moment."""
+    def mark(self, *names: Name) -> None:
+        """Remember this moment, under one name or several."""
 
     def known(self) -> list[tuple[Name, int]]:
         """Marks whose times became known since the last call, in the order they were made, with monotonic ns."""
@@ -37,9 +37,10 @@ class HostTimeline:
         self._now_ns = now_ns
         self._marks: deque[tuple[Name, int]] = deque(maxlen=1024)
 
-    def mark(self, name: Name) -> None:
+    def mark(self, *names: Name) -> None:
         """Remember this moment."""
-        self._marks.append((name, self._now_ns()))
+        now_ns = self._now_ns()
+        self._marks.extend((name, now_ns) for name in names)
 
     def known(self) -> list[tuple[Name, int]]:
         """All marks since the last call."""
