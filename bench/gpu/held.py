@@ -81,9 +81,9 @@ class Scheduler:
     Attributes
     ----------
     known : dict
-        What was decided, for the report: ``at_monotonic_ns``, from when on the jobs are held for good; ``arranged_s``,
-        how long that took, None if they are parted only; ``score``, ``hold_ms``, and by job ``shifts_ms`` and
-        ``paces_ms``; ``told``, all events.
+        What was decided, for the report: ``at_monotonic_ns``, when the jobs were arranged last; ``arranged_s``, how
+        long that took, None if they are parted only; ``score``, ``hold_ms``, and by job ``shifts_ms`` and ``paces_ms``;
+        ``told``, all events.
     """
 
     def __init__(self, daemon: Daemon, jobs: Collection[str], link_gbps: float) -> None:
@@ -93,6 +93,7 @@ class Scheduler:
         self._began_s = 0.0
         self._interleaving = Interleaving(network, daemons, jobs=jobs, tell=self._hear)
         self._ended = ExitStack()
+        self._arranged_s = 0.0
         self._score: float | None = None
         self.known: dict[str, Any] = {"told": []}
 
@@ -116,13 +117,12 @@ class Scheduler:
         running = self._ended.enter_context(self._interleaving)
         while not running.is_arranged() and time.monotonic() < self._began_s + LONGEST_S:
             time.sleep(0.1)
-        now_ns = time.monotonic_ns()
         given = {one.job: one.planned for one in running.acknowledged() if one.accepted and one.planned is not None}
         if missing := sorted(self._jobs - given.keys()):
             raise RuntimeError("\n".join([f"{missing[0]} is not held", *self.known["told"]]))
         self.known |= {
-            "at_monotonic_ns": now_ns,
-            "arranged_s": now_ns / 1e9 - self._began_s if running.is_arranged() else None,
+            "at_monotonic_ns": round(self._arranged_s * 1e9),
+            "arranged_s": self._arranged_s - self._began_s if running.is_arranged() else None,
             "score": self._score,
             "shifts_ms": {job: one.shift_ns / MS_NS for job, one in given.items()},
             "hold_ms": min(one.hold_ns for one in given.values()) / MS_NS,
@@ -130,6 +130,7 @@ class Scheduler:
         }
 
     def _hear(self, event: Any) -> None:
-        self.known["told"].append(f"{time.monotonic() - self._began_s:.1f} s: {describe(event)}")
+        now_s = time.monotonic()
+        self.known["told"].append(f"{now_s - self._began_s:.1f} s: {describe(event)}")
         if isinstance(event, Arranged):
-            self._score = event.score
+            self._arranged_s, self._score = now_s, event.score

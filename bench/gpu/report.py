@@ -132,6 +132,8 @@ def _runs(pair: Mapping[str, Any]) -> Iterator[str]:
         for run in (one for one in pair["runs"] if _mode(one) == mode):
             for name in (one for one in pair["jobs"] if one in run["jobs"]):
                 took = sorted(_counted(run, name, pair))
+                if not took:
+                    continue  # arranged when it was over
                 mean = statistics.mean(took)
                 ranks = [took[min(len(took) - 1, round(share * len(took)))] for share in (0.5, 0.9, 0.99)]
                 columns = [f"{mean:.1f}", *(f"{one:.1f}" for one in ranks), f"{mean / alone[name]:.4f}"]
@@ -179,7 +181,7 @@ def _counted(run: Mapping[str, Any], name: str, pair: Mapping[str, Any]) -> list
     if run["mode"] != "held":
         return _took(one)[SKIPPED:]
     at_ns = pair["held"]["at_monotonic_ns"]
-    first = next((k for k, start_ns in enumerate(one["starts_ns"]) if start_ns > at_ns), 0)
+    first = next((k for k, start_ns in enumerate(one["starts_ns"]) if start_ns > at_ns), len(one["starts_ns"]))
     return _took(one)[first + ENTERING :]
 
 

@@ -69,6 +69,12 @@ def test_only_iterations_that_are_held_count_as_held() -> None:
     assert known["held a"][-2:] == ["30", "20"]  # host ahead, iterations
 
 
+def test_a_run_that_was_over_when_its_jobs_were_arranged_shows_nothing() -> None:
+    one = pair()
+    one["held"]["at_monotonic_ns"] *= 100
+    assert list(rows(table(report(one)))) == ["alone a", "in phase a"]
+
+
 def test_what_was_measured_before_a_failure_is_reported() -> None:
     broken = {**pair(), "failed": "rank 1 has ended"}
     del broken["held"]
