@@ -121,6 +121,10 @@ class Coordinator:
         """All that are kept."""
         return list(self._components.values())
 
+    async def ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
+        """The jobs of each host that answers, by their names; hosts that fall silent, or answer again, are told of."""
+        return await self._ask(hosts)
+
     async def run(self, poll_s: float = POLL_S) -> None:
         """Go on for ever, until cancelled."""
         self._is_running = True
@@ -147,7 +151,7 @@ class Coordinator:
         self._silent &= hosts | set(self._all_hosts)
         search = self._search() - hosts
         await asyncio.gather(*(self._map_clock(host) for host in hosts))
-        await self._decide(list(self._components.values()), await self.ask(hosts | search))
+        await self._decide(list(self._components.values()), await self._ask(hosts | search))
 
     def _hosts(self) -> set[str]:
         return {host for component in self._components.values() for host in component.hosts()}
@@ -179,7 +183,7 @@ class Coordinator:
                 return
             if known is not None and change != known:
                 concerned = [one for one in self._components.values() if host in one.hosts()]
-                statuses = await self.ask({other for one in concerned for other in one.hosts()} - self._silent)
+                statuses = await self._ask({other for one in concerned for other in one.hosts()} - self._silent)
                 await self._decide(concerned, statuses)
             known = change
             await asyncio.sleep(LEAST_S)
@@ -190,8 +194,8 @@ class Coordinator:
         if sample is not None:
             track.add(sample)
 
-    async def ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
-        """The jobs of each host that answers, by their names; hosts that fall silent, or answer again, are told of."""
+    async def _ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
+        """The jobs of each host that answers, by their names."""
         ordered = sorted(hosts)
         answers = await asyncio.gather(*(self._within(host, self._transport.jobs(host)) for host in ordered))
         return {
@@ -232,7 +236,7 @@ class Coordinator:
         async def look() -> None:
             await asyncio.sleep(AGAIN_S)
             self._again.pop(component.name, None)
-            await self._decide([component], await self.ask(component.hosts() - self._silent))
+            await self._decide([component], await self._ask(component.hosts() - self._silent))
 
         if self._is_running and component.name not in self._again:
             self._again[component.name] = asyncio.create_task(look())

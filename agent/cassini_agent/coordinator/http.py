@@ -84,18 +84,21 @@ class HttpDaemons:
             host, self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
         )
 
-    @staticmethod
-    async def _answer(host: str, request: Awaitable[Reply]) -> Mapping[str, Any]:
+    async def _answer(self, host: str, request: Awaitable[Reply]) -> Mapping[str, Any]:
         try:
             reply = await request
         except (OSError, TimeoutError) as error:
             raise TransportError(f"{host}: {str(error) or type(error).__name__}") from error
-        if reply.status != 200:
-            kind = RefusedError if reply.status in (400, 409) else TransportError
-            raise kind(f"{host}: {reply.status} {reply.body.get('error', '')}".rstrip())
+        self._check(host, reply.status, reply.body)
         return reply.body
 
     def _endpoint(self, host: str) -> Endpoint:
         if host not in self._endpoints:
             raise TransportError(f"{host}: no daemon is known")
         return self._endpoints[host]
+
+    @staticmethod
+    def _check(host: str, status: int, body: Mapping[str, Any]) -> None:
+        if status != 200:
+            kind = RefusedError if status in (400, 409) else TransportError
+            raise kind(f"{host}: {status} {body.get('error', '')}".rstrip())
