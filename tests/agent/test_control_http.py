@@ -14,6 +14,7 @@ from aiohttp import web  # noqa: E402
 
 from cassini_agent.control.clock_sync import ClockMapping  # noqa: E402
 from cassini_agent.coordinator.http import HttpDaemons  # noqa: E402
+from cassini_agent.coordinator.status import JobStatus  # noqa: E402
 from cassini_agent.coordinator.transport import TransportError  # noqa: E402
 from cassini_agent.dispatch.http import HttpTransport  # noqa: E402
 from cassini_agent.dispatch.send import Endpoint  # noqa: E402
@@ -72,6 +73,23 @@ def test_requests_are_those_of_the_document() -> None:
         ("PUT", "/v1/jobs/a%2F1/schedule", SCHEDULE.to_mapping(), "Bearer secret"),
         ("DELETE", "/v1/jobs/a%2F1/schedule?version=3", None, "Bearer secret"),
     ]
+
+
+def test_of_iterations_what_is_not_known_is_none() -> None:
+    recent = {
+        "natural_ns": [9, 8, "x", None],
+        "communication_start_ns": [5, None, 5, 1],
+        "communication_end_ns": [9, 8, 7, 1],
+    }
+    usual = {"communication_start_ns": 5, "communication_end_ns": 9}
+    status = JobStatus.from_mapping({**STATUS, **usual, "recent": recent})
+    assert status.recent == ((9, 5, 9), (8, None, 8), (None, 5, 7), (None, 1, 1))
+    assert status.rests_ns == ((5, 4),)
+    assert status.communication_ns == (5, 9)
+    assert JobStatus.from_mapping({**STATUS, "recent": None, "communication_start_ns": 5}).communication_ns is None
+    for strange in ({}, {"natural_ns": 5}, {**recent, "communication_end_ns": None}, [], 3):
+        with pytest.raises(ValueError, match="recent"):
+            JobStatus.from_mapping({**STATUS, "recent": strange})
 
 
 @pytest.mark.parametrize(

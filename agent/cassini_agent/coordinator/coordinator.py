@@ -121,6 +121,10 @@ class Coordinator:
         """All that are kept."""
         return list(self._components.values())
 
+    async def ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
+        """The jobs of each host that answers, by their names; hosts that fall silent, or answer again, are told of."""
+        return await self._ask(hosts)
+
     async def run(self, poll_s: float = POLL_S) -> None:
         """Go on for ever, until cancelled."""
         self._is_running = True
@@ -144,7 +148,7 @@ class Coordinator:
         hosts = self._hosts()
         for gone in self._clocks.keys() - hosts:
             del self._clocks[gone]
-        self._silent &= hosts
+        self._silent &= hosts | set(self._all_hosts)
         search = self._search() - hosts
         await asyncio.gather(*(self._map_clock(host) for host in hosts))
         await self._decide(list(self._components.values()), await self._ask(hosts | search))

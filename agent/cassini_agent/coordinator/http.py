@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from ..control.clock_sync import ClockMapping, ClockSample
-from ..dispatch.send import Endpoint, Requests
+from ..dispatch.send import Endpoint, Reply, Requests
 from ..schedule import Schedule
 from .status import JobStatus
 from .transport import RefusedError, TransportError
@@ -71,27 +71,24 @@ class HttpDaemons:
 
     async def put(self, host: str, schedule: Schedule) -> None:
         """``PUT /v1/jobs/{job}/schedule``."""
-        try:
-            reply = await self._http.put_schedule(self._endpoint(host), schedule)
-        except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
-        self._check(host, reply.status, reply.body)
+        await self._answer(host, self._http.put_schedule(self._endpoint(host), schedule))
 
     async def clear(self, host: str, job: str, version: int) -> None:
         """``DELETE /v1/jobs/{job}/schedule``."""
-        try:
-            reply = await self._http.delete_schedule(self._endpoint(host), job, version)
-        except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
-        self._check(host, reply.status, reply.body)
+        await self._answer(host, self._http.delete_schedule(self._endpoint(host), job, version))
 
     async def _request(
         self, method: str, host: str, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Mapping[str, Any]:
+        return await self._answer(
+            host, self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
+        )
+
+    async def _answer(self, host: str, request: Awaitable[Reply]) -> Mapping[str, Any]:
         try:
-            reply = await self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
+            reply = await request
         except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
+            raise TransportError(f"{host}: {str(error) or type(error).__name__}") from error
         self._check(host, reply.status, reply.body)
         return reply.body
 

@@ -8,7 +8,7 @@ from ..schedule import SECOND_NS
 from . import events
 from .status import JobStatus
 
-__all__ = ["Presence"]
+__all__ = ["DISCONNECTED", "SILENT", "UNREACHABLE", "Presence", "has_left", "why_absent"]
 
 MISSING_NS = 3 * SECOND_NS
 """A member that is not heard of for so long is told of."""
@@ -46,7 +46,7 @@ class Presence:
         self, members: Iterable[str], statuses: Mapping[str, JobStatus], now_ns: int
     ) -> tuple[dict[str, str], list[events.Event]]:
         """Who has left, and why; and what is told of those who are missing, or back."""
-        self.absent = {job: why for job in members if (why := _why_absent(statuses.get(job)))}
+        self.absent = {job: why for job in members if (why := why_absent(statuses.get(job)))}
         told: list[events.Event] = []
         for job in self._since_ns.keys() - self.absent.keys():
             del self._since_ns[job]
@@ -58,7 +58,7 @@ class Presence:
             if self._since_ns.get(job, ("", 0))[0] != why:
                 self._since_ns[job] = why, now_ns
             missing_ns = now_ns - self._since_ns[job][1]
-            if missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS):
+            if has_left(why, missing_ns):
                 left[job] = why
             elif missing_ns >= MISSING_NS and job not in self._told:
                 self._told.add(job)
@@ -77,9 +77,15 @@ class Presence:
         return UNREACHABLE not in self.absent.values()
 
 
-def _why_absent(status: JobStatus | None) -> str:
+def why_absent(status: JobStatus | None) -> str:
+    """Why nothing is heard of a job whose daemon said this, None for no answer; empty if it is heard of."""
     if status is None:
         return UNREACHABLE
     if not status.connected:
         return DISCONNECTED
     return SILENT if status.state == "silent" else ""
+
+
+def has_left(why: str, missing_ns: int) -> bool:
+    """Whether a job that has been absent for so long, all the time for this reason, is not counted on any more."""
+    return missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS)
