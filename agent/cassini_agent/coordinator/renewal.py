@@ -11,7 +11,7 @@ from ..control.phase import turns
 from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
 from . import events
 from .member import Member
-from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of
+from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of, shift_at
 from .status import JobStatus
 
 if TYPE_CHECKING:
@@ -193,21 +193,19 @@ class Renewal:
         the hold is less by that.
         """
         epoch = epoch_near(now_ns, drafts.values())
-        old_turns = turns([draft.pace_ns for draft in drafts.values()])
-        new_turns = turns([paces[job] for job in drafts])
+        turns_ns = turns([draft.pace_ns for draft in drafts.values()])
         alike = len(set(paces.values())) == 1
         moved = max(abs(paces[job] - self._members[job].ranked.pace_ns) for job in drafts)
         repaced = {}
-        for (job, draft), old_turn, new_turn in zip(drafts.items(), old_turns, new_turns, strict=True):
+        for (job, draft), turn_ns in zip(drafts.items(), turns_ns, strict=True):
             ranked, pace = self._members[job].ranked, paces[job]
             less = 0 if alike else moved
             hold = min(max(0, ranked.hold_ns - less), pace // 2)
-            whole, rest = divmod(draft.shift_ns, old_turn)
             repaced[job] = replace(
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=(whole * new_turn + rest) % pace,
+                shift_ns=shift_at(pace, draft, turn_ns),
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),
