@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..control.anchor import Strayed, anchor
+from ..control.phase import phase_error
 from ..control.worth import Allowance
 from ..schedule import SECOND_NS, Schedule
 from . import events
@@ -106,14 +107,8 @@ class Reanchoring:
         if not any(known[job].state == "adjusting" for job in placed):
             return drafts, told
         longer = self._longer_ns(known, placed)
-        found = anchor(
-            [
-                self._strayed(
-                    draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None
-                )
-                for job, draft in drafts.items()
-            ]
-        )
+        expected = {job: self._expected_ns(known[job], place, now_ns, longer) for job, place in placed.items()}
+        found = anchor([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
         if not self._may_cost(found.cost, now_ns, told):
             return drafts, told
         self._note(now_ns, known)
@@ -149,20 +144,25 @@ class Reanchoring:
             told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
         return False
 
-    def _strayed(self, draft: Schedule, place_ns: int | None) -> Strayed:
+    def _strayed(self, draft: Schedule, start_ns: int | None) -> Strayed:
         weight = self._members[draft.job].weight
-        if place_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
+        if start_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
             return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
-        return Strayed(place_ns, draft.pace_ns, draft.dead_band_ns // 2, weight)
+        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2, weight)
 
-    def _later_ns(self, known: Mapping[str, JobStatus], job: str, now_ns: int, longer_ns: int) -> int:
-        """By how much a job will be later on its grid than it was last seen, when it has the answer.
+    def _expected_ns(self, status: JobStatus, place_ns: int, now_ns: int, longer_ns: int) -> int:
+        """When a job that was last seen in this place begins the iteration in which it has the answer.
 
-        Jobs that hold each other up get later together: what is between them stays, but an epoch that is too early for
-        all would have each wait for almost a pace.
+        Until then it runs on the grid that it follows, whose pace is not that of its draft where paces are just being
+        renewed. Jobs that hold each other up get later together: what is between them stays, but an epoch that is too
+        early for all would have each wait for almost a pace.
         """
-        age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
-        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
+        followed = self._members[status.job].schedule
+        about_ns = now_ns if status.place_at_ns is None else status.place_at_ns
+        begun_ns = about_ns - phase_error(about_ns - place_ns, followed)  # the nearest to that with this very error
+        age_ns = _age_ns(status, now_ns + ANSWER_NS)
+        starts = 1 + status.lag + age_ns // (followed.pace_ns + longer_ns)
+        return begun_ns + starts * (followed.pace_ns + round(CAUTION * longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""
