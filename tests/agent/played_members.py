@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cassini_agent.control.change import Change
+from cassini_agent.control.clock_sync import ClockMapping, ClockSample
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
+from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE = 200 * MS_NS
@@ -97,3 +100,46 @@ def run(played: Played, seconds: int, begin: int = 0) -> list[events.Event]:
     for second in range(begin, begin + seconds):
         told += played.poll(second).events
     return told
+
+
+class PlayedHosts:
+    """A daemon for each job, on a host of the job's name, that can be silent; what is put is kept.
+
+    Attributes
+    ----------
+    cleared : list of (str, int)
+        Jobs that were set free, with the version.
+    """
+
+    def __init__(self, played: Played) -> None:
+        self.played, self.silent, self.now_ns = played, set[str](), 0
+        self.mapped: dict[str, ClockMapping | None] = {}
+        self.cleared: list[tuple[str, int]] = []
+
+    def _reach(self, host: str) -> None:
+        if host in self.silent:
+            raise TransportError("no answer")
+
+    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+        self._reach(host)
+        self.mapped[host] = mapping
+        return ClockSample(self.now_ns - 200_000, self.now_ns + 5 * MS_NS, self.now_ns)
+
+    async def jobs(self, host: str) -> list[JobStatus]:
+        self._reach(host)
+        self.played.iterations += 3
+        return [self.played.status(host)]
+
+    async def news(self, host: str, known: int | None, wait_s: float) -> int:
+        self._reach(host)
+        await asyncio.sleep(wait_s)
+        return 0
+
+    async def put(self, host: str, schedule: Schedule) -> None:
+        self._reach(host)
+        self.played._take(schedule, self.now_ns)
+
+    async def clear(self, host: str, job: str, version: int) -> None:
+        self._reach(host)
+        self.cleared.append((job, version))
+        self.played.cleared.add(job)

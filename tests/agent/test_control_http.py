@@ -81,6 +81,7 @@ def test_requests_are_those_of_the_document() -> None:
         (500, {}),
         (200, {"jobs": [{"job": 1}], "monotonic_ns": "soon"}),
         (200, {"jobs": 3, "monotonic_ns": None}),
+        (200, {"jobs": {}, "monotonic_ns": 10**400}),
     ],
 )
 def test_whatever_else_comes_is_one_kind_of_error(status: int, answer: dict[str, Any]) -> None:

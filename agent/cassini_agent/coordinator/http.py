@@ -9,7 +9,7 @@ from typing import Any
 
 from ..control.clock_sync import ClockMapping, ClockSample
 from ..dispatch.send import Endpoint, Requests
-from ..schedule import Schedule
+from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
 from .transport import RefusedError, TransportError
 
@@ -42,9 +42,10 @@ class HttpDaemons:
         sent = self._clock_ns()
         answer = await self._request("POST", host, "/v1/clock", body)
         received = self._clock_ns()
-        if type(answer.get("monotonic_ns")) is not int or received < sent:
+        host_ns = answer.get("monotonic_ns")
+        if type(host_ns) is not int or abs(host_ns) > MAX_TIME_NS or received < sent:
             raise TransportError(f"{host}: expected a clock reading, got {str(answer)[:100]}")
-        return ClockSample(sent, answer["monotonic_ns"], received)
+        return ClockSample(sent, host_ns, received)
 
     async def jobs(self, host: str) -> list[JobStatus]:
         """``GET /v1/jobs``."""
