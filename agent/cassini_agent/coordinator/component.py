@@ -108,7 +108,6 @@ class Component:
         if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
             self._reanchoring.restart()
             self._renewal.restart()
-            self._presence.restart()
         self._decided_ns = now_ns
         self._follow_newer(statuses, outcome)
         if self.superseded:
@@ -136,7 +135,7 @@ class Component:
         outcome.events += [
             events.Contradicted(self.name, job, known[job].contradicted) for job in contradicted - self._told_against
         ]
-        self._told_against = contradicted
+        self._told_against = contradicted | (self._told_against - known.keys())
         known = {job: status for job, status in known.items() if job not in contradicted}
         if known.keys() & self.members.keys() and self._presence.may_move:
             drafts = {job: drafts[job] for job in self.members}

@@ -58,7 +58,7 @@ class Renewal:
         self._calm_since_ns: int | None = None
         self._looked_ns = -(2**62)
         self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
-        self._told: set[tuple[str, ...]] = set()
+        self._told: dict[str, events.Event] = {}  # by topic, while it is true
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
@@ -140,8 +140,10 @@ class Renewal:
             told.append(not_worth)
             return drafts
         slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
-        if slowed or (self._profiles and other_ratio_fits({job: self._profiles[job] for job in drafts}, needed, paces)):
-            self._tell_once(events.RatioBroken(self._name, slowed), ("ratio", *slowed), told)
+        broken = slowed or (
+            self._profiles and other_ratio_fits({job: self._profiles[job] for job in drafts}, needed, paces)
+        )
+        self._tell_once("ratio", events.RatioBroken(self._name, slowed) if broken else None, told)
         if any(2 * paces[job] > 3 * natural[job] for job in drafts):
             return drafts  # beyond what a schedule may say
         job, draft = next(iter(drafts.items()))
@@ -149,9 +151,10 @@ class Renewal:
         if same_pace and not is_changed:
             return drafts
         repaced = self._repaced(drafts, paces, natural, now_ns)
-        if any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items()):
-            # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
-            self._tell_once(events.RatioBroken(self._name, tuple(drafts)), ("hold", *drafts), told)
+        # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
+        loose = any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items())
+        self._tell_once("hold", events.RatioBroken(self._name, tuple(drafts)) if loose else None, told)
+        if loose:
             return drafts
         told.append(events.PacesChanged(self._name, paces))
         return repaced
@@ -234,19 +237,22 @@ class Renewal:
             change = status.changed
             if change is None or not _is_possible(change.iteration_ns) or abs(change.iteration_ns / was - 1) < CHANGED:
                 self._believing.pop(job, None)
+                self._told.pop(f"changed {job}", None)
                 continue
             value, since = self._believing.get(job, (0, now_ns))
             if value != change.iteration_ns:
                 value, since = self._believing[job] = change.iteration_ns, now_ns
             if all_held or change.certain or now_ns - since > BELIEVED_NS:
                 found[job] = value
-                key = ("changed", job, str(value))
-                self._tell_once(events.IterationChanged(self._name, job, value, was), key, told)
+                self._tell_once(f"changed {job}", events.IterationChanged(self._name, job, value, was), told)
         return found
 
-    def _tell_once(self, event: events.Event, key: tuple[str, ...], told: list[events.Event]) -> None:
-        if key not in self._told:
-            self._told.add(key)
+    def _tell_once(self, topic: str, event: events.Event | None, told: list[events.Event]) -> None:
+        """Tell what is true now (None: nothing), unless it was told and has been true since."""
+        if event is None:
+            self._told.pop(topic, None)
+        elif self._told.get(topic) != event:
+            self._told[topic] = event
             told.append(event)
 
 

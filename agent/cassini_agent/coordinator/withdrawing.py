@@ -45,10 +45,9 @@ class Withdrawals:
         """Whom to set free now; ``statuses`` of the jobs of a host, or None if its daemon did not answer."""
         found = []
         for job in self.jobs_on(host):
-            left = self._left[job]
-            if now_ns > left.member.schedule.expires_ns or (
-                statuses is not None and not _has(statuses.get(job), left.member.schedule.version)
-            ):
+            left, schedule = self._left[job], self._left[job].member.schedule
+            over = now_ns > schedule.expires_ns if statuses is None else not _has(statuses.get(job), schedule.version)
+            if over:
                 del self._left[job]
             elif statuses is not None and now_ns >= left.from_ns:
                 found.append(left.member)

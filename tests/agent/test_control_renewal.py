@@ -1,0 +1,52 @@
+"""What the scheduler is told of once, it is told of again when it comes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from played_members import PACE, Played, pair, run, schedule
+
+from cassini_agent.control.change import Change
+from cassini_agent.coordinator import events
+from cassini_agent.coordinator.member import Member
+from cassini_agent.schedule import MS_NS
+
+
+def test_a_change_is_told_each_time_it_comes_and_once_while_it_lasts() -> None:
+    played = pair()
+    run(played, 10)
+    told = []
+    for step, (value, was) in enumerate([(204, 197), (197, 204), (204, 197)]):
+        played.changed = {"a": Change(value * MS_NS, was * MS_NS, certain=True)}
+        told += run(played, 10, begin=10 * (step + 1))
+        played.changed = {}  # a schedule with another iteration time has come
+        told += run(played, 10, begin=10 * (step + 1) + 5)
+    changes = [event.iteration_ns // MS_NS for event in told if isinstance(event, events.IterationChanged)]
+    assert changes == [204, 197, 204]
+
+
+def test_a_ratio_that_is_broken_again_is_told_again() -> None:
+    wide = {"hold_ns": 24 * MS_NS, "slack_ns": 24 * MS_NS}
+    members = {
+        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0, **wide), host="a"),
+        "b": Member(schedule("b", **wide), host="b"),
+    }
+    played = Played(members, {"a": 0, "b": 0})
+    run(played, 10)
+    broken = []
+    for step, slower in enumerate((103, 103, 98, 103)):
+        played.changed = {"a": Change(slower * MS_NS, 98 * MS_NS, certain=True)}
+        told = run(played, 70, begin=10 + 70 * step)
+        broken.append(len([event for event in told if isinstance(event, events.RatioBroken)]))
+    assert broken == [1, 0, 0, 1]
+
+
+def test_a_contradiction_is_not_told_again_because_a_daemon_missed_a_round() -> None:
+    played = pair()
+    report = played.status
+    say = {"contradicted": "bursts elsewhere", "contradicted_ns": 12 * MS_NS}
+    played.status = lambda job: replace(report(job), **say) if job == "a" else report(job)  # type: ignore[method-assign]
+    told = [event for second in range(30) for event in played.poll(second, without=["a"] * (second % 7 == 3)).events]
+    assert [event for event in told if isinstance(event, events.Contradicted)] == [
+        events.Contradicted("c", "a", "bursts elsewhere")
+    ]
