@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,7 +125,7 @@ class PlayedHosts:
         self.mapped[host] = mapping
         return ClockSample(self.now_ns - 200_000, self.now_ns + 5 * MS_NS, self.now_ns)
 
-    async def jobs(self, host: str) -> list[JobStatus]:
+    async def jobs(self, host: str, jobs: Collection[str] = ()) -> list[JobStatus]:
         self._reach(host)
         self.played.iterations += 3
         return [self.played.status(host)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -429,7 +430,7 @@ def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
     daemons, told = PlayedHosts(played), []
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "b":
             await asyncio.sleep(60)
         return [other.status("x") if host == "x" else played.status(host)]
@@ -456,10 +457,10 @@ def test_components_come_and_go_while_daemons_are_asked() -> None:
     coordinator.keep(played.members.values())
     asked = daemons.jobs
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         coordinator.forget("c")
         coordinator.keep(other.members.values())
-        return [other.status("x")] if host == "x" else await asked(host)
+        return [other.status("x")] if host == "x" else await asked(host, _)
 
     daemons.jobs = jobs  # type: ignore[method-assign]
     for _ in range(3):
@@ -474,8 +475,8 @@ def test_a_decision_that_fails_costs_its_component_alone_and_is_seen(monkeypatch
     daemons = PlayedHosts(played)
     asked = daemons.jobs
 
-    async def jobs(host: str) -> list[JobStatus]:
-        return [other.status("x")] if host == "x" else await asked(host)
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
+        return [other.status("x")] if host == "x" else await asked(host, _)
 
     daemons.jobs = jobs  # type: ignore[method-assign]
 
@@ -506,7 +507,7 @@ def test_a_job_that_turns_up_on_another_host_is_followed_there() -> None:
     where = {"a": "a", "b": "b"}
     put: list[tuple[str, str]] = []
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         return [played.status(job) for job, at in where.items() if at == host]
 
     async def take(host: str, sent: Schedule) -> None:

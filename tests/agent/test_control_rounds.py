@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -30,7 +30,7 @@ def test_after_a_stop_nothing_is_decided_or_sent(monkeypatch: pytest.MonkeyPatch
         decided.append(None)
         return Outcome(send=[member.schedule for member in played.members.values()])
 
-    async def jobs(host: str, *_: object) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if decided:
             asking.set()
             await asyncio.sleep(0.1)
@@ -70,10 +70,10 @@ def test_a_host_that_fails_in_any_way_costs_itself_alone(fails: str) -> None:
             return ClockSample(hosts.now_ns + 1, hosts.now_ns, hosts.now_ns)  # back before it was sent
         return await clock(host, mapping)
 
-    async def jobs(host: str, *_: object) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "x" and fails == "jobs":
             raise ArithmeticError("of ours")
-        return [other.status("x")] if host == "x" else await ask(host, *_)
+        return [other.status("x")] if host == "x" else await ask(host, _)
 
     hosts.clock, hosts.jobs = clocks, jobs  # type: ignore[method-assign]
     coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
@@ -92,13 +92,13 @@ def test_who_has_answered_is_decided_about_before_another_host_has(monkeypatch: 
     hosts = PlayedHosts(played)
     ask, order = hosts.jobs, list[str]()
 
-    async def jobs(host: str, *_: object) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "x":
             try:
                 await asyncio.sleep(60)
             finally:
                 order.append("the silent host is given up")
-        return await ask(host, *_)
+        return await ask(host, _)
 
     hosts.jobs = jobs  # type: ignore[method-assign]
     decide = Component.decide
@@ -121,7 +121,7 @@ def test_another_rank_of_a_job_is_not_the_job(where: str) -> None:
     played, told = pair(), list[events.Event]()
     hosts, played.iterations = PlayedHosts(played), 100
 
-    async def jobs(host: str, *_: object) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "b" and where == "away":
             raise TransportError("its daemon is started again")
         elsewhere = JobStatus("b" if host == "a" else "a", "waiting", connected=True)
@@ -143,7 +143,7 @@ def test_a_job_is_followed_from_a_host_where_another_of_its_ranks_is_left(left: 
     hosts, played.iterations = PlayedHosts(played), 100
     has_moved = False
 
-    async def jobs(host: str, *_: object) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         here = [] if host == "z" else [played.status(host)]
         if has_moved and host == "b":
             here = [replace(here[0], state="silent") if left == "silent" else JobStatus("b", "waiting")]

@@ -203,29 +203,38 @@ class Coordinator:
             await asyncio.sleep(LEAST_S)
 
     async def _look(
-        self, components: Iterable[Component], hosts: Collection[str], clocks_of: Collection[str] = ()
+        self, components: Collection[Component], hosts: Collection[str], clocks_of: Collection[str] = ()
     ) -> None:
         """Ask hosts, and decide about each component as soon as its own have answered: what they say is old soon."""
+        jobs_on = {host: set(self._withdrawals.jobs_on(host)) for host in sorted(hosts)}
+        # A job that is missing may be anywhere; one that has moved may be where its partners are.
+        of_component = {
+            one: jobs_on.keys() if one.is_missing_members else one.hosts() & jobs_on.keys() for one in components
+        }
+        for component, its in of_component.items():
+            for host in its:
+                jobs_on[host] |= component.members.keys()
         async with asyncio.TaskGroup() as group:
-            asked = {host: group.create_task(self._ask(host, host in clocks_of)) for host in sorted(hosts)}
-            for host in sorted(self._withdrawals.hosts() & asked.keys()):
+            asked = {
+                host: group.create_task(self._ask(host, jobs, host in clocks_of)) for host, jobs in jobs_on.items()
+            }
+            for host in self._withdrawals.hosts() & asked.keys():
                 group.create_task(self._withdraw(host, asked[host]))
-            for component in components:
-                its = asked.keys() if component.is_missing_members else component.hosts() & asked.keys()
-                group.create_task(self._attend(component, {host: asked[host] for host in its}))
+            for component, its in of_component.items():
+                group.create_task(self._attend(component, {host: asked[host] for host in sorted(its)}))
 
     async def _attend(self, component: Component, asked: Mapping[str, Awaitable[dict[str, JobStatus] | None]]) -> None:
-        answers = {host: await answer for host, answer in sorted(asked.items())}
+        answers = {host: await answer for host, answer in asked.items()}
         await self._decide(component, {host: jobs for host, jobs in answers.items() if jobs is not None})
 
-    async def _ask(self, host: str, with_clock: bool) -> dict[str, JobStatus] | None:
-        """The jobs of a host by their names; None if it does not answer."""
+    async def _ask(self, host: str, jobs: Collection[str], with_clock: bool) -> dict[str, JobStatus] | None:
+        """What a host has of these jobs, by their names; None if it does not answer."""
         try:
             if with_clock:
                 track = self._clocks.setdefault(host, ClockTrack())
                 track.add(await _in_time(self._transport.clock(host, track.mapping)))
-            jobs = await _in_time(self._transport.jobs(host))
-            found = {status.job: self._on_our_clock(host, status) for status in jobs}
+            statuses = await _in_time(self._transport.jobs(host, jobs))
+            found = {status.job: self._on_our_clock(host, status) for status in statuses}
         except TransportError as error:
             self._note_silence(host, str(error))
         except TimeoutError:

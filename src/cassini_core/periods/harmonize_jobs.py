@@ -126,7 +126,8 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
 
     The demand at every instant of the old iteration stays: a phase that wraps past the old end is split there. One that
     passes the end by ``ROUNDING`` or less, as its times are rounded, ends in the added time instead: that much at the
-    beginning of the iteration would keep other jobs out of a gap that is free. Returns ``job`` itself if nothing changes. Raises InputError for a pace below the iteration time.
+    beginning of the iteration would keep other jobs out of a gap that is free. Returns ``job`` itself if nothing
+    changes. Raises InputError for a pace below the iteration time.
     """
     period = ticks_from_ms(job.iteration_ms)
     if pace_ticks < period:
