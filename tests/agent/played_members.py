@@ -49,6 +49,7 @@ class Played:
     changed: dict[str, Change] = field(default_factory=dict)
     jitter_ns: tuple[int, ...] = JITTER
     waited_ns: int = 0
+    sends_ns: dict[str, int] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -71,6 +72,9 @@ class Played:
             place_ns=error,
             delay_total_ns=self.waited_ns,
             changed=self.changed.get(job),
+            rests_ns=((self.sends_ns[job], self.has[job].iteration_ns - self.sends_ns[job]),) * 8
+            if job in self.sends_ns
+            else (),
         )
 
     def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:

@@ -17,10 +17,11 @@ from cassini_agent.schedule import MS_NS, SECOND_NS
     counts=st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=2, max_size=3).filter(lambda counts: 1 in counts),
     shifts=st.lists(st.floats(0, 0.999), min_size=3, max_size=3),
     longer=st.floats(1.003, 1.02),
+    sends=st.dictionaries(st.sampled_from("abc"), st.floats(0, 0.9)),
     reached=st.sets(st.integers(0, 2), min_size=1),
 )
 def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_for_all(
-    counts: list[int], shifts: list[float], longer: float, reached: set[int]
+    counts: list[int], shifts: list[float], longer: float, sends: dict[str, float], reached: set[int]
 ) -> None:
     """A shift of several turns grows with the pace: the jobs meet as before only if it does."""
 
@@ -42,6 +43,9 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
         }
 
     played = Played(members(), dict.fromkeys("abc", 0))
+    played.sends_ns = {
+        job: int(share * played.has[job].iteration_ns) for job, share in sends.items() if job in played.has
+    }
     run(played, 5)
     before = dict(played.has)
     played.changed = {"a": Change(round(longer * before["a"].iteration_ns), before["a"].iteration_ns, certain=True)}

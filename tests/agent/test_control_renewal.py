@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
+from hypothesis import given
+from hypothesis import strategies as st
 from played_members import PACE, Played, pair, run, schedule
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.member import Member
+from cassini_agent.coordinator.paces import shift_at
 from cassini_agent.schedule import MS_NS
 
 
@@ -50,3 +54,24 @@ def test_a_contradiction_is_not_told_again_because_a_daemon_missed_a_round() -> 
     assert [event for event in told if isinstance(event, events.Contradicted)] == [
         events.Contradicted("c", "a", "bursts elsewhere")
     ]
+
+
+@given(
+    cuts=st.lists(st.integers(0, PACE - 1), min_size=4, max_size=8, unique=True).map(sorted),
+    at=st.lists(st.floats(0, 1), min_size=4, max_size=4),
+    longer_ns=st.integers(0, 20 * MS_NS),
+)
+def test_no_two_bursts_come_nearer_when_all_paces_get_longer(cuts: list[int], at: list[float], longer_ns: int) -> None:
+    """Jobs that send one after the other, each somewhere in its own iteration."""
+    bursts = list(pairwise(cuts))[::2]
+    sends = [int(share * (PACE - (end - begin))) for (begin, end), share in zip(bursts, at, strict=False)]
+    begun = []
+    for (begin, _), sends_ns in zip(bursts, sends, strict=True):
+        one = schedule("a", shift_ns=(begin - sends_ns) % PACE)
+        begun.append((shift_at(PACE + longer_ns, one, PACE, sends_ns) + sends_ns) % (PACE + longer_ns))
+    for i, (begin, end) in enumerate(bursts):
+        for j, (other, _) in enumerate(bursts):
+            if i != j:
+                before = (other - end) % PACE
+                after = (begun[j] - begun[i] - (end - begin)) % (PACE + longer_ns)
+                assert before <= after <= before + longer_ns

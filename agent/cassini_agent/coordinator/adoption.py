@@ -60,13 +60,14 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     for (job, schedule), turn in zip(known.items(), turns(list(ratio.values())), strict=True):
         pace = base * ratio[job]
         hold = min(schedule.hold_ns, newest.hold_ns, pace // 2)
+        sends_ns = Member.sends_ns(statuses[job]) if job in statuses else 0
         adopted[job] = replace(
             schedule,
             version=newest.version + 1,
             epoch_ns=newest.epoch_ns,
             pace_ns=pace,
             iteration_ns=min(max(schedule.iteration_ns, -(-2 * pace // 3)), pace),
-            shift_ns=shift_at(pace, schedule, turn * schedule.pace_ns // ratio[job]),
+            shift_ns=shift_at(pace, schedule, turn * schedule.pace_ns // ratio[job], sends_ns),
             hold_ns=hold,
             slack_ns=min(schedule.slack_ns, pace // 2),
             gain_ns=min(schedule.gain_ns, pace),

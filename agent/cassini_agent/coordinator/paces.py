@@ -53,10 +53,12 @@ def common_paces(needed: Sequence[int], ratio: Sequence[int]) -> list[int]:
     return [count * base for count in ratio]
 
 
-def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int) -> int:
+def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int, sends_ns: int) -> int:
     """The shift of a job in the pattern that it is in, at another pace of the same ratio, ns.
 
-    Whole turns, which are iterations of others, get longer with the paces; what is left of a turn stays.
+    What stays is when it begins to communicate, from the beginning of the pattern on: so what is added to all paces is
+    added between the last communication of a pattern and the first of the next, and none comes nearer to another, where
+    each job communicates once per iteration. Whole turns, which are iterations of others, get longer with the paces.
 
     Parameters
     ----------
@@ -64,9 +66,11 @@ def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int) -> int:
     schedule : Schedule
     turn_ns : int
         By how much the job may turn at the pace of its schedule (``control.phase.turns``).
+    sends_ns : int
+        From the start of its iteration to that of its communication.
     """
-    whole, rest = divmod(schedule.shift_ns, turn_ns)
-    return (whole * (turn_ns * pace_ns // schedule.pace_ns) + rest) % pace_ns
+    whole, rest = divmod((schedule.shift_ns + sends_ns) % schedule.pace_ns, turn_ns)
+    return (whole * (turn_ns * pace_ns // schedule.pace_ns) + rest - sends_ns) % pace_ns
 
 
 def late_reach_ns(hold_ns: int) -> int:

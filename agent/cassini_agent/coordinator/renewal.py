@@ -92,7 +92,7 @@ class Renewal:
             if measured is None:
                 return drafts, told
             natural, margins = measured
-        return self._with_paces(drafts, natural, margins, bool(changed), now_ns, told), told
+        return self._with_paces(drafts, known, natural, margins, bool(changed), now_ns, told), told
 
     def _measured(
         self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
@@ -125,6 +125,7 @@ class Renewal:
     def _with_paces(
         self,
         drafts: dict[str, Schedule],
+        known: Mapping[str, JobStatus],
         natural: Mapping[str, int],
         margins: Mapping[str, int],
         is_changed: bool,
@@ -150,7 +151,7 @@ class Renewal:
         same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
         if same_pace and not is_changed:
             return drafts
-        repaced = self._repaced(drafts, paces, natural, now_ns)
+        repaced = self._repaced(drafts, known, paces, natural, now_ns)
         # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
         loose = any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items())
         self._tell_once("hold", events.RatioBroken(self._name, tuple(drafts)) if loose else None, told)
@@ -187,13 +188,18 @@ class Renewal:
         return None
 
     def _repaced(
-        self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int], now_ns: int
+        self,
+        drafts: Mapping[str, Schedule],
+        known: Mapping[str, JobStatus],
+        paces: Mapping[str, int],
+        natural: Mapping[str, int],
+        now_ns: int,
     ) -> dict[str, Schedule]:
         """The same pattern with longer or shorter iterations, from where it last began anew.
 
-        Time that is added to all iterations alike is Down at their ends, so nothing meets that did not meet before, and
-        the hold of the ranking stays. Where paces differ, edges move against each other by up to the difference, and
-        the hold is less by that.
+        Where all paces are alike the hold of the ranking stays: what is added to all is added between the same two
+        communications. Where they differ, edges move against each other by up to the difference, and the hold is less
+        by that.
         """
         epoch = epoch_near(now_ns, drafts.values())
         turns_ns = turns([draft.pace_ns for draft in drafts.values()])
@@ -208,7 +214,7 @@ class Renewal:
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=shift_at(pace, draft, turn_ns),
+                shift_ns=shift_at(pace, draft, turn_ns, Member.sends_ns(known[job])),
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),
