@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from played_members import PACE, schedule
+from played_members import PACE, pair, run, schedule
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
@@ -77,3 +79,31 @@ def test_the_waits_that_are_told_are_those_of_the_schedules_that_are_sent(
     assert any(isinstance(event, events.PacesChanged) for event in outcome.events) == (longer > 1)
     waited = sum(waits_ns(starts_ns[job], one) for job, one in sent.items())
     assert abs(moved[0].wait_ns - waited) <= 2
+
+
+def test_a_job_is_waited_for_whatever_was_waited_for_long_ago() -> None:
+    """A version that one job has not taken yet is no sign that it takes none."""
+    played = pair()
+    report = played.status
+    late = {"followed": 0, "place_ns": None, "errors_ns": ()}
+    moved = []
+    for second in range(130):
+        # Twice one job strays while the other has not told yet that it follows: then they are as they should be.
+        strays = second in (10, 120, 121)
+        played.errors_ns["a"] = 60 * MS_NS if strays else 0
+        played.status = lambda job, strays=strays: (  # type: ignore[method-assign]
+            replace(report(job), **late) if job == "b" and strays else report(job)
+        )
+        moved += [second for event in played.poll(second).events if isinstance(event, events.Reanchored)]
+    assert moved == []
+
+
+def test_a_decision_that_was_put_off_is_not_waited_for_while_nobody_can_decide() -> None:
+    played = pair(60 * MS_NS)
+    report = played.status
+    begun = {"place_at_ns": -180 * MS_NS}  # and iterations take 197 ms
+    played.status = lambda job: replace(report(job), **begun)  # type: ignore[method-assign]
+    assert run(played, 1) == []
+    assert played.component.look_again
+    played.poll(0.03, without=["b"])
+    assert not played.component.look_again

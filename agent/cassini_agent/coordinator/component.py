@@ -119,6 +119,7 @@ class Component:
     def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
         if not self.members:
             return
+        self._reanchoring.look_again = False
         drafts = {job: member.schedule for job, member in self.members.items()}
         drafts = self._lease.renewed(drafts, statuses, now_ns)
         known = {j: statuses[j] for j in self.members if j in statuses and j not in self._presence.absent}

@@ -90,18 +90,18 @@ class Reanchoring:
     ) -> tuple[dict[str, Schedule], list[events.Event]]:
         """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
         told = self._settled(known, now_ns)
-        self.look_again = False
+        places = {job: self._members[job].place_ns(status) for job, status in known.items()}
+        may_do_without = self._may_do_without(places, now_ns)
         if not any(status.state == "adjusting" for status in known.values()):
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
         if any(self._is_overdue(job, status, now_ns) for job, status in known.items()):
             return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
-        places = {job: self._members[job].place_ns(status) for job, status in known.items()}
         self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
         if self.look_again:
             return drafts, told  # it would depend on moments whether the answer is there before its next start
-        if not self._may_do_without(places, now_ns):
+        if not may_do_without:
             return drafts, told
         placed = {job: place for job, place in places.items() if place is not None}
         if not any(known[job].state == "adjusting" for job in placed):

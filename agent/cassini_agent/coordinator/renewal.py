@@ -59,6 +59,10 @@ class Renewal:
         self._looked_ns = -(2**62)
         self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
         self._told: dict[str, events.Event] = {}  # by topic, while it is true
+        self._asked: tuple[dict[str, int], dict[str, int]] | None = (
+            None  # what, and the answer, of ``_other_ratio_fits``
+        )
+        self._fits = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
@@ -141,9 +145,7 @@ class Renewal:
             told.append(not_worth)
             return drafts
         slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
-        broken = slowed or (
-            self._profiles and other_ratio_fits({job: self._profiles[job] for job in drafts}, needed, paces)
-        )
+        broken = bool(slowed) or self._other_ratio_fits(needed, paces)
         self._tell_once("ratio", events.RatioBroken(self._name, slowed) if broken else None, told)
         if any(2 * paces[job] > 3 * natural[job] for job in drafts):
             return drafts  # beyond what a schedule may say
@@ -159,6 +161,15 @@ class Renewal:
             return drafts
         told.append(events.PacesChanged(self._name, paces))
         return repaced
+
+    def _other_ratio_fits(self, needed: dict[str, int], paces: dict[str, int]) -> bool:
+        """As of that name; it takes long, and a change that cannot be followed asks the same at each look."""
+        if not self._profiles:
+            return False
+        if self._asked != (needed, paces):
+            fits = other_ratio_fits({job: self._profiles[job] for job in needed}, needed, paces)
+            self._asked, self._fits = (needed, paces), fits
+        return self._fits
 
     def _paces(self, drafts: Mapping[str, Schedule], needed: Mapping[str, int]) -> dict[str, int]:
         """The least paces of these jobs, in their ratio, that give each what it needs."""
