@@ -211,7 +211,7 @@ class Measurements:
 
 
 def _without_pattern(message: Iterations, since: int) -> Iterable[int]:
-    """Natural times without what differs in turn, from an iteration on: of these quantiles say all, whatever the order."""
+    """Natural times without what differs in turn, from an iteration on: quantiles say all of these, in any order."""
     turn = message.pattern_ns or (0,)
     for number, value in enumerate(message.natural_ns, message.first):
         if value is not None and number >= since:
