@@ -213,7 +213,7 @@ class _Dispatched:
     sent: int = 0
 
     async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        (status,) = await self.daemons.jobs(job)
+        (status,) = await self.daemons.jobs(job, [job])
         schedule = None if status.schedule is None else status.schedule.to_mapping()
         return Reply(200, {"version": status.version, "schedule": schedule, "connected": status.connected})
 

@@ -13,6 +13,7 @@ from played_interleaving import ONE, Played, two
 import cassini_core as cc
 from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
+from cassini_agent.coordinator.component import Outcome
 from cassini_agent.interleave import Network, engine, groups
 from cassini_agent.interleave.events import Failed, Found, GoesOn, Gone, NotKnown
 from cassini_agent.interleave.scope import Scope
@@ -272,7 +273,7 @@ def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
     played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
     (component,) = played.coordinator.components()
-    component._release(component.members)
+    component._release(component.members, Outcome())
     arranged = len(played.arranged())
     for _ in range(3):
         played.look(4, coordinate=True)
