@@ -190,7 +190,7 @@ class _Daemons:
         sample = round((now - there - back) * 1e6), daemon.model.host_ns(now - back), round(now * 1e6)
         return ClockSample(*sample)
 
-    async def jobs(self, host: str, jobs: Collection[str]) -> list[JobStatus]:
+    async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         return [self._reach(host).status()]
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
