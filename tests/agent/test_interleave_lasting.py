@@ -273,7 +273,9 @@ def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
     played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
     (component,) = played.coordinator.components()
-    component._release(component.members, Outcome())
+    released = Outcome()
+    component._release(component.members, released)
+    played.coordinator._withdrawals.add(released.released, time.time_ns())
     arranged = len(played.arranged())
     for _ in range(3):
         played.look(4, coordinate=True)
