@@ -23,6 +23,10 @@ __all__ = ["coordinating"]
 
 log = logging.getLogger("cassini_agent")
 
+STOP_S = 10.0
+"""It ends within moments, unless ``tell`` does not return: perhaps it waits for the very thread that leaves the block.
+"""
+
 
 @contextmanager
 def coordinating(
@@ -41,7 +45,7 @@ def coordinating(
         By host.
     tell : callable
         Called with each event, in the coordinator's thread; with ``events.Stopped`` at once, if the coordinator ends
-        before its time.
+        before its time. While it runs nothing is decided.
     profiles : mapping of str to cassini_core.Job, optional
         See ``Component``.
 
@@ -81,6 +85,8 @@ def coordinating(
     finally:
         with suppress(RuntimeError):  # the loop has ended by itself
             loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+        thread.join(STOP_S)
+        if thread.is_alive():
+            log.error("the coordinator has not ended within %g s: what it tells is not returned from", STOP_S)
     if failed:
         raise failed[0]
