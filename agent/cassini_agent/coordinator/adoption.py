@@ -53,7 +53,7 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     if all(schedule.version == newest.version for schedule in known.values()):
         return Newer(tuple(newer), known)
     ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
-    sends_ns = {job: Member.sends_ns(statuses[job]) for job in members if job in statuses}
+    sends_ns = {job: statuses[job].sends_ns for job in members if job in statuses}
     adopted = in_pattern_of(newest, known, ratio, sends_ns)
     version = newest.version + 1
     return Newer(tuple(newer), {job: replace(schedule, version=version) for job, schedule in adopted.items()})
