@@ -63,7 +63,7 @@ class Holding:
     async def send(self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str]) -> list[Acknowledgement]:
         """Have these jobs do what is planned; those that are not in the plan lose their schedules."""
         # Until it knows the new ones, the coordinator would take them for somebody else's.
-        self.forget(host_of)
+        self.coordinator.make_way(host_of)
         where = {job: self._hosts[host] for job, host in host_of.items()}
         answers = await dispatch.send_plan(plan, version, where, self._daemons)
         sent = {one.job: one.schedule for one in answers if one.schedule is not None}
