@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
@@ -53,6 +53,7 @@ class Observed:
         self.place_at_ns: int | None = None
         self.report: Callable[[bool], None] = lambda is_news: None
         self._reported_ns = -(2**62)
+        self._is_calm = True  # the iteration that has just ended was not one in which the grid changed
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self.controller.set_schedule(schedule, now_ns)
@@ -64,18 +65,14 @@ class Observed:
         decision = self.controller.step(now_ns, applied_ns, compute_ns)
         if decision.natural_ns is not None and compute_ns is not None:
             self.rests_ns.append((compute_ns, decision.natural_ns - compute_ns))
-        followed = self.controller.schedule.version if self.controller.schedule is not None else 0
-        is_news = decision.strayed or (decision.state, followed) != (self.state, self.followed)
-        if followed != self.followed:
-            self.error_ns.clear()
-            self.natural_ns.clear()
-        self.iterations += 1
-        self.state, self.followed = decision.state, followed
-        self.delay_total_ns = self.controller.delay_total_ns
-        if decision.natural_ns is not None:
+        said = self.state, self.followed
+        if decision.natural_ns is not None and self._is_calm:
             self.natural_ns.append((self.iterations, decision.natural_ns))
-        if decision.error_ns is not None:
-            self.error_ns.append(decision.error_ns)
+        self._is_calm = True
+        self._follow(decision)
+        is_news = decision.strayed or (self.state, self.followed) != said
+        self.iterations += 1
+        self.delay_total_ns = self.controller.delay_total_ns
         self.changed = decision.changed or self.changed
         is_news = is_news or decision.changed is not None
         self.place_at_ns = now_ns + (decision.delay_ns if self.lag == 0 else 0)
@@ -83,6 +80,24 @@ class Observed:
             self._reported_ns = now_ns
             self.report(is_news)
         return decision
+
+    def revise(self) -> Decision | None:
+        decision = self.controller.revise()
+        if decision is not None:
+            self._follow(decision)
+            self.report(True)
+        return decision
+
+    def _follow(self, decision: Decision) -> None:
+        followed = self.controller.schedule.version if self.controller.schedule is not None else 0
+        if followed != self.followed:
+            self.error_ns.clear()
+        if followed != self.followed or (self.state, decision.state) == ("adjusting", "held"):
+            self.natural_ns.clear()
+            self._is_calm = False
+        self.state, self.followed = decision.state, followed
+        if decision.error_ns is not None:
+            self.error_ns.append(decision.error_ns)
 
 
 class Daemon:
@@ -175,7 +190,7 @@ class _Daemons:
         sample = round((now - there - back) * 1e6), daemon.model.host_ns(now - back), round(now * 1e6)
         return ClockSample(*sample)
 
-    async def jobs(self, host: str) -> list[JobStatus]:
+    async def jobs(self, host: str, jobs: Collection[str]) -> list[JobStatus]:
         return [self._reach(host).status()]
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:

@@ -130,7 +130,7 @@ def _coordinated(
     absent = [1e3 * second for second in scenario.absent_s]
 
     def tell(event: events.Event) -> None:
-        told.append(f"{simulator.now_ms / 1e3:.0f} s: {event}")
+        told.append(f"{simulator.now_ms / 1e3:.3f} s: {event}")
         if scenario.ranks_again and isinstance(event, events.IterationChanged):
             simulator.at(simulator.now_ms + 500.0, lambda: rank_again(event))
 

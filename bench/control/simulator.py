@@ -121,6 +121,8 @@ class Simulator:
 
     def _send(self, job: _Running) -> None:
         job.computed_ns = round((self.now_ms - job.start_ms) * 1e6)
+        if job.control.lag == 1 and (revised := job.control.revise()) is not None:
+            job.ranks.publish(revised.release)
         self._link.send(job.model.communicate_ms, lambda: self._arrive(job))
 
     def _note(self, job: _Running, state: str, adjusted: bool) -> None:

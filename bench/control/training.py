@@ -87,7 +87,7 @@ class _Told:
 
     lag = 1
 
-    def __init__(self, rank: int, decisions: dict[int, tuple[int, Release]], clock: _RankClock) -> None:
+    def __init__(self, rank: int, decisions: dict[int, list[tuple[int, Release]]], clock: _RankClock) -> None:
         self.missed = 0
         self._rank = rank
         self._decisions = decisions
@@ -96,13 +96,12 @@ class _Told:
 
     def publish(self, iteration: int, release: Release) -> None:
         known_ns = self._clock.now_ns() + round(1e6 * TOLD_MS)
-        self._decisions[iteration] = known_ns, release
+        self._decisions.setdefault(iteration, []).append((known_ns, release))
         self._decisions.pop(iteration - 8, None)
 
     def due(self, iteration: int, now_ns: int) -> int:
-        known_ns, release = self._decisions.get(iteration, (now_ns, None))
-        if self._rank > 0 and known_ns > now_ns:
-            release = None
+        told = self._decisions.get(iteration, [])
+        release = next((one for known_ns, one in reversed(told) if self._rank == 0 or known_ns <= now_ns), None)
         self.missed += release is None and iteration > 0
         return self._follower.wait_ns(iteration, release, now_ns)
 
@@ -176,7 +175,7 @@ class Training:
         self._link: _LaterLink | None = None
         self._added_ms = 0.0  # to the iteration under way
         self._put_off: list[Callable[[], None]] = []
-        decisions: dict[int, tuple[int, Release]] = {}
+        decisions: dict[int, list[tuple[int, Release]]] = {}
         self._ranks = []
         for number, each in enumerate(compute):
             own = _RankClock(clock, self._rng)

@@ -63,7 +63,7 @@ def main() -> int:
     parser = reports.parser("bench.netlab.beside", __doc__, "one simulated run of each")
     parser.add_argument("--runs", type=int, default=10, metavar="N", help="simulated, of each scenario (10; quick: 1)")
     parser.add_argument("--fair", action="store_true", help="a link that all share evenly, whoever came first")
-    parser.add_argument("--network", type=Path, default=NETWORK, metavar="FILE", help="what the study on a network wrote")
+    parser.add_argument("--network", type=Path, default=NETWORK, metavar="FILE", help="written by the network's study")
     options = parser.parse_args()
     newcomer = None if options.fair else FIFO
     wanted = chosen()

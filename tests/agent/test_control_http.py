@@ -62,13 +62,15 @@ def test_requests_are_those_of_the_document() -> None:
         sample = await daemons.clock("h", ClockMapping(1, 2, 3))
         assert sample.host_ns == 5
         assert sample.sent_ns <= sample.received_ns
-        (status,) = await daemons.jobs("h")
+        (status,) = await daemons.jobs("h", ["a/1", "ü &=+%"])
+        await daemons.jobs("h", [f"{'x' * 250}{i}" for i in range(40)])
         assert (status.job, status.version, status.errors_ns) == ("a/1", 3, (1, -2))
         await daemons.put("h", SCHEDULE)
         await daemons.clear("h", "a/1", 3)
 
     assert served(use).asked == [
         ("POST", "/v1/clock", {"mapping": {"offset_ns": 1, "rate_ppb": 2, "reference_ns": 3}}, "Bearer secret"),
+        ("GET", "/v1/jobs?job=a/1&job=%C3%BC%20%26%3D%2B%25", None, "Bearer secret"),
         ("GET", "/v1/jobs", None, "Bearer secret"),
         ("PUT", "/v1/jobs/a%2F1/schedule", SCHEDULE.to_mapping(), "Bearer secret"),
         ("DELETE", "/v1/jobs/a%2F1/schedule?version=3", None, "Bearer secret"),
@@ -99,12 +101,13 @@ def test_of_iterations_what_is_not_known_is_none() -> None:
         (500, {}),
         (200, {"jobs": [{"job": 1}], "monotonic_ns": "soon"}),
         (200, {"jobs": 3, "monotonic_ns": None}),
+        (200, {"jobs": {}, "monotonic_ns": 10**400}),
     ],
 )
 def test_whatever_else_comes_is_one_kind_of_error(status: int, answer: dict[str, Any]) -> None:
     async def use(server: Server, daemons: HttpDaemons) -> None:
         server.status, server.answer = status, answer
-        for request in (daemons.clock("h", None), daemons.jobs("h")):
+        for request in (daemons.clock("h", None), daemons.jobs("h", ["a"])):
             with pytest.raises(TransportError, match="h: "):
                 await request
         if status != 200:
@@ -112,7 +115,7 @@ def test_whatever_else_comes_is_one_kind_of_error(status: int, answer: dict[str,
                 with pytest.raises(TransportError, match=str(status)):
                     await request
         for host in ("off", "unknown"):
-            for request in (daemons.jobs(host), daemons.put(host, SCHEDULE), daemons.clear(host, "a", 1)):
+            for request in (daemons.jobs(host, ["a"]), daemons.put(host, SCHEDULE), daemons.clear(host, "a", 1)):
                 with pytest.raises(TransportError, match=host):
                     await request
 

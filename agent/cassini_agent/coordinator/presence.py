@@ -13,6 +13,9 @@ __all__ = ["DISCONNECTED", "SILENT", "UNREACHABLE", "Presence", "has_left", "why
 MISSING_NS = 3 * SECOND_NS
 """A member that is not heard of for so long is told of."""
 
+STEP_NS = 3 * SECOND_NS
+"""From one look to the next nobody gets absent for longer than this: the clock may be set, or nobody have looked."""
+
 GONE_NS = 30 * SECOND_NS
 """A job that is not connected for so long, though its daemon answers, has ended, or begins again from a checkpoint."""
 
@@ -34,13 +37,10 @@ class Presence:
 
     def __init__(self, component: str) -> None:
         self._component = component
-        self._since_ns: dict[str, tuple[str, int]] = {}  # why, and since when for that reason
+        self._absent_ns: dict[str, tuple[str, int]] = {}  # why, and for how long for that reason
+        self._looked_ns: int | None = None
         self._told: set[str] = set()
         self.absent: dict[str, str] = {}
-
-    def restart(self) -> None:
-        """The clock was set back: who is missing is missing since now."""
-        self._since_ns.clear()
 
     def look(
         self, members: Iterable[str], statuses: Mapping[str, JobStatus], now_ns: int
@@ -48,16 +48,18 @@ class Presence:
         """Who has left, and why; and what is told of those who are missing, or back."""
         self.absent = {job: why for job in members if (why := why_absent(statuses.get(job)))}
         told: list[events.Event] = []
-        for job in self._since_ns.keys() - self.absent.keys():
-            del self._since_ns[job]
+        passed_ns = 0 if self._looked_ns is None else min(max(0, now_ns - self._looked_ns), STEP_NS)
+        self._looked_ns = now_ns
+        for job in self._absent_ns.keys() - self.absent.keys():
+            del self._absent_ns[job]
             if job in self._told:
                 self._told.remove(job)
                 told.append(events.MemberBack(self._component, job))
         left = {}
         for job, why in self.absent.items():
-            if self._since_ns.get(job, ("", 0))[0] != why:
-                self._since_ns[job] = why, now_ns
-            missing_ns = now_ns - self._since_ns[job][1]
+            before, missing_ns = self._absent_ns.get(job, ("", 0))
+            missing_ns = missing_ns + passed_ns if before == why else 0
+            self._absent_ns[job] = why, missing_ns
             if has_left(why, missing_ns):
                 left[job] = why
             elif missing_ns >= MISSING_NS and job not in self._told:
@@ -67,7 +69,7 @@ class Presence:
 
     def forget(self, job: str) -> None:
         """It is no member any more."""
-        self._since_ns.pop(job, None)
+        self._absent_ns.pop(job, None)
         self._told.discard(job)
         self.absent.pop(job, None)
 
