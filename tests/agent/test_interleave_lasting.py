@@ -257,22 +257,13 @@ def test_one_that_is_held_and_will_not_be_known_is_set_free_when_another_comes()
     assert any(isinstance(event, NotKnown) and event.job == "a" for event in again.told)
 
 
-def test_who_costs_the_others_too_much_loses_its_schedule_though_a_request_is_lost() -> None:
-    played = Played(two(c=PlayedJob(300, 60)))
-    played.look(32)
-    assert "c" in played.daemons.schedules
-    played.engine._hear(of_coordinator.MemberFreed(played.daemons.schedules["a"].component, "c", 0.2))
-    for _ in range(3):
-        played.look(5)
-    assert sorted(played.daemons.schedules) == ["a", "b"]
-
-
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
     monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
-    played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
-    (component,) = played.coordinator.components()
-    component._release(component.members)
+    component = played.daemons.schedules["a"].component
+    played.engine._hear(of_coordinator.NotWorth(component, 0.2, 0.1))
+    played.coordinator.forget(component)
+    played.daemons.schedules.clear()
     arranged = len(played.arranged())
     for _ in range(3):
         played.look(4, coordinate=True)

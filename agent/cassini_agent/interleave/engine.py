@@ -31,8 +31,6 @@ LOOK_S = 1.0
 SETTLE_S = 5.0
 """Jobs that are there at the beginning are waited for so long, so that they are arranged together."""
 
-COSTS_TOO_MUCH = "it costs the others too much"
-
 
 class Engine:
     """Interleaves the jobs of some daemons, in one event loop.
@@ -107,8 +105,6 @@ class Engine:
             self.seen.look(answers, self.scope, time.monotonic_ns())
             found = self._find_groups()
             if not self.is_paused:
-                costly = [job for job in self.excluded if self._is_scheduled(job)]
-                await self.holding.withdraw(dict.fromkeys(costly, COSTS_TOO_MUCH), self._host_of(costly))
                 for jobs in found:
                     try:
                         await self._attend(jobs)
@@ -168,9 +164,6 @@ class Engine:
         known = {name for name, job in self.seen.jobs.items() if not job.unknown}
         return self.scope.wanted is not None and self.scope.wanted <= known and self._heard >= self.scope.hosts.keys()
 
-    def _is_scheduled(self, job: str) -> bool:
-        return job in self.seen.jobs and self.seen.jobs[job].schedule is not None
-
     # --- what is to be done -------------------------------------------------------------------------------------------
 
     async def _attend(self, jobs: frozenset[str]) -> None:
@@ -192,7 +185,7 @@ class Engine:
     def _is_left_over(self, job: str) -> bool:
         """Whether a job that meets nobody has a schedule still, and whom it was held with will not turn up any more."""
         is_long = has_left(DISCONNECTED, round((time.monotonic() - self._begun_s) * SECOND_NS))
-        return is_long and self._heard >= self.scope.hosts.keys() and self._is_scheduled(job)
+        return is_long and self._heard >= self.scope.hosts.keys() and self.seen.jobs[job].schedule is not None
 
     def _why_lost(self, group: Group) -> str:
         """Who should be held, is there, and is let go of by the coordinator; empty if nobody is."""
