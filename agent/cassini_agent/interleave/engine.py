@@ -177,9 +177,11 @@ class Engine:
         elif len(jobs) > 1 and group.is_due(now_s):
             if group.pending:
                 await self._arrange(jobs, group.pending)
-            elif not group.is_left_alone(now_s):
+            elif group.changed or not group.is_left_alone(now_s):
                 why, profiles = changes((self.seen.jobs[job] for job in jobs), group.held, group.changed)
-                if why := why or self._why_lost(group):
+                if not (why or group.is_left_alone(now_s)):
+                    why = self._why_lost(group)
+                if why:
                     await self._arrange(jobs, why, profiles)
 
     def _is_left_over(self, job: str) -> bool:

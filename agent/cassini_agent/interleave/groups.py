@@ -60,8 +60,8 @@ class Group:
         return now_s - self.at_s >= (EVERY_S if self.is_parting else self.pause_s)
 
     def is_left_alone(self, now_s: float) -> bool:
-        """Whether only what a job says is a reason to."""
-        return now_s < self.left_alone_until_s and not self.changed
+        """Whether only a job that says that it has changed is a reason to."""
+        return now_s < self.left_alone_until_s
 
 
 class Groups:
