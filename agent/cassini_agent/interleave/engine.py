@@ -51,7 +51,6 @@ class Engine:
         self._round = asyncio.Lock()
         self._begun_s = time.monotonic()
         self._heard: set[str] = set()
-        self._adopts = True
         self.seen = SeenJobs(self._tell)
         self.groups = Groups()
         self.excluded: dict[str, float] = {}
@@ -131,8 +130,7 @@ class Engine:
             return
         self._begun_s = time.monotonic()
         if self.scope.network != old.network:
-            self.groups.clear()
-            self._adopts = False
+            self.groups.ask_for_all("another network")
         self.seen.keep_only(self.scope)
         self.holding.move(self.scope.hosts)
         kept = self.holding.kept()
@@ -198,7 +196,7 @@ class Engine:
 
     def _goes_on(self, jobs: frozenset[str]) -> bool:
         """Adopt what the daemons have, if nothing was arranged since, and the jobs are what that was made for."""
-        if not self._adopts or len(jobs) < 2 or self.groups.overlapping(jobs):
+        if len(jobs) < 2 or self.groups.overlapping(jobs):
             return False
         members = [self.seen.jobs[job] for job in sorted(jobs)]
         profiles = as_scheduled(members)

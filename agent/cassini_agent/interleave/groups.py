@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
@@ -130,6 +131,11 @@ class Groups:
     def were_just_arranged(self, jobs: Collection[str], now_s: float) -> bool:
         """Whether any of these jobs was, with whomever."""
         return any(now_s - group.at_s < EVERY_S for group in self.overlapping(jobs))
+
+    def ask_for_all(self, because: str) -> None:
+        """Each is to be arranged anew, at once."""
+        for group in self._of_jobs.values():
+            group.pending, group.at_s = because, -math.inf
 
     def what_is_new(self, jobs: frozenset[str]) -> str:
         """Of a group that was not arranged as it is."""
