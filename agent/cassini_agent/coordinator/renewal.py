@@ -225,7 +225,7 @@ class Renewal:
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=shift_at(pace, draft, turn_ns, Member.sends_ns(known[job])),
+                shift_ns=shift_at(pace, draft, turn_ns, known[job].sends_ns),
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),

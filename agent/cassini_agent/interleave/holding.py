@@ -71,7 +71,7 @@ class Holding:
         Daemons that did not answer a moment ago are left to the coordinator: others would wait for them.
         """
         # Until it knows the new ones, the coordinator would take them for somebody else's.
-        self.forget(host_of)
+        self.coordinator.make_way(host_of)
         where = {job: self._hosts[host] for job, host in host_of.items() if host not in self._silent}
         answers = await dispatch.send_plan(plan, version, where, self._daemons)
         answers = [one if one.job in where else replace(one, reason=UNREACHABLE) for one in answers]
