@@ -42,7 +42,8 @@ def test_no_turn_that_changes_no_score_moves_fewer_running_jobs(case: Case) -> N
     links, period, shift, running = case
     periods = np.array(period, dtype=np.int64)
     together = that_meet(links, periods)
-    turned, moved = list(shift), set()
+    turned = list(shift)
+    moved: set[int] = set()
     for one in together:
         found = least_moves(one, np.array(shift), np.array(running), periods)
         for job, to in found.shift.items():

@@ -26,9 +26,9 @@ from ..arrays import Int64Array
 
 __all__ = ["MOST_CHOICES", "Together", "Turned", "least_moves", "that_meet"]
 
-MOST_CHOICES = 512
-"""Choices of which jobs stay that are looked at; beyond them the best of these is taken. More than a few come only with
-several iteration times in odd ratios."""
+MOST_CHOICES = 256
+"""Steps in which it is chosen who stays; beyond them the best choice until then is taken. More than a few come only
+with several iteration times, where hardly any two jobs can stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def least_moves(together: Together, shift: Int64Array, running: Int64Array, peri
     -----
     The number of moves is least, unless ``MOST_CHOICES`` are not enough. Total waiting, as shares of the iteration
     times, is least among the turns in which a running job of the set stays, and for other sets one after the other.
-    O(jobs) for one iteration time.
+    O(jobs * turns) where all have one iteration time; of turns at most ``MOST_CHOICES`` are compared.
     """
     offsets = [
         {job: int(running[job] - shift[job]) % int(period[job]) for job in jobs if running[job] >= 0}
@@ -147,6 +147,7 @@ class _Choice:
         self._most_left = [0]
         for k in reversed(self._order):
             self._most_left.insert(0, self._most_left[0] + self._turns[k][0][1])
+        self._modulus = together.modulus.tolist()
         self._left = MOST_CHOICES
         self._found: tuple[int, float, list[int]] | None = None  # jobs kept, waiting, the turn of each set
 
@@ -166,8 +167,8 @@ class _Choice:
     def _choose(self, depth: int, chosen: dict[int, int], kept: int) -> None:
         if self._found is not None and (self._left <= 0 or kept + self._most_left[depth] < self._found[0]):
             return
+        self._left -= 1
         if depth == len(self._order):
-            self._left -= 1
             turn = self._completed(chosen)
             waiting = math.fsum(
                 ((turn[k] - offset) % self._period[k]) / self._period[k]
@@ -178,8 +179,11 @@ class _Choice:
                 self._found = kept, waiting, turn
             return
         k = self._order[depth]
+        modulus = self._modulus[k]
         for turn_of_k, jobs in self._turns[k]:
-            if all((turn_of_k - other) % int(self._together.modulus[k, one]) == 0 for one, other in chosen.items()):
+            if self._found is not None and kept + jobs + self._most_left[depth + 1] < self._found[0]:
+                break  # the others keep no more
+            if all((turn_of_k - other) % modulus[one] == 0 for one, other in chosen.items()):
                 self._choose(depth + 1, {**chosen, k: turn_of_k}, kept + jobs)
         self._choose(depth + 1, chosen, kept)
 
@@ -191,7 +195,7 @@ class _Choice:
                 continue
             at, step = 0, 1
             for one, other in turn.items():
-                at, step = _both(at, step, other, int(self._together.modulus[k, one]))
+                at, step = _both(at, step, other, self._modulus[k][one])
             offsets = self._offsets[k].values()
             if offsets:
                 to_keep_one = [offset + (at - offset) % step for offset in sorted(set(offsets))]

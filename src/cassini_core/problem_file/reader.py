@@ -102,8 +102,9 @@ def _of_differences(wire: DifferencesFile, jobs: list[Job], links: list[Link], s
     for candidate in wire.candidates:
         with within(source, f"$.candidates[{len(candidates)}]", {"^routes": "moves"}):
             candidates.append(Candidate.moved(candidate.id, base, candidate.moves, _hosts(candidate.hosts)))
+    running = wire.running_shifts_ms if isinstance(wire.running_shifts_ms, dict) else {}
     with within(source, "$", {r"^(candidates\[\d+\])\.routes": r"\1.moves"}):
-        return Problem(jobs, links, candidates)
+        return Problem(jobs, links, candidates, running)
 
 
 def _hosts(wire: HostsWire | msgspec.UnsetType) -> HostsWire:
