@@ -115,7 +115,8 @@ class CandidateSearch:
         """Its answer, found with at most so many search nodes."""
         placement = self._placements[number]
         if not self._large[number]:
-            return self._maker.entry(number, answer_placement(placement, self._context, self._options.loops, nodes))
+            found = answer_placement(placement, self._context, self._options.loops, nodes)
+            return self._maker.settled(self._maker.entry(number, found), thorough=True)
         if self._base is None:
             return self.late(number)
         return self._maker.entry(number, self._base.answer(placement, nodes))
@@ -189,7 +190,7 @@ class CandidateSearch:
 
 
 def _best(entries: Iterable[Entry]) -> list[int]:
-    """The numbers of those with a score, the best first; equal scores by id: the order of candidates decides nothing."""
+    """The numbers of those with a score, best first; equal scores by id: the order of candidates decides nothing."""
     scored = sorted(
         (-one.worth[0], -one.worth[1], one.candidate.id, one.number) for one in entries if one.worth is not None
     )

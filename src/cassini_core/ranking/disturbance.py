@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, Float64Array, Int64Array, cut, int64
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, int64
 from ..choices import Order, Status
-from ..joint.base_placement import LARGE_LINKS
 from ..joint.placement_solution import PlacementAnswer, verified
 from ..joint.round import Round
 from ..joint.turning import Together, least_moves, that_meet
@@ -72,17 +71,14 @@ class DisturbanceMaker(CandidateMaker):
         for number, job in enumerate(flat.jobs):
             if job in running_shifts_ms:
                 self._running[number] = ticks_from_ms(running_shifts_ms[job]) % int(flat.period[number])
+        # What an always-on job demands is the same at any shift.
+        arrays = context.links.arrays
+        whole = arrays.phase_length == np.repeat(arrays.period, np.diff(arrays.phase_offset))
+        changes = ~np.logical_and.reduceat(whole, arrays.phase_offset[:-1])
+        self._matters = context.held & changes[Rows.of(arrays.job_offset, flat.problem).at]
 
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
-        """The answer as the ranking shows it, with shifts that move few running jobs.
-
-        Large placements wait for :meth:`settled`; until then they count as if all that run were moved.
-
-        Notes
-        -----
-        A few searches of links near the jobs that would move, each of at most ``limits.block_node_limit`` nodes; in
-        groups of up to ``ALL_CHOICES`` running jobs up to some sixty. What they take is in ``answer.nodes``.
-        """
+        """The answer as it was found; until it is :meth:`settled` it counts as if all that run were moved."""
         free = super().entry(number, answer)
         if answer.scores is None:
             return free
@@ -90,11 +86,16 @@ class DisturbanceMaker(CandidateMaker):
             score = free.candidate.score or 0.0
             nothing = Disturbance({}, score, max(score, free.candidate.upper_bound))
             return replace(free, candidate=replace(free.candidate, disturbance=nothing))
-        waiting = replace(free, cost=self._price(answer) * int((self._running[answer.jobs] >= 0).sum()), free=free)
-        return waiting if len(answer.placement.links) > LARGE_LINKS else self.settled(waiting, thorough=True)
+        return replace(free, cost=self._price(answer) * int((self._running[answer.jobs] >= 0).sum()), free=free)
 
     def settled(self, entry: Entry, *, thorough: bool) -> Entry:
-        """The candidate with shifts that move few running jobs; ``thorough``: all of what is looked at, see above."""
+        """The candidate with shifts that move few running jobs; ``thorough``: not only all or none of a group.
+
+        Notes
+        -----
+        A few searches of links near the jobs that would move, each of at most ``limits.block_node_limit`` nodes; in
+        groups of up to ``ALL_CHOICES`` running jobs up to some sixty. What they take is in ``answer.nodes``.
+        """
         free = entry.free
         if free is None or entry.candidate.disturbance is not None:
             return entry
@@ -104,6 +105,7 @@ class DisturbanceMaker(CandidateMaker):
             self._context,
             answer,
             self._running,
+            self._matters,
             lambda scores: self._aggregate(scores, crossings),
             self._tolerance,
             free.candidate.upper_bound,
@@ -164,6 +166,8 @@ class _Settling:
         Found without regard to running jobs; with shifts.
     running : int64 array, shape (jobs of ``context.flat``,)
         Ticks; -1 for jobs that do not run.
+    matters : bool array, shape (crossings of ``context.flat``,)
+        Whether the job's shift changes anything on the link.
     aggregate : callable
         From the scores of the shared links to the score of the placement.
     tolerance : float
@@ -178,6 +182,7 @@ class _Settling:
         context: Round,
         answer: PlacementAnswer,
         running: Int64Array,
+        matters: BoolArray,
         aggregate: Callable[[Float64Array], float],
         tolerance: float,
         bound: float,
@@ -194,11 +199,10 @@ class _Settling:
         links = self._placement.links
         rows = context.flat.rows(links)
         self._job = context.flat.job[rows.at]
-        self._held = context.held[rows.at]
         self._row_offset = np.append(rows.first, len(rows.at))
         self._on_link = [
             np.frombuffer(jobs, dtype=np.int64).tolist()
-            for jobs in cut(np.where(self._held, self._job, -1), self._row_offset)
+            for jobs in cut(np.where(matters[rows.at], self._job, -1), self._row_offset)
         ]
         self._groups = that_meet(([j for j in jobs if j >= 0] for jobs in self._on_link), context.flat.period)
         self._group_of = {job: k for k, group in enumerate(self._groups) for job in group.jobs}
