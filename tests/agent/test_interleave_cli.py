@@ -25,13 +25,19 @@ from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
 from cassini_agent.dispatch import Endpoint
-from cassini_agent.interleave import Interleaving, Network
+from cassini_agent.interleave import Interleaving, Network, groups
 from cassini_agent.interleave.events import Arranged, Found, GoesOn
 from cassini_agent.interleave.jobs import SeenJobs
 from cassini_agent.schedule import Schedule
 
 MS = 1_000_000
 ONE = Network.one_link("up", 50.0)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Played jobs run many times faster than real ones."""
+    monkeypatch.setattr(groups, "EVERY_S", 0.5)
 
 
 @pytest.fixture
@@ -265,7 +271,7 @@ def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
     monkeypatch.setattr(Coordinator, "run", once)
     with Interleaving(ONE, endpoints(both)) as running:
         wait_until(running.is_arranged)
-        wait_until(lambda: len(running._running().coordinator._news) == 2)
+        wait_until(lambda: len(running._running().holding.coordinator._news) == 2)
         assert any("the coordinator failed" in str(line) for line in describe_all(running))
 
 
@@ -293,3 +299,12 @@ def describe_all(running: Interleaving) -> list[str]:
     from cassini_agent.interleave import describe
 
     return [describe(event) for _, event in running.events]
+
+
+def test_it_ends_when_nobody_reads_what_it_prints(both: dict[str, DaemonProcess]) -> None:
+    command = [sys.executable, "-m", "cassini_agent.cli", *options(both), "--every-s=0.2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert b"runs at" in process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 1

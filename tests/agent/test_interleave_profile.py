@@ -12,18 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
-from cassini_agent.dispatch import arrange
+from cassini_agent.dispatch.meeting import that_meet
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.engine import _paces
-from cassini_agent.interleave.groups import groups
+from cassini_agent.interleave.planning import planned
 from cassini_agent.interleave.profile import History, Profile
 
 MS = 1_000_000
 
 
-def recent(rows: list[tuple[Any, Any, Any]]) -> dict[str, list[Any]]:
-    natural, start, end = zip(*rows[-32:], strict=True) if rows else ((), (), ())
-    return {"natural_ns": list(natural), "communication_start_ns": list(start), "communication_end_ns": list(end)}
+def recent(rows: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+    return rows[-32:]
 
 
 def row(rest_ms: float, sending_ms: float) -> tuple[int, int, int]:
@@ -160,16 +158,9 @@ def test_what_cannot_be_known_is_said(rows: list[tuple[Any, Any, Any]], why: str
         assert why in found
 
 
-@pytest.mark.parametrize("strange", [{}, {"natural_ns": 5}, {"natural_ns": ["x"] * 3}, {"natural_ns": None}])
-def test_a_daemon_that_says_nothing_of_use_is_no_error(strange: dict[str, Any]) -> None:
-    history = History()
-    history.add(30, strange)
-    assert isinstance(history.parting(), str)
-
-
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("xyzuvw"), max_size=3), min_size=1))
 def test_groups_are_who_meets_directly_or_through_others(routes: dict[str, list[str]]) -> None:
-    found = groups(routes)
+    found = that_meet(routes)
     assert sorted(job for group in found for job in group) == sorted(routes)
     of_job = {job: group for group in found for job in group}
     for one, its in routes.items():
@@ -306,12 +297,6 @@ def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
         name: Profile(230 * MS, 230 * MS, sending * MS, MS, 568 * MS, (230 + sending + longer) * MS)
         for name, (sending, longer) in (("a", one), ("b", other))
     }
-    network = Network.one_link("link", 0.4)
-
-    def parted(slowly: bool) -> bool:
-        problem = network.problem(profiles, slowly=slowly)
-        margins, measured = _paces(problem, profiles)
-        planned = arrange(problem, margins=margins, measured=measured).plan(epoch_ns=0, version=1, lease_ns=1)
-        return len(planned.schedules) == 2
-
-    assert parted(slowly=False) or parted(slowly=True)
+    plan, score = planned(Network.one_link("link", 0.4), profiles, 1)
+    assert len(plan.schedules) == 2
+    assert score == 1.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..control.phase import turns
 from ..schedule import Schedule
 from .member import Member
-from .paces import ratio_of
+from .paces import ratio_of, shift_at
 from .status import JobStatus
 
 __all__ = ["Newer", "newer_commands"]
@@ -51,22 +52,23 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     known = {job: found.get(job, member.schedule) for job, member in members.items()}
     if all(schedule.version == newest.version for schedule in known.values()):
         return Newer(tuple(newer), known)
-    paces = ratio_of([member.schedule.pace_ns for member in members.values()])
-    ratio = dict(zip(members, paces, strict=True))
+    ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
     base, rest = divmod(newest.pace_ns, ratio[newest.job])
-    if rest:
+    if rest or any(schedule.pace_ns % ratio[job] for job, schedule in known.items()):
         return Newer(tuple(newer), {})
     adopted = {}
-    for job, schedule in known.items():
+    for (job, schedule), turn in zip(known.items(), turns(list(ratio.values())), strict=True):
         pace = base * ratio[job]
+        hold = min(schedule.hold_ns, newest.hold_ns, pace // 2)
+        sends_ns = Member.sends_ns(statuses[job]) if job in statuses else 0
         adopted[job] = replace(
             schedule,
             version=newest.version + 1,
             epoch_ns=newest.epoch_ns,
             pace_ns=pace,
             iteration_ns=min(max(schedule.iteration_ns, -(-2 * pace // 3)), pace),
-            shift_ns=schedule.shift_ns % pace,
-            hold_ns=min(schedule.hold_ns, pace // 2),
+            shift_ns=shift_at(pace, schedule, turn * schedule.pace_ns // ratio[job], sends_ns),
+            hold_ns=hold,
             slack_ns=min(schedule.slack_ns, pace // 2),
             gain_ns=min(schedule.gain_ns, pace),
         )

@@ -169,7 +169,10 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The daemons of these jobs have newer commands that are not of this component: it was let go of."""
+    """The daemons of these jobs have newer commands that are not of this component: it was let go of.
+
+    Its other jobs are set free after a minute, unless they have newer schedules by then or are kept otherwise.
+    """
 
     component: str
     jobs: tuple[str, ...]

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -178,18 +179,5 @@ def _run(call: Coroutine[Any, Any, Result]) -> Result:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call)
-    results: list[Result] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(asyncio.run(call))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=work, name="cassini-dispatch")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
+    with ThreadPoolExecutor(1, "cassini-dispatch") as thread:
+        return thread.submit(asyncio.run, call).result()

@@ -13,6 +13,7 @@ from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitt
 from ..coordinator.paces import late_reach_ns, loss_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
+from .meeting import that_meet
 from .plan import Plan, plan
 
 __all__ = ["ALIKE", "Arrangement", "NaturalTimes", "arrange", "with_margins"]
@@ -171,22 +172,15 @@ def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: fl
     return cc.Problem(jobs, problem.links, problem.candidates)
 
 
-def _that_meet(problem: cc.Problem) -> list[list[str]]:
+def _that_meet(problem: cc.Problem) -> list[frozenset[str]]:
     """Jobs that send and share links in some candidate, directly or through others."""
-    sends = {job.id for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)}
-    group = {job: [job] for job in sends}
+    routes: dict[str, list[tuple[str, str]]] = {
+        job.id: [] for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)
+    }
     for candidate in problem.candidates:
-        first: dict[str, str] = {}
-        for job, route in candidate.routes.items():
-            if job not in sends:
-                continue
-            for link in route:
-                one, other = group[first.setdefault(link, job)], group[job]
-                if one is not other:
-                    one += other
-                    for each in other:
-                        group[each] = one
-    return list({id(jobs): jobs for jobs in group.values()}.values())
+        for job in routes.keys() & candidate.routes.keys():
+            routes[job] += [(candidate.id, link) for link in candidate.routes[job]]
+    return that_meet(routes)
 
 
 def _with_one_candidate(

@@ -115,6 +115,15 @@ class Network:
             return dict.fromkeys(self.links, 1.0)
         return self.routes.get(job, {})
 
+    def communication_ns(self, job: str) -> tuple[int, int] | None:
+        """When in its iteration a job with a given profile begins and ends to communicate; None for all others."""
+        known = self.profiles.get(job)
+        if known is None or not known.phases:
+            return None
+        start_ms = min(phase.start_ms for phase in known.phases)
+        end_ms = max(phase.start_ms + phase.duration_ms for phase in known.phases)
+        return round(start_ms * MS_NS), round(min(end_ms, known.iteration_ms) * MS_NS)
+
     def problem(self, profiles: Mapping[str, Profile], *, slowly: bool = False) -> cc.Problem:
         """These jobs as they are now, in the one placement that they have.
 
