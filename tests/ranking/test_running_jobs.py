@@ -293,3 +293,23 @@ def test_numpy_scalars_are_shifts() -> None:
     job = Job("a", 40, [Phase(0, 10, 50)])
     problem = Problem([job], [Link("x", 50)], [cc.Candidate("c", {"a": ["x"]})], {np.str_("a"): np.float32(2.0)})
     assert dict(problem.running_shifts_ms) == {"a": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('{"z": 1}', "file: $.running_shifts_ms: expected ids of jobs of the problem, got 'z'"),
+        ('{"a": NaN}', "file: $.running_shifts_ms['a']: expected a finite number, got NaN"),
+        ('{"a": true}', "file: $.running_shifts_ms['a']: expected a number, got true"),
+        ('{"a": -1}', "file: $.running_shifts_ms['a']: expected 0.0 to 1099511.627776, got -1.0"),
+        ('{"a": 1, "a": 1}', "file: $.running_shifts_ms['a']: expected each key once, got it twice"),
+        ("[]", "file: $.running_shifts_ms: expected an object, got an array"),
+        ("null", "file: $.running_shifts_ms: expected an object, got null"),
+    ],
+)
+def test_wrong_running_shifts_in_a_file_are_refused(written: str, expected: str) -> None:
+    problem = with_running(problem_of(PAIR, {"x": 50}, c={"a": ["x"]}), {"a": 5.0})
+    text = problem_to_json(problem).replace(b'{"a":5.0}', written.encode())
+    with pytest.raises(InputError) as error:
+        problem_from_json(text, "file")
+    assert str(error.value) == expected
