@@ -92,6 +92,26 @@ def test_who_joins_and_who_leaves_is_arranged_and_others_need_not_move(monkeypat
     }
 
 
+def test_a_job_that_fits_beside_the_others_moves_none_of_them() -> None:
+    daemons = PlayedDaemons(one={"a": PlayedJob(300, 90)}, other={"b": PlayedJob(300, 90)})
+    played = Played(daemons)
+    played.look(32)
+    played.settle()
+    before = dict(daemons.schedules)
+    daemons.hosts["http://other:1"]["c"] = PlayedJob(350, 40)
+    played.look(20)
+    assert played.arranged()[-1] == "c joined"
+    after = daemons.schedules
+    assert len(after) == 3
+    assert after["a"].pace_ns > before["a"].pace_ns  # all are parted at one longer pace; each starts next when it would
+    assert abs(_apart(before) - _apart(after)) < MS // 1000
+
+
+def _apart(schedules: dict[str, Schedule]) -> int:
+    a, b = schedules["a"], schedules["b"]
+    return (b.epoch_ns + b.shift_ns - a.epoch_ns - a.shift_ns) % a.pace_ns
+
+
 def _moved(old: Schedule, new: Schedule) -> int:
     return abs(wrap(new.epoch_ns + new.shift_ns - old.epoch_ns - old.shift_ns, new.pace_ns))
 

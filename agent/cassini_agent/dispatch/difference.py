@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ..control.anchor import Strayed, anchor
 from ..coordinator.adoption import in_pattern_of
-from ..coordinator.lease import with_recent_epoch
+from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
 from ..coordinator.paces import ratio_of
 from ..schedule import Schedule
 from .plan import Plan
@@ -106,11 +106,26 @@ def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[s
     return in_pattern_of(newest, {one.job: one for one in planned}, ratio, {}) | running
 
 
+def _is_on(planned: Schedule, had: Schedule) -> bool:
+    """Whether a job is planned on the very grid that it has."""
+    apart = planned.epoch_ns + planned.shift_ns - had.epoch_ns - had.shift_ns
+    return planned.pace_ns == had.pace_ns and apart % had.pace_ns == 0
+
+
 def _placed(planned: Sequence[Schedule], running: Mapping[str, Schedule], now_ns: int) -> list[Schedule]:
     """The planned schedules with the epoch, and the shifts moved by whole turns, for which running jobs wait least."""
     by_grid = {job: one for job, one in running.items() if one.expires_ns > now_ns}
     if not by_grid:
         return list(planned)
+    kept = [by_grid[one.job] for one in planned if one.job in by_grid and _is_on(one, by_grid[one.job])]
+    if kept:  # the ranking has decided who moves; these have the epoch and the shifts that they had
+        epoch_ns = kept[0].epoch_ns
+        here = {
+            one.job: replace(one, epoch_ns=epoch_ns, shift_ns=(one.epoch_ns + one.shift_ns - epoch_ns) % one.pace_ns)
+            for one in planned
+        }
+        is_long_ago = now_ns - epoch_ns > LONG_AGO_NS
+        return list((with_recent_epoch(here, now_ns) if is_long_ago else here).values())
     strayed = []
     for one in planned:
         old = by_grid.get(one.job)

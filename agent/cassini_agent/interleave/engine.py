@@ -225,7 +225,8 @@ class Engine:
                 left_out[job] = profile
         group = self.groups.begin(jobs, because, time.monotonic())
         version = dispatch.new_version()
-        plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, version)
+        held = {job: had for job in jobs if (had := self.seen.jobs[job].schedule) is not None}
+        plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, version, held)
         plan = replace(plan, free={**plan.free, **left_out})
         answers = await self.holding.send(plan, version, self._host_of(jobs))
         for job in jobs:

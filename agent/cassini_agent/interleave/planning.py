@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .. import dispatch
 from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
 from ..dispatch.plan import ALONE
-from ..schedule import MS_NS, SECOND_NS
+from ..schedule import MS_NS, SECOND_NS, Schedule
 from .network import Network
 from .profile import Profile
 
@@ -26,14 +26,19 @@ FILLED = 0.8
 """So much of a link's time their communication is to fill at most: else they have no room to be late in."""
 
 
-def planned(network: Network, profiles: Mapping[str, Profile], version: int) -> tuple[dispatch.Plan, float | None]:
-    """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as three rankings."""
+def planned(
+    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule]
+) -> tuple[dispatch.Plan, float | None]:
+    """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as five rankings.
+
+    ``schedules`` are those in force: jobs stay where they are held, where that costs little.
+    """
     if len(profiles) < 2:
         return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
-    plan, score = _ranked(network, profiles, version, slowly=False)
+    plan, score = _ranked(network, profiles, version, schedules, slowly=False)
     if not plan.schedules and any(one.is_for_parting for one in profiles.values()):
         # They were seen to send for so long that no shift parts them. At the pace they have there is room.
-        plan, score = _ranked(network, profiles, version, slowly=True)
+        plan, score = _ranked(network, profiles, version, schedules, slowly=True)
     parted = {one.component for one in plan.schedules if profiles[one.job].is_for_parting}
     # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
     told = [replace(one, gain_ns=0) if one.component in parted else one for one in plan.schedules]
@@ -41,13 +46,19 @@ def planned(network: Network, profiles: Mapping[str, Profile], version: int) -> 
 
 
 def _ranked(
-    network: Network, profiles: Mapping[str, Profile], version: int, *, slowly: bool
+    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule], *, slowly: bool
 ) -> tuple[dispatch.Plan, float | None]:
     problem = network.problem(profiles, slowly=slowly)
     margins, measured = _paces(problem, profiles)
-    arranged = arrange(problem, margins=margins, measured=measured)
-    epoch_ns = time.time_ns() + round(dispatch.LEAD_S * SECOND_NS)
-    plan = arranged.plan(epoch_ns=epoch_ns, version=version, lease_ns=round(dispatch.LEASE_S * SECOND_NS))
+    lead_ns = round(dispatch.LEAD_S * SECOND_NS)
+    running = dispatch.with_running_shifts(problem, schedules, time.time_ns() + lead_ns)
+    arranged = arrange(running.problem, margins=margins, measured=measured)
+    plan = arranged.plan(
+        epoch_ns=time.time_ns() + lead_ns,
+        version=version,
+        lease_ns=round(dispatch.LEASE_S * SECOND_NS),
+        since_ns=running.since_ns,
+    )
     best = arranged.ranking.best
     return plan, None if best is None else best.score
 
