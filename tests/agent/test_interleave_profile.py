@@ -298,7 +298,7 @@ def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
         name: Profile(230 * MS, 230 * MS, sending * MS, MS, 568 * MS, (230 + sending + longer) * MS)
         for name, (sending, longer) in (("a", one), ("b", other))
     }
-    plan, score = planned(Network.one_link("link", 0.4), profiles, 1)
+    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
     assert len(plan.schedules) == 2
     assert score == 1.0
 
@@ -311,3 +311,19 @@ def test_the_longest_are_cut_first_and_what_is_left_of_all_is_the_share(
     left = sum(min(duration, longest) / pace for duration, pace in sending)
     assert left == pytest.approx(share * sum(duration / pace for duration, pace in sending), rel=1e-6)
     assert 0 < longest <= max(duration for duration, _ in sending) * (1 + 1e-9)
+
+
+SEEN_OF_THREE = st.tuples(st.floats(110, 330), st.floats(0, 60))
+
+
+@given(st.lists(SEEN_OF_THREE, min_size=3, max_size=3))
+@settings(max_examples=50)
+def test_so_are_three_each_of_which_needs_a_quarter_of_the_link(seen: list[tuple[float, float]]) -> None:
+    profiles = {
+        name: Profile(300 * MS, 300 * MS, sending * MS, MS, 630 * MS, (300 + sending + longer) * MS)
+        for name, (sending, longer) in zip("abc", seen, strict=True)
+    }
+    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
+    assert len(plan.schedules) == 3
+    assert len({one.pace_ns for one in plan.schedules}) == 1
+    assert score == 1.0

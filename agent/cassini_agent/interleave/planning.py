@@ -39,10 +39,11 @@ def planned(
     if len(profiles) < 2:
         return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
     plan, score = _ranked(network, profiles, version, schedules, slowly=False)
-    if (score is None or score < PARTS) and any(one.is_for_parting for one in profiles.values()):
+    does_part = bool(plan.schedules) and score is not None and score >= PARTS
+    if not does_part and any(one.is_for_parting for one in profiles.values()):
         # They were seen to send for so long that no shift parts them. At the pace they have there is room.
         slow, its_score = _ranked(network, profiles, version, schedules, slowly=True)
-        if slow.schedules and (score is None or not plan.schedules or (its_score or 0.0) > score):
+        if slow.schedules and (not plan.schedules or (its_score or 0.0) > (score or 0.0)):
             plan, score = slow, its_score
     parted = {one.component for one in plan.schedules if profiles[one.job].is_for_parting}
     # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
