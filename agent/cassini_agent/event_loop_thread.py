@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -10,6 +11,11 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 __all__ = ["EventLoopThread"]
+
+log = logging.getLogger("cassini_agent")
+
+STOP_S = 10.0
+"""It ends within moments, unless a callback does not return: perhaps it waits for the thread that leaves the block."""
 
 Result = TypeVar("Result")
 
@@ -53,7 +59,9 @@ class EventLoopThread:
         if self._task is not None:
             with suppress(RuntimeError):  # the loop has ended by itself
                 self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
+        self._thread.join(STOP_S)
+        if self._thread.is_alive():
+            log.error("%s has not ended within %g s: a callback does not return", self._thread.name, STOP_S)
         if error is None:
             self.check()
 

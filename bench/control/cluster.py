@@ -190,7 +190,7 @@ class _Daemons:
         sample = round((now - there - back) * 1e6), daemon.model.host_ns(now - back), round(now * 1e6)
         return ClockSample(*sample)
 
-    async def jobs(self, host: str, jobs: Collection[str]) -> list[JobStatus]:
+    async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         return [self._reach(host).status()]
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
@@ -213,7 +213,7 @@ class _Dispatched:
     sent: int = 0
 
     async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        (status,) = await self.daemons.jobs(job)
+        (status,) = await self.daemons.jobs(job, [job])
         schedule = None if status.schedule is None else status.schedule.to_mapping()
         return Reply(200, {"version": status.version, "schedule": schedule, "connected": status.connected})
 

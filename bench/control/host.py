@@ -15,7 +15,7 @@ from cassini_agent.daemon.counter_source import NoCounters
 from cassini_agent.daemon.counts import Counts
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.local_socket import LocalSocket
-from cassini_agent.daemon.registry import Registry
+from cassini_agent.daemon.registry import Job, Registry
 from cassini_agent.daemon.schedules import RefusedError, Schedules
 from cassini_agent.daemon.status import CounterView, job_status_json
 from cassini_agent.dispatch.send import Endpoint, Reply
@@ -70,28 +70,23 @@ class Host:
     async def answer(self, method: str, path: str, body: Any) -> Reply:
         """The requests of docs/agent.md that a scheduler makes."""
         parts = urlsplit(path)
-        query = {key: int(values[0]) for key, values in parse_qs(parts.query).items()}
-        now_ns = self._clock.monotonic_ns()
+        query = parse_qs(parts.query, keep_blank_values=True)
         try:
             match method, parts.path.split("/")[2:]:
                 case "GET", ["jobs"]:
                     changes = self._registry.changes
                     if "wait_ms" in query:
-                        await changes.after(query["since"], query["wait_ms"] / 1e3)
-                    now_ns = self._clock.monotonic_ns()
-                    jobs = [json.loads(job_status_json(job, self._counters, now_ns)) for job in self._registry]
+                        await changes.after(int(query["since"][0]), int(query["wait_ms"][0]) / 1e3)
+                    found = map(self._registry.get, query.get("job") or self._registry.ids())
+                    jobs = [self._status(job) for job in found if job is not None]
                     return Reply(200, {"jobs": jobs, "change": changes.count})
                 case "GET", ["jobs", name]:
                     job = self._registry.get(name)
-                    return (
-                        Reply(404, {})
-                        if job is None
-                        else Reply(200, json.loads(job_status_json(job, self._counters, now_ns)))
-                    )
+                    return Reply(404, {}) if job is None else Reply(200, self._status(job))
                 case "PUT", ["jobs", name, "schedule"]:
                     job, _ = self._schedules.offer(name, Schedule.from_mapping(body))
                 case "DELETE", ["jobs", name, "schedule"]:
-                    job = self._schedules.clear(name, query["version"])
+                    job = self._schedules.clear(name, int(query["version"][0]))
                 case "POST", ["clock"]:
                     if body["mapping"] is not None:
                         mapping = ClockMapping(**body["mapping"])
@@ -103,6 +98,10 @@ class Host:
         except RefusedError as error:
             return Reply(409, {"accepted": False, "reason": error.reason, "error": str(error)})
         return Reply(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+
+    def _status(self, job: Job) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(job_status_json(job, self._counters, self._clock.monotonic_ns()))
+        return told
 
 
 class Requests:

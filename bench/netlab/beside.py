@@ -47,7 +47,8 @@ _ABOUT = """\
 Scenarios of [the study on a kernel's network]({name}.md), which says what is measured and how, and the same in
 simulation: the jobs start as far apart and compute as long, and all of the product is what runs on the network too
 (agents, daemons, coordinator, `cassini_agent.interleave`). Simulated are time, the link, and what lies between
-processes. The link is fluid, without packets or marks; {sharing}.
+processes. The link is fluid, without packets or marks:
+{sharing}.
 Two racks are one link there: both jobs cross both. On the network there is one FIFO queue, eight cubic flows a job, and
 ECN.
 
@@ -91,7 +92,7 @@ def _sharing(newcomer: Newcomer | None) -> str:
     if newcomer is None:
         return "whoever sends gets an equal share"
     return (
-        f"a burst that begins gets {newcomer.weight:g} times the share of one that is under way, for "
+        f"a burst that begins gets {newcomer.weight:g} times the share of one under way, for "
         f"{newcomer.lasts_ms:g} ms ([why](answered.md#two-bursts-in-one-queue))"
     )
 
@@ -151,8 +152,9 @@ def markdown(
     wanted: Sequence[Scenario], simulated: Sequence[Row], network: Sequence[Row], said: str, quick: bool = False
 ) -> str:
     """The report: scenarios in their order, and what is known of each."""
-    parts = [*reports.heading("Control in simulation and on a kernel's network", {}, quick), said + "\n"]
-    for title, disturbed, figures in (("Undisturbed", False, _STEADY), ("Disturbed", True, _STEADY | _AFTER)):
+    title = "Control in simulation and on a kernel's network"
+    parts = [*filter(None, reports.heading(title, {}, quick)), said + "\n"]
+    for title, disturbed, figures in (("Undisturbed", False, _UNDISTURBED), ("Disturbed", True, _AFTER)):
         some = [one for one in wanted if bool(one.disturbance.name) == disturbed]
         parts += [f"## {title}\n", _side_by_side(some, simulated, network, figures)]
     parts += ["## How far apart\n", _distances(wanted, simulated, network), "## Targets\n"]
@@ -201,7 +203,7 @@ def _side_by_side(
 def _distances(wanted: Sequence[Scenario], simulated: Sequence[Row], network: Sequence[Row]) -> str:
     """How well the simulation tells what the network shows."""
     lines = []
-    for what, figure in (_STEADY | _AFTER).items():
+    for what, figure in (_UNDISTURBED | _AFTER).items():
         found = [figure.apart(_of(one, simulated), _of(one, network)) for one in wanted]
         known = [value for value in found if not math.isnan(value)]
         if known:
@@ -235,13 +237,14 @@ def _seconds(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:.1f} s"
 
 
-_STEADY = {
+_BOTH = {
     "slower": _Figure(_of_jobs("slower"), statistics.fmean, "{:+.1%}".format),
     "p99": _Figure(_of_jobs("p99"), statistics.fmean, "{:.2f}".format),
     "adjustments": _Figure(_of_jobs("adjustments"), statistics.fmean, "{:.1f}".format),
-    "first after": _Figure(_of_runs("first_s"), statistics.median, _seconds),
 }
+_UNDISTURBED = {**_BOTH, "first after": _Figure(_of_runs("first_s"), statistics.median, _seconds)}
 _AFTER = {
+    **_BOTH,
     "interleaved after": _Figure(_of_runs("interleaved_s"), statistics.median, _seconds),
     "apart after": _Figure(_of_runs("apart_s"), statistics.median, _seconds),
     "meanwhile": _Figure(_of_runs("meanwhile"), statistics.fmean, "{:+.1%}".format),

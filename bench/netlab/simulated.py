@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.dispatch.send import Endpoint
 from cassini_agent.interleave import Network, describe
 from cassini_agent.interleave.engine import Engine
+from cassini_agent.interleave.events import Event
+from cassini_agent.interleave.scope import Scope
 
 from .marker import RATE_MBIT
 from .processes import DAEMON_PORT
@@ -58,11 +60,10 @@ def simulate(scenario: Scenario, number: int, alone_s: float, newcomer: Newcomer
 class _Engine(Engine):
     """One whose coordinator keeps simulated time too."""
 
-    clock: Clock
-
-    def _new_coordinator(self) -> Coordinator:
-        daemons = HttpDaemons(self._daemons, self.hosts, self.clock.time_ns)
-        return Coordinator(daemons, self._hear, self.clock.time_ns, hosts=self.hosts.keys())
+    def __init__(self, scope: Scope, tell: Callable[[Event], None], daemons: Requests, clock: Clock) -> None:
+        super().__init__(scope, tell, daemons)
+        asked = HttpDaemons(daemons, scope.hosts, clock.time_ns)
+        self.holding.coordinator = Coordinator(asked, self._hear, clock.time_ns, hosts=scope.hosts.keys())
 
 
 class _Process:
@@ -148,8 +149,7 @@ class _Lab:
         routes = {job: dict.fromkeys(topology.route(job), 1.0) for job in self._scenario.setting.jobs}
         network = Network(dict.fromkeys(topology.links, RATE_MBIT / 1e3), routes)
         daemons = {job: Endpoint(_url(f"{job}0")) for job in self._scenario.setting.jobs}
-        _Engine.clock = self._clock
-        engine = _Engine(network, daemons, None, self._tell, self._daemons)
+        engine = _Engine(Scope(network, daemons, None), self._tell, self._daemons, self._clock)
         running = asyncio.create_task(engine.run())
         try:
             while True:

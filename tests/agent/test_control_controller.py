@@ -542,7 +542,7 @@ def test_with_lag_the_end_of_a_stall_is_not_waited_for(took_ms: int) -> None:
 
 
 @given(
-    st.lists(st.integers(180, 240), min_size=30, max_size=60), st.integers(10, 25), st.integers(0, 199), st.booleans()
+    st.lists(st.integers(180, 240), min_size=30, max_size=60), st.integers(10, 25), st.integers(10, 190), st.booleans()
 )
 def test_a_grid_that_comes_during_an_iteration_is_followed_as_if_it_had_come_before_it(
     naturals: list[int], when: int, later_ms: int, is_late: bool

@@ -84,6 +84,22 @@ def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int)
     assert {three.status(job).state for job in "ac"} == {"held"}
 
 
+@pytest.mark.parametrize("jobs", ["ab", "abc"])
+def test_a_job_that_stays_unlocked_is_let_go_of_and_who_is_left_alone_too(jobs: str) -> None:
+    """Else the others would pace themselves for a job that comes when it likes."""
+    played = Played({job: Member(schedule(job), host=job) for job in jobs}, dict.fromkeys(jobs, 0))
+    played.says["b"] = "unlocked"
+    assert run(played, 15) == []
+    played.says["b"] = "held"  # for a moment
+    assert run(played, 2, begin=15) == []
+    played.says["b"] = "unlocked"
+    assert run(played, 19, begin=17) == []
+    told = run(played, 5, begin=36)
+    assert told[0] == events.MemberUnlocked("c", "b")
+    assert [type(event) for event in told[1:]] == ([events.Dissolved] if len(jobs) == 2 else [])
+    assert sorted(played.component.members) == (["a", "c"] if len(jobs) == 3 else [])
+
+
 def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:
     played = pair(60 * MS_NS)
     for second in range(10):

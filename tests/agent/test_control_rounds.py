@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
 from played_members import Played, PlayedHosts, pair, schedule
 
+from cassini_agent import event_loop_thread
 from cassini_agent.control.clock_sync import ClockMapping, ClockSample
-from cassini_agent.coordinator import events
+from cassini_agent.coordinator import background, events
 from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.coordinator.transport import TransportError
+from cassini_agent.endpoint import Endpoint
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
 
@@ -157,6 +160,26 @@ def test_a_job_is_followed_from_a_host_where_another_of_its_ranks_is_left(left: 
         asyncio.run(coordinator.poll())
         has_moved = second >= 2
     assert events.MemberMoved("c", "b", to, "b") in told
+
+
+def test_a_block_is_left_also_where_the_callback_waits_for_that(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(event_loop_thread, "STOP_S", 0.1)
+    is_told, may_go_on = threading.Event(), threading.Event()
+
+    def tell(_: events.Event) -> None:
+        is_told.set()
+        may_go_on.wait(10)
+
+    with background.coordinating([Member(schedule("a"), "h")], {"h": Endpoint("http://127.0.0.1:9")}, tell):
+        assert is_told.wait(10)
+    assert "has not ended" in caplog.text
+    may_go_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "cassini-coordinator":
+            thread.join(10)
+    assert "cassini-coordinator" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_host_that_is_only_searched_is_told_of_once_too() -> None:

@@ -89,6 +89,18 @@ def test_who_was_let_go_of_is_set_free_also_where_its_component_is_forgotten_mea
     assert rounds.hosts.cleared == [("c", 1)]
 
 
+def test_who_is_left_out_when_its_component_makes_way_is_set_free() -> None:
+    rounds = Rounds()
+    rounds.seconds(0, 3)
+    rounds.coordinator.make_way("ab")
+    assert rounds.coordinator.components() == []
+    rounds.seconds(3, 20)
+    rounds.planned_anew("ab")
+    rounds.seconds(20, 100)
+    assert dict(rounds.hosts.cleared) == {"c": 1}
+    assert rounds.told == []
+
+
 def test_a_component_that_is_forgotten_keeps_its_schedules() -> None:
     rounds = Rounds()
     rounds.seconds(0, 3)

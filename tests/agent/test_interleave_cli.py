@@ -25,7 +25,7 @@ from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
 from cassini_agent.dispatch import Endpoint
-from cassini_agent.interleave import Interleaving, Network, groups
+from cassini_agent.interleave import Interleaving, Network, engine, groups
 from cassini_agent.interleave.events import Arranged, Found, GoesOn
 from cassini_agent.interleave.jobs import SeenJobs
 from cassini_agent.schedule import Schedule
@@ -83,6 +83,15 @@ def test_once_arranges_the_jobs_and_again_leaves_them_alone(
     assert "goes on as it is: a, b" in capsys.readouterr().out
     assert {job: schedule_of(both, job) for job in both} == before
     assert main([*options(both), "--once", "--release"]) == 0
+    assert {job: schedule_of(both, job) for job in both} == {"a": None, "b": None}
+
+
+def test_once_fails_where_a_job_is_not_there(
+    both: dict[str, DaemonProcess], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SETTLE_S", 0.5)
+    assert main([*options(both), f"--job=c@http://127.0.0.1:{both['a'].port}", "--once", "--release"]) == 1
+    assert "c: not seen yet" in capsys.readouterr().err
     assert {job: schedule_of(both, job) for job in both} == {"a": None, "b": None}
 
 

@@ -13,8 +13,9 @@ from played_interleaving import ONE, Played, two
 import cassini_core as cc
 from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
+from cassini_agent.dispatch.send import Endpoint, Reply
 from cassini_agent.interleave import Network, engine, groups
-from cassini_agent.interleave.events import Failed, Found, GoesOn, Gone, NotKnown
+from cassini_agent.interleave.events import Failed, Found, GoesOn, Gone, NotKnown, NotSent
 from cassini_agent.interleave.scope import Scope
 
 
@@ -257,22 +258,14 @@ def test_one_that_is_held_and_will_not_be_known_is_set_free_when_another_comes()
     assert any(isinstance(event, NotKnown) and event.job == "a" for event in again.told)
 
 
-def test_who_costs_the_others_too_much_loses_its_schedule_though_a_request_is_lost() -> None:
-    played = Played(two(c=PlayedJob(300, 60)))
-    played.look(32)
-    assert "c" in played.daemons.schedules
-    played.engine._hear(of_coordinator.MemberFreed(played.daemons.schedules["a"].component, "c", 0.2))
-    for _ in range(3):
-        played.look(5)
-    assert sorted(played.daemons.schedules) == ["a", "b"]
-
-
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
     monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
-    played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
-    (component,) = played.coordinator.components()
-    component._release(component.members)
+    component = played.daemons.schedules["a"].component
+    played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
+    played.engine._hear(of_coordinator.NotWorth(component, 0.2, 0.1))
+    played.coordinator.forget(component)
+    played.daemons.schedules.clear()
     arranged = len(played.arranged())
     for _ in range(3):
         played.look(4, coordinate=True)
@@ -332,3 +325,24 @@ def test_beside_a_job_that_follows_no_grid_nobody_is_planned_anew_for_being_late
     played.daemons.job("b").state = "adjusting"
     played.look(5)
     assert "cannot keep its pace" in played.arranged()[-1]
+
+
+def test_a_daemon_that_did_not_answer_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt may take seconds, and all other groups would wait."""
+    played = held()
+    played.daemons.silent = {"http://other:1"}
+    asked: list[str] = []
+    get_job = PlayedDaemons.get_job
+
+    async def counted(self: PlayedDaemons, endpoint: Endpoint, job: str) -> Reply:
+        asked.append(endpoint.url)
+        return await get_job(self, endpoint, job)
+
+    monkeypatch.setattr(PlayedDaemons, "get_job", counted)
+    played.daemons.hosts["http://one:1"]["c"] = PlayedJob(363, 50)
+    played.look(32)
+    assert set(asked) == {"http://one:1"}
+    assert NotSent("b", presence.UNREACHABLE) in played.told
+    played.daemons.silent = set()
+    played.look(4, coordinate=True)
+    assert len({one.component for one in played.daemons.schedules.values()}) == 1

@@ -83,8 +83,9 @@ def interleave(
                     _go_on(running, told, every_s)
             except KeyboardInterrupt:
                 pass
-            if release:
-                running.release()
+            finally:
+                if release:
+                    running.release()
             rows = running.status()
             _print_new(told)
     except ValueError as error:
@@ -166,7 +167,10 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
         time.sleep(0.2)
     time.sleep(1.5)  # what the jobs say of what they were just sent
     _print_new(told)
-    print_table(_table(running.status()))
+    rows = running.status()
+    print_table(_table(rows))
+    if missing := [row for row in rows if row.state == "missing"]:
+        raise AnswerError(f"{missing[0].job}: {missing[0].note}")
     if not running.is_arranged():
         raise AnswerError(f"not all jobs were arranged within {ONCE_S:g} s")
     if refused := [one for one in running.acknowledged() if not one.accepted]:

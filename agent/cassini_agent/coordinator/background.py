@@ -40,7 +40,7 @@ def coordinating(
         By host.
     tell : callable
         Called with each event, in the coordinator's thread; with ``events.Stopped`` at once, if the coordinator ends
-        before its time.
+        before its time. While it runs nothing is decided.
     profiles : mapping of str to cassini_core.Job, optional
         See ``Component``.
 

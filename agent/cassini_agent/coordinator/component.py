@@ -129,7 +129,7 @@ class Component:
             for event in told:
                 if isinstance(event, events.NotWorth):
                     self._release(self.members, outcome)
-                elif isinstance(event, events.MemberFreed):
+                elif isinstance(event, events.MemberFreed | events.MemberUnlocked):
                     self._release([event.job], outcome)
                     self._release_the_last(outcome)
         contradicted = self._contradicted(known)

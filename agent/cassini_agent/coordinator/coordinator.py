@@ -99,7 +99,7 @@ class Coordinator:
     def keep(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
         """Take on a component whose schedules have been sent; it replaces those that any of its jobs was in.
 
-        Jobs of these that are in no component that is kept, and have nothing newer a minute later, are set free.
+        See ``make_way``.
 
         Parameters
         ----------
@@ -109,11 +109,18 @@ class Coordinator:
             See ``Component``.
         """
         component = Component(members, profiles)
-        for other in self.components():
-            if other.members.keys() & component.members.keys():
-                self._end(other)
+        self.make_way(component.members)
         self._withdrawals.drop(component.members)
         self._components[component.name] = component
+
+    def make_way(self, jobs: Collection[str]) -> None:
+        """Let go of the components that any of these jobs is in: they get other schedules now.
+
+        Jobs of these components that are in none that is kept, and have nothing newer a minute later, are set free.
+        """
+        for component in self.components():
+            if not component.members.keys().isdisjoint(jobs):
+                self._end(component)
 
     def forget(self, name: str) -> None:
         """Let go of a component, for example because its jobs have ended. Unknown ones are let go of already.

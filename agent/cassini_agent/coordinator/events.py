@@ -16,6 +16,7 @@ __all__ = [
     "MemberLeft",
     "MemberMissing",
     "MemberMoved",
+    "MemberUnlocked",
     "NotWorth",
     "PacesChanged",
     "RatioBroken",
@@ -84,6 +85,14 @@ class MemberFreed:
     component: str
     job: str
     loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberUnlocked:
+    """A job runs free, as it stalls or pauses too often to follow a grid: the others paced themselves for nothing."""
+
+    component: str
+    job: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +234,7 @@ Event = (
     | PacesChanged
     | RatioBroken
     | MemberFreed
+    | MemberUnlocked
     | NotWorth
     | Unsteady
     | MemberMissing

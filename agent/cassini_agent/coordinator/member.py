@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from statistics import median_low
 
 from ..control.phase import wrap
 from ..schedule import Schedule
@@ -85,12 +84,7 @@ class Member:
         """
         if not status.rests_ns:
             return None
-        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - self.sends_ns(status)))
-
-    @staticmethod
-    def sends_ns(status: JobStatus) -> int:
-        """From the start of an iteration to that of its communication; 0 where the job does not say."""
-        return median_low([start for start, _ in status.rests_ns]) if status.rests_ns else 0
+        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - status.sends_ns))
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
         """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.

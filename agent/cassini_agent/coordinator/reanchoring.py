@@ -136,7 +136,7 @@ class Reanchoring:
         """Whether a job may at any moment come to where it takes what it is told: to its next iteration, or, if all its
         ranks have to hear of it before, to the communication of this one.
         """
-        age_ns, sends_ns = _age_ns(status, now_ns + ANSWER_NS), Member.sends_ns(status)
+        age_ns, sends_ns = _age_ns(status, now_ns + ANSWER_NS), status.sends_ns
         if status.lag and sends_ns:
             return DUE * sends_ns < age_ns <= sends_ns
         return age_ns > DUE * self._members[job].schedule.iteration_ns
@@ -185,7 +185,7 @@ class Reanchoring:
         about_ns = now_ns if status.place_at_ns is None else status.place_at_ns
         begun_ns = about_ns - phase_error(about_ns - place_ns, followed)  # the nearest to that with this very error
         whole, rest = divmod(_age_ns(status, now_ns + ANSWER_NS), followed.pace_ns + longer_ns)
-        is_in_time = status.lag == 0 or rest <= Member.sends_ns(status)
+        is_in_time = status.lag == 0 or rest <= status.sends_ns
         return begun_ns + (1 + whole + (not is_in_time)) * (followed.pace_ns + round(CAUTION * longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:

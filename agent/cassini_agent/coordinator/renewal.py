@@ -32,6 +32,9 @@ CHANGED = 0.002
 LONGER, SHORTER = 0.004, 0.006
 """Relative changes of the paces that are worth a new version."""
 
+UNLOCKED_NS = 20 * SECOND_NS
+"""A job that has followed no grid for so long will not soon."""
+
 MAX_LENGTHENING = 0.03
 """A job that the others make slower than it needs by this share is better ranked again."""
 
@@ -57,6 +60,7 @@ class Renewal:
         self._profiles = profiles
         self._calm_since_ns: int | None = None
         self._looked_ns = -(2**62)
+        self._unlocked_since_ns: dict[str, int] = {}
         self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
         self._told: dict[str, events.Event] = {}  # by topic, while it is true
         self._asked: tuple[dict[str, int], dict[str, int]] | None = (
@@ -68,6 +72,7 @@ class Renewal:
         """The clock was set back: forget when anything was."""
         self._calm_since_ns = None
         self._looked_ns = -(2**62)
+        self._unlocked_since_ns.clear()
         self._believing.clear()
 
     def disturbed(self, now_ns: int) -> None:
@@ -81,6 +86,8 @@ class Renewal:
         told: list[events.Event] = []
         if self._calm_since_ns is None or any(status.state != "held" for status in known.values()):
             self.disturbed(now_ns)
+        if told := self._unlocked(known, now_ns):
+            return drafts, told  # the others' paces are looked at in the next round
         hold = min(draft.hold_ns for draft in drafts.values())
         if hold == 0:
             return drafts, told
@@ -97,6 +104,18 @@ class Renewal:
                 return drafts, told
             natural, margins = measured
         return self._with_paces(drafts, known, natural, margins, bool(changed), now_ns, told), told
+
+    def _unlocked(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
+        """Jobs that are let go of as they follow no grid."""
+        since = self._unlocked_since_ns
+        self._unlocked_since_ns = {
+            job: since.get(job, now_ns) for job, status in known.items() if status.state == "unlocked"
+        }
+        return [
+            events.MemberUnlocked(self._name, job)
+            for job, since_ns in self._unlocked_since_ns.items()
+            if now_ns - since_ns > UNLOCKED_NS
+        ]
 
     def _measured(
         self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
@@ -225,7 +244,7 @@ class Renewal:
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=shift_at(pace, draft, turn_ns, Member.sends_ns(known[job])),
+                shift_ns=shift_at(pace, draft, turn_ns, known[job].sends_ns),
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 from ..control.change import Change
@@ -90,6 +91,11 @@ class JobStatus:
     contradicted: str = ""
     contradicted_ns: int = 0
     changed: Change | None = None
+
+    @property
+    def sends_ns(self) -> int:
+        """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
+        return median_low([start for start, _ in self.rests_ns]) if self.rests_ns else 0
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> JobStatus:

@@ -211,7 +211,8 @@ async def send_plan(
     answers = {one.job: one for one in sent}
     unsent = {one.job: one for one in wanted.send if one.job in silent}
     for job in jobs & silent.keys():
-        answers[job] = Acknowledgement(job, False, False, 0, 0, silent[job], unsent.get(job), job in planned.free)
+        has = unsent.get(job) or wanted.kept.get(job)
+        answers[job] = Acknowledgement(job, False, False, 0, 0, silent[job], has, job in planned.free)
     for job in (jobs | set(answers)) - answers.keys():
         each, has = known[job], wanted.kept.get(job)
         assert isinstance(each, Known)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from ..control.anchor import Strayed, anchor
+from ..coordinator.adoption import in_pattern_of
 from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
+from ..coordinator.paces import ratio_of
 from ..schedule import Schedule
 from .plan import Plan
 from .send import Known
@@ -29,7 +31,7 @@ class Difference:
     clear : dict of str to int
         Jobs that have a schedule and are to have none, with the version to say so.
     kept : dict of str to Schedule
-        What jobs have already and keep.
+        What jobs have already and keep; also of a job whose daemon does not answer, if the others have it.
     """
 
     send: list[Schedule] = field(default_factory=list)
@@ -71,7 +73,7 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
             later = {job: replace(one, version=newest, expires_ns=now_ns + lease_ns) for job, one in running.items()}
             found.send += with_recent_epoch(later, now_ns).values()
             continue
-        found.kept |= running
+        found.kept |= _filled(planned, running)
     planned_jobs = {one.job for one in plan.schedules}
     for job, each in known.items():
         if job not in planned_jobs and isinstance(each, Known) and each.schedule is not None:
@@ -95,6 +97,13 @@ def _runs(planned: Sequence[Schedule], answered: Mapping[str, Known], running: M
         return False
     said = {(one.component, one.version, one.epoch_ns) for one in running.values()}
     return len(said) == 1 and next(iter(said))[0] == planned[0].component
+
+
+def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[str, Schedule]:
+    """What runs, and what the jobs of silent daemons have by all that is known: they are on the grid of the others."""
+    ratio = dict(zip([one.job for one in planned], ratio_of([one.pace_ns for one in planned]), strict=True))
+    newest = next(iter(running.values()))
+    return in_pattern_of(newest, {one.job: one for one in planned}, ratio, {}) | running
 
 
 def _is_on(planned: Schedule, had: Schedule) -> bool:

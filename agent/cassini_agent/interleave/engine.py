@@ -31,8 +31,6 @@ LOOK_S = 1.0
 SETTLE_S = 5.0
 """Jobs that are there at the beginning are waited for so long, so that they are arranged together."""
 
-COSTS_TOO_MUCH = "it costs the others too much"
-
 
 class Engine:
     """Interleaves the jobs of some daemons, in one event loop.
@@ -53,7 +51,6 @@ class Engine:
         self._round = asyncio.Lock()
         self._begun_s = time.monotonic()
         self._heard: set[str] = set()
-        self._adopts = True
         self.seen = SeenJobs(self._tell)
         self.groups = Groups()
         self.excluded: dict[str, float] = {}
@@ -107,8 +104,6 @@ class Engine:
             self.seen.look(answers, self.scope, time.monotonic_ns())
             found = self._find_groups()
             if not self.is_paused:
-                costly = [job for job in self.excluded if self._is_scheduled(job)]
-                await self.holding.withdraw(dict.fromkeys(costly, COSTS_TOO_MUCH), self._host_of(costly))
                 for jobs in found:
                     try:
                         await self._attend(jobs)
@@ -135,8 +130,7 @@ class Engine:
             return
         self._begun_s = time.monotonic()
         if self.scope.network != old.network:
-            self.groups.clear()
-            self._adopts = False
+            self.groups.ask_for_all("another network")
         self.seen.keep_only(self.scope)
         self.holding.move(self.scope.hosts)
         kept = self.holding.kept()
@@ -168,9 +162,6 @@ class Engine:
         known = {name for name, job in self.seen.jobs.items() if not job.unknown}
         return self.scope.wanted is not None and self.scope.wanted <= known and self._heard >= self.scope.hosts.keys()
 
-    def _is_scheduled(self, job: str) -> bool:
-        return job in self.seen.jobs and self.seen.jobs[job].schedule is not None
-
     # --- what is to be done -------------------------------------------------------------------------------------------
 
     async def _attend(self, jobs: frozenset[str]) -> None:
@@ -184,15 +175,17 @@ class Engine:
         elif len(jobs) > 1 and group.is_due(now_s):
             if group.pending:
                 await self._arrange(jobs, group.pending)
-            elif not group.is_left_alone(now_s):
+            elif group.changed or not group.is_left_alone(now_s):
                 why, profiles = changes((self.seen.jobs[job] for job in jobs), group.held, group.changed)
-                if why := why or self._why_lost(group):
+                if not (why or group.is_left_alone(now_s)):
+                    why = self._why_lost(group)
+                if why:
                     await self._arrange(jobs, why, profiles)
 
     def _is_left_over(self, job: str) -> bool:
         """Whether a job that meets nobody has a schedule still, and whom it was held with will not turn up any more."""
         is_long = has_left(DISCONNECTED, round((time.monotonic() - self._begun_s) * SECOND_NS))
-        return is_long and self._heard >= self.scope.hosts.keys() and self._is_scheduled(job)
+        return is_long and self._heard >= self.scope.hosts.keys() and self.seen.jobs[job].schedule is not None
 
     def _why_lost(self, group: Group) -> str:
         """Who should be held, is there, and is let go of by the coordinator; empty if nobody is."""
@@ -203,7 +196,7 @@ class Engine:
 
     def _goes_on(self, jobs: frozenset[str]) -> bool:
         """Adopt what the daemons have, if nothing was arranged since, and the jobs are what that was made for."""
-        if not self._adopts or len(jobs) < 2 or self.groups.overlapping(jobs):
+        if len(jobs) < 2 or self.groups.overlapping(jobs):
             return False
         members = [self.seen.jobs[job] for job in sorted(jobs)]
         profiles = as_scheduled(members)
@@ -259,5 +252,5 @@ class Engine:
         self._tell(event)
         now_s = time.monotonic()
         self.groups.hear(event, now_s)
-        if isinstance(event, of_coordinator.MemberFreed):
+        if isinstance(event, of_coordinator.MemberFreed | of_coordinator.MemberUnlocked):
             self.excluded[event.job] = now_s + EXCLUDED_S

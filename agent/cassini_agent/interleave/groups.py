@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
@@ -60,8 +61,8 @@ class Group:
         return now_s - self.at_s >= (EVERY_S if self.is_parting else self.pause_s)
 
     def is_left_alone(self, now_s: float) -> bool:
-        """Whether only what a job says is a reason to."""
-        return now_s < self.left_alone_until_s and not self.changed
+        """Whether only a job that says that it has changed is a reason to."""
+        return now_s < self.left_alone_until_s
 
 
 class Groups:
@@ -130,6 +131,11 @@ class Groups:
     def were_just_arranged(self, jobs: Collection[str], now_s: float) -> bool:
         """Whether any of these jobs was, with whomever."""
         return any(now_s - group.at_s < EVERY_S for group in self.overlapping(jobs))
+
+    def ask_for_all(self, because: str) -> None:
+        """Each is to be arranged anew, at once."""
+        for group in self._of_jobs.values():
+            group.pending, group.at_s = because, -math.inf
 
     def what_is_new(self, jobs: frozenset[str]) -> str:
         """Of a group that was not arranged as it is."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import replace
 
 from .. import dispatch
 from ..coordinator import events
 from ..coordinator.coordinator import Coordinator
 from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
+from ..coordinator.presence import UNREACHABLE
 from ..coordinator.status import JobStatus
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
 from ..schedule import Schedule
@@ -44,6 +46,7 @@ class Holding:
     ) -> None:
         self._daemons = daemons
         self._hosts = dict(hosts)
+        self._silent: Set[str] = set()
         self._tell = tell
         self.coordinator = Coordinator(HttpDaemons(daemons, self._hosts), hear, hosts=self._hosts.keys())
 
@@ -58,14 +61,20 @@ class Holding:
 
     async def ask(self) -> dict[str, dict[str, JobStatus]]:
         """What all daemons say of their jobs, by host and job; without those that do not answer."""
-        return await self.coordinator.ask(self._hosts)
+        answers = await self.coordinator.ask(self._hosts)
+        self._silent = self._hosts.keys() - answers.keys()
+        return answers
 
     async def send(self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str]) -> list[Acknowledgement]:
-        """Have these jobs do what is planned; those that are not in the plan lose their schedules."""
+        """Have these jobs do what is planned; those that are not in the plan lose their schedules.
+
+        Daemons that did not answer a moment ago are left to the coordinator: others would wait for them.
+        """
         # Until it knows the new ones, the coordinator would take them for somebody else's.
-        self.forget(host_of)
-        where = {job: self._hosts[host] for job, host in host_of.items()}
+        self.coordinator.make_way(host_of)
+        where = {job: self._hosts[host] for job, host in host_of.items() if host not in self._silent}
         answers = await dispatch.send_plan(plan, version, where, self._daemons)
+        answers = [one if one.job in where else replace(one, reason=UNREACHABLE) for one in answers]
         sent = {one.job: one.schedule for one in answers if one.schedule is not None}
         self.keep(sent, host_of, {one.job: one.planned for one in answers if one.planned is not None})
         return answers

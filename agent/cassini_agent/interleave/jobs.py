@@ -45,7 +45,6 @@ class Seen:
     sending_ns: float | None = None
     unknown: str = ""
     absent: str = ""
-    _told: str = ""  # the kind of reason for which it was left out
     _absent_since_ns: int = 0
     _planned_count: int = 0  # of the history
     _astray_count: int = 0
@@ -80,10 +79,8 @@ class Seen:
 
     def leave_out(self, why: str) -> bool:
         """For this reason, or not (empty); whether that is news: a number that grows is none."""
-        self.unknown, kind = why, why.partition(" ")[0]
-        is_news = bool(why) and kind != self._told
-        self._told = kind or self._told
-        return is_news
+        before, self.unknown = self.unknown, why
+        return bool(why) and why.partition(" ")[0] != before.partition(" ")[0]
 
     def hear(self, status: JobStatus, usual: tuple[int, int] | None) -> None:
         """What its daemon says now; ``usual`` is when it communicates where it does not say so itself."""

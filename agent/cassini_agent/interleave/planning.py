@@ -25,6 +25,9 @@ _NONE: Mapping[str, Schedule] = MappingProxyType({})
 ROOM = 0.04
 """Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
 
+PARTS = 0.999
+"""A plan that scores less does not part jobs, and so does not show what they are by themselves."""
+
 FILLED = 0.8
 """So much of a link's time their communication is to fill at most: else they have no room to be late in."""
 
@@ -42,9 +45,11 @@ def planned(
     if len(profiles) < 2:
         return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
     plan, score = _ranked(network, profiles, version, schedules, slowly=False)
-    if not plan.schedules and any(one.is_for_parting for one in profiles.values()):
+    if (score is None or score < PARTS) and any(one.is_for_parting for one in profiles.values()):
         # They were seen to send for so long that no shift parts them. At the pace they have there is room.
-        plan, score = _ranked(network, profiles, version, schedules, slowly=True)
+        slow, its_score = _ranked(network, profiles, version, schedules, slowly=True)
+        if slow.schedules and (score is None or not plan.schedules or (its_score or 0.0) > score):
+            plan, score = slow, its_score
     parted = {one.component for one in plan.schedules if profiles[one.job].is_for_parting}
     # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
     told = [replace(one, gain_ns=0) if one.component in parted else one for one in plan.schedules]

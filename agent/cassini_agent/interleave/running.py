@@ -101,8 +101,10 @@ class Interleaving:
         self._call(lambda engine: engine.update(network, hosts, jobs))
 
     def acknowledged(self) -> list[Acknowledgement]:
-        """What became of each job at its latest arrangement, by name."""
-        return self._call(lambda engine: [one for _, one in sorted(engine.acknowledged.items())])
+        """What became of each job that is there at its latest arrangement, by name."""
+        return self._call(
+            lambda engine: [one for job, one in sorted(engine.acknowledged.items()) if job in engine.seen.jobs]
+        )
 
     def is_arranged(self) -> bool:
         """Whether all jobs that are there were arranged, and parted before that; or were found to be held already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..coordinator.presence import SILENT
-from .engine import COSTS_TOO_MUCH, Engine
+from .engine import Engine
 
 __all__ = ["Row", "rows"]
 
@@ -50,7 +50,7 @@ def rows(engine: Engine) -> list[Row]:
         told, schedule = job.status, job.schedule
         known = [told.note, told.contradicted, job.unknown, free.get(name), job.absent]
         if name in engine.excluded:
-            known.append(COSTS_TOO_MUCH)
+            known.append("it costs the others too much")
         found.append(
             Row(
                 job=name,
