@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import dispatch
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["planned"]
 
+_NONE: Mapping[str, Schedule] = MappingProxyType({})
+
 ROOM = 0.04
 """Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
 
@@ -30,7 +33,10 @@ FILLED = 0.8
 
 
 def planned(
-    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule]
+    network: Network,
+    profiles: Mapping[str, Profile],
+    version: int,
+    schedules: Mapping[str, Schedule] = _NONE,
 ) -> tuple[dispatch.Plan, float | None]:
     """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as five rankings.
 

@@ -5,7 +5,7 @@ What links score depends on two jobs ``i`` and ``k`` that meet there only by the
 of all jobs by the same time is the simplest such change; where iteration times differ there are more: two groups of
 jobs that only one job of a short iteration time connects may be turned against each other by that time.
 
-Jobs that meet directly or through others, and have the same iteration time, turn as one. Of two such *sets* of jobs
+Jobs of one iteration time that meet, directly or through others of its multiples, turn as one. Of two such *sets*
 ``a`` and ``b`` the turns agree modulo ``D_ab``: the least common multiple, over all ways from one to the other, of the
 greatest common divisor of what the steps of the way ask for. Turns of some sets extend to turns of all exactly if each
 two of them agree modulo their ``D_ab``, because divisors of whole numbers form a distributive lattice. So which running
@@ -77,22 +77,32 @@ def that_meet(links: Iterable[Sequence[int]], period: Int64Array) -> list[Togeth
 
     Notes
     -----
-    O(jobs on links), and O(sets**3) in whole arrays for each component.
+    O(jobs on links) for each distinct iteration time, and O(sets**3) in whole arrays for each component.
     """
     several = [jobs for jobs in links if len(jobs) > 1]
-    component, equal = _Parts(), _Parts()
+    time = period.tolist()
+    component = _Parts()
     for jobs in several:
-        first: dict[int, int] = {}
         for job in jobs:
             component.join(jobs[0], job)
-            equal.join(first.setdefault(int(period[job]), job), job)
+    set_of: dict[int, tuple[int, int]] = {}
+    for each in {time[job] for jobs in several for job in jobs}:
+        # Jobs whose iteration times are multiples of this one turn alike, modulo it, where they meet.
+        alike = _Parts()
+        for jobs in several:
+            multiples = [job for job in jobs if time[job] % each == 0]
+            for job in multiples:
+                alike.join(multiples[0], job)
+                if time[job] == each:
+                    set_of[job] = each, job
+        set_of |= {job: (each, alike.of(job)) for job, (own, _) in set_of.items() if own == each}
     of_component: dict[int, list[int]] = defaultdict(list)
     for job in sorted({job for jobs in several for job in jobs}):
         of_component[component.of(job)].append(job)
     links_of: dict[int, list[Sequence[int]]] = defaultdict(list)
     for jobs in several:
         links_of[component.of(jobs[0])].append(jobs)
-    return [_together(jobs, links_of[root], equal, period) for root, jobs in of_component.items()]
+    return [_together(jobs, links_of[root], set_of, period) for root, jobs in of_component.items()]
 
 
 def least_moves(together: Together, shift: Int64Array, running: Int64Array, period: Int64Array) -> Turned:
@@ -216,15 +226,17 @@ def _both(one: int, one_modulus: int, other: int, other_modulus: int) -> tuple[i
     return one + times * one_modulus, one_modulus * step
 
 
-def _together(jobs: list[int], links: Sequence[Sequence[int]], equal: _Parts, period: Int64Array) -> Together:
-    of_set: dict[int, list[int]] = defaultdict(list)
+def _together(
+    jobs: list[int], links: Sequence[Sequence[int]], set_of: Mapping[int, tuple[int, int]], period: Int64Array
+) -> Together:
+    of_set: dict[tuple[int, int], list[int]] = defaultdict(list)
     for job in jobs:
-        of_set[equal.of(job)].append(job)
+        of_set[set_of[job]].append(job)
     number = {root: k for k, root in enumerate(of_set)}
     own = np.array([period[members[0]] for members in of_set.values()], dtype=np.int64)
     modulus = np.ones((len(own), len(own)), dtype=np.int64)
     for on_link in links:
-        met = sorted({number[equal.of(job)] for job in on_link})
+        met = sorted({number[set_of[job]] for job in on_link})
         modulus[np.ix_(met, met)] = np.gcd.outer(own[met], own[met])
     np.fill_diagonal(modulus, own)
     for k in range(len(own)):  # all ways that pass through sets up to k

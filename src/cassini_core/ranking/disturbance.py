@@ -206,6 +206,11 @@ class _Settling:
         ]
         self._groups = that_meet(([j for j in jobs if j >= 0] for jobs in self._on_link), context.flat.period)
         self._group_of = {job: k for k, group in enumerate(self._groups) for job in group.jobs}
+        self._at: list[list[int]] = [[] for _ in self._groups]  # which links hold a group together
+        for at, jobs in enumerate(self._on_link):
+            held = [job for job in jobs if job >= 0]
+            if len(held) > 1:
+                self._at[self._group_of[held[0]]].append(at)
 
     def run(self, *, thorough: bool) -> _Settled:
         """The best that was found; the answer as it was where it moves nobody and none was turned."""
@@ -234,7 +239,7 @@ class _Settling:
 
     def _is_alike(self, group: Together, free: _Try, kept: _Try) -> bool:
         """Whether keeping a group's running jobs costs none of its links more than the tolerance."""
-        at = np.isin(self._placement.links, self._links_of(group))
+        at = self._at[self._group_of[group.jobs[0]]]
         return bool((kept.scores[at] >= free.scores[at] - self._tolerance - SCORE_TOLERANCE).all())
 
     def _chosen(self, free: _Try, kept: _Try, groups: Sequence[Together], thorough: bool) -> _Try:
@@ -255,15 +260,20 @@ class _Settling:
             others = sum(
                 job not in self._group_of or self._groups[self._group_of[job]] is not group for job in best.wait
             )
-            if self._bound - self._price * (others + 1) <= best.value + SCORE_TOLERANCE:
+            if not self._might_be_better(best, others + 1):
                 return best  # no moves are worth it
-            if self._bound - self._price * (others + len(released)) <= best.value + SCORE_TOLERANCE:
+            if not self._might_be_better(best, others + len(released)):
                 continue
             if self._context.links.deadline.passed():
                 return best
             is_kept = (self._running[jobs] >= 0) & ~np.isin(jobs, list(released))
             best = self._better(best, group, self._searched(kept.shift, group, is_kept))
         return best
+
+    def _might_be_better(self, best: _Try, moves: int) -> bool:
+        """Whether any shifts with so many moves might be worth more, or as much with fewer moves than the best."""
+        most = self._bound - self._price * moves - best.value
+        return most > SCORE_TOLERANCE or (most >= -SCORE_TOLERANCE and moves < len(best.wait))
 
     def _choices(
         self, group: Together, running: Int64Array, free: _Try, kept: _Try, best: _Try
@@ -297,7 +307,7 @@ class _Settling:
         begin[kept_jobs] = self._running[kept_jobs]
         if is_kept.all():
             return begin
-        links = self._links_of(group)
+        links = self._placement.links[self._at[self._group_of[group.jobs[0]]]]
         kept = np.zeros(len(self._running), dtype=np.bool_)
         kept[kept_jobs] = True
         limits = self._context.limits
@@ -314,17 +324,6 @@ class _Settling:
             begin[job] = to
         begin[kept_jobs] = self._running[kept_jobs]
         return begin
-
-    def _links_of(self, group: Together) -> Int64Array:
-        """The shared links that hold jobs of a group together."""
-        first = self._group_of[group.jobs[0]]
-        return self._placement.links[
-            [
-                k
-                for k, jobs in enumerate(self._on_link)
-                if sum(job >= 0 for job in jobs) > 1 and self._group_of[next(job for job in jobs if job >= 0)] == first
-            ]
-        ]
 
     # --- what it is worth ---------------------------------------------------------------------------------------------
 
