@@ -25,8 +25,12 @@ _NONE: Mapping[str, Schedule] = MappingProxyType({})
 ROOM = 0.04
 """Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
 
-PARTS = 0.999
-"""A plan that scores less does not part jobs, and so does not show what they are by themselves."""
+PARTS = 0.98
+"""A plan that scores less does not part jobs, and so does not show what they are by themselves. To leave running jobs
+where they are may cost half of the rest."""
+
+SLOWEST = 2.0
+"""No job is to take so many times as long as it does now because another one is slow."""
 
 FILLED = 0.8
 """So much of a link's time their communication is to fill at most: else they have no room to be late in."""
@@ -46,7 +50,7 @@ def planned(
         return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
     plan, score = _ranked(network, profiles, version, schedules, slowly=False)
     does_part = bool(plan.schedules) and score is not None and score >= PARTS
-    if not does_part and any(one.is_for_parting for one in profiles.values()):
+    if not does_part and any(one.is_for_parting for one in profiles.values()) and _are_alike(profiles):
         # They were seen to send for so long that no shift parts them. At the pace they have there is room.
         slow, its_score = _ranked(network, profiles, version, schedules, slowly=True)
         if slow.schedules and (not plan.schedules or (its_score or 0.0) > (score or 0.0)):
@@ -55,6 +59,12 @@ def planned(
     # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
     told = [replace(one, gain_ns=0) if one.component in parted else one for one in plan.schedules]
     return replace(plan, schedules=tuple(told)), score
+
+
+def _are_alike(profiles: Mapping[str, Profile]) -> bool:
+    """Whether all of them may take as long as the slowest."""
+    takes = [one.takes_ns or one.iteration_ns for one in profiles.values()]
+    return max(takes) <= SLOWEST * min(takes)
 
 
 def _ranked(
