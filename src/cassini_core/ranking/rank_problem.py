@@ -29,6 +29,7 @@ from ..deadline import (
 from ..errors import InputError
 from ..joint.base_placement import large_placements
 from ..joint.round import Round
+from ..joint.scoring import Scoring, scoring_of
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
     DEFAULT_MAX_EVENTS,
@@ -202,7 +203,8 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     routes = RouteTable(problem.candidates, deadline.check_reading)
     paced = _pace(problem, routes, options, deadline, store)
     read = _read(problem if paced is None else paced, routes, options, deadline)
-    context = Round(read.catalog.incidence, _solve_links(read, options, store), read.links, read.effort.nodes)
+    solved, scoring = _solve_links(read, options, store)
+    context = Round(read.catalog.incidence, solved, read.links, read.effort.nodes, scoring)
     entries = _answer_candidates(read, context, options)
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
@@ -281,13 +283,16 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
-def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) -> LinkAnswers:
-    """Every distinct link problem by itself."""
+def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) -> tuple[LinkAnswers, Scoring]:
+    """Every distinct link problem by itself, and what candidates will be scored by."""
+    n_crossings = sum(read.catalog.incidence.count(placement.links) for placement in read.placements)
+    in_hurry = read.deadline.remaining_s() is not None
     links, total = read.links, len(read.links.arrays) + len(read.placements)
     with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
         if len(read.base_links):  # the base placement will need them; meanwhile links are solved
             pool.submit(links.prepared)
-        return BatchSolver(
+        scoring = pool.submit(scoring_of, n_crossings, in_hurry=in_hurry)
+        solved = BatchSolver(
             links,
             link_limits(options.node_limit, links.arrays.n_jobs()),
             threads=options.threads,
@@ -299,6 +304,7 @@ def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) 
             together=all_links_limit(options.node_limit, read.n_routes),
             evaluation_nodes=read.effort.nodes,
         ).solve()
+        return solved, scoring.result()
 
 
 def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> list[Entry]:
