@@ -224,7 +224,9 @@ def _pace(
     if seconds is not None and seconds < PACING_PER_READING * deadline.elapsed_s():
         return None
     try:
-        return paced_problem(problem, options.period_tolerance, options.resolution_ms, in_time, routes, store)
+        return paced_problem(
+            problem, options.period_tolerance, options.resolution_ms, in_time, routes, store, options.threads
+        )
     except InputError:
         LinkCatalog(problem, routes)  # of a link that is too large it says which
         raise
