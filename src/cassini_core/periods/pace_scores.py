@@ -23,7 +23,7 @@ __all__ = ["PaceScores", "Question"]
 Question = tuple[tuple[Job, ...], float, Mapping[str, float] | None]
 """Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1)."""
 
-_PART = 8
+_PART = 4
 """Fewer links are not worth a thread of their own."""
 
 
