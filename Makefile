@@ -38,7 +38,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 
 .DEFAULT_GOAL := help
 .PHONY: help pictures demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
-        bench-ranking bench-prediction bench-control bench-netlab netlab-quick check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
+        bench-ranking bench-prediction bench-control bench-netlab bench-beside netlab-quick check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
 
@@ -157,6 +157,9 @@ bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved,
 
 bench-netlab: $(VENV)/.bench ## the same on a kernel's network, all scenarios: bench/results (root; 16 h; half an hour with LANES=32 on 32 cores)
 	@$(PY) -m bench.netlab --out bench/results --lanes $(LANES)
+
+bench-beside: $(VENV)/.bench ## the scenarios of bench-netlab in simulation, beside what bench/results/netlab.json has (some 5 minutes)
+	@$(PY) -m bench.netlab.beside --out bench/results
 
 # Two minutes. Skipped, with the reason, where no namespaces can be made; CASSINI_NEED_NETLAB=1 makes that a failure.
 netlab-quick: $(VENV)/.installed ## jobs held on a kernel's network, the short form (root, iproute2)

@@ -24,7 +24,7 @@ DAY_NS = 86_400 * SECOND_NS
 MAX_VERSION = 2**53
 MAX_ITERATION_NS = 2**40
 MAX_ID_CHARACTERS = 256
-_MAX_TIME_NS = 2**62
+MAX_TIME_NS = 2**62
 """Instants may be negative: a host that booted an hour ago puts an epoch of yesterday before its clock's zero."""
 
 _DEAD_BAND_DIVISOR = 20  # 5 % of the iteration time, as in the paper (5.7)
@@ -85,14 +85,14 @@ class Schedule:
         _check_id(self.job, "job")
         _check_id(self.component, "component")
         _check_int(self.version, "version", 1, MAX_VERSION)
-        _check_int(self.epoch_ns, "epoch_ns", -_MAX_TIME_NS, _MAX_TIME_NS)
+        _check_int(self.epoch_ns, "epoch_ns", -MAX_TIME_NS, MAX_TIME_NS)
         _check_int(self.iteration_ns, "iteration_ns", MS_NS, MAX_ITERATION_NS)
         _check_int(self.pace_ns, "pace_ns", self.iteration_ns, self.iteration_ns * 3 // 2)
         _check_int(self.shift_ns, "shift_ns", 0, self.pace_ns - 1)
         _check_int(self.hold_ns, "hold_ns", 0, self.pace_ns // 2)
         _check_int(self.slack_ns, "slack_ns", self.hold_ns, self.pace_ns // 2)
         _check_int(self.gain_ns, "gain_ns", 0, self.iteration_ns)
-        _check_int(self.expires_ns, "expires_ns", -_MAX_TIME_NS, _MAX_TIME_NS)
+        _check_int(self.expires_ns, "expires_ns", -MAX_TIME_NS, MAX_TIME_NS)
 
     @property
     def dead_band_ns(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
@@ -20,7 +20,10 @@ from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.daemon import clocks
 from cassini_agent.daemon.host_schedule import on_host
-from cassini_agent.schedule import Schedule
+from cassini_agent.dispatch import SETTLE_S, Plan, look
+from cassini_agent.dispatch.difference import difference, is_torn
+from cassini_agent.dispatch.send import Endpoint, Reply, send
+from cassini_agent.schedule import SECOND_NS, Schedule
 
 from .job import JobModel
 from .simulator import Simulator
@@ -29,6 +32,7 @@ __all__ = ["Cluster", "Daemon", "Observed"]
 
 FIRST_MS = 100.0
 REPORT_MS, POLL_MS, AGAIN_MS = 200.0, 1000.0, 30.0
+LEASE_NS = 3600 * SECOND_NS
 PATTERN_EVERY = 32
 NATURAL_WINDOW, ERROR_WINDOW, RECENT_WINDOW, QUANTILES = 256, 64, 32, 64
 
@@ -49,6 +53,7 @@ class Observed:
         self.place_at_ns: int | None = None
         self.report: Callable[[bool], None] = lambda is_news: None
         self._reported_ns = -(2**62)
+        self._is_calm = True  # the iteration that has just ended was not one in which the grid changed
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self.controller.set_schedule(schedule, now_ns)
@@ -60,18 +65,14 @@ class Observed:
         decision = self.controller.step(now_ns, applied_ns, compute_ns)
         if decision.natural_ns is not None and compute_ns is not None:
             self.rests_ns.append((compute_ns, decision.natural_ns - compute_ns))
-        followed = self.controller.schedule.version if self.controller.schedule is not None else 0
-        is_news = decision.strayed or (decision.state, followed) != (self.state, self.followed)
-        if followed != self.followed:
-            self.error_ns.clear()
-            self.natural_ns.clear()
-        self.iterations += 1
-        self.state, self.followed = decision.state, followed
-        self.delay_total_ns = self.controller.delay_total_ns
-        if decision.natural_ns is not None:
+        said = self.state, self.followed
+        if decision.natural_ns is not None and self._is_calm:
             self.natural_ns.append((self.iterations, decision.natural_ns))
-        if decision.error_ns is not None:
-            self.error_ns.append(decision.error_ns)
+        self._is_calm = True
+        self._follow(decision)
+        is_news = decision.strayed or (self.state, self.followed) != said
+        self.iterations += 1
+        self.delay_total_ns = self.controller.delay_total_ns
         self.changed = decision.changed or self.changed
         is_news = is_news or decision.changed is not None
         self.place_at_ns = now_ns + (decision.delay_ns if self.lag == 0 else 0)
@@ -79,6 +80,24 @@ class Observed:
             self._reported_ns = now_ns
             self.report(is_news)
         return decision
+
+    def revise(self) -> Decision | None:
+        decision = self.controller.revise()
+        if decision is not None:
+            self._follow(decision)
+            self.report(True)
+        return decision
+
+    def _follow(self, decision: Decision) -> None:
+        followed = self.controller.schedule.version if self.controller.schedule is not None else 0
+        if followed != self.followed:
+            self.error_ns.clear()
+        if followed != self.followed or (self.state, decision.state) == ("adjusting", "held"):
+            self.natural_ns.clear()
+            self._is_calm = False
+        self.state, self.followed = decision.state, followed
+        if decision.error_ns is not None:
+            self.error_ns.append(decision.error_ns)
 
 
 class Daemon:
@@ -155,12 +174,8 @@ class _Daemons:
 
     simulator: Simulator
     daemons: dict[str, Daemon]
-    delay_ms: float
-    rng: random.Random
+    way_ms: Callable[[str], float]
     gone: Callable[[str], bool]
-
-    def _way_ms(self) -> float:
-        return self.delay_ms * (0.5 + self.rng.expovariate(2.0))
 
     def _reach(self, host: str) -> Daemon:
         if self.gone(host):
@@ -169,13 +184,13 @@ class _Daemons:
 
     async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
         daemon, now = self._reach(host), self.simulator.now_ms
-        there, back = self._way_ms() / 10, self._way_ms() / 10
+        there, back = self.way_ms(host) / 10, self.way_ms(host) / 10
         if mapping is not None:
             daemon.map_clock(mapping, now)
         sample = round((now - there - back) * 1e6), daemon.model.host_ns(now - back), round(now * 1e6)
         return ClockSample(*sample)
 
-    async def jobs(self, host: str) -> list[JobStatus]:
+    async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         return [self._reach(host).status()]
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
@@ -183,11 +198,34 @@ class _Daemons:
 
     async def put(self, host: str, schedule: Schedule) -> None:
         daemon, simulator = self._reach(host), self.simulator
-        simulator.at(simulator.now_ms + self._way_ms(), lambda: daemon.follow(schedule, simulator.now_ms))
+        simulator.at(simulator.now_ms + self.way_ms(host), lambda: daemon.follow(schedule, simulator.now_ms))
 
     async def clear(self, host: str, job: str, version: int) -> None:
         daemon = self._reach(host)
-        self.simulator.at(self.simulator.now_ms + self._way_ms(), daemon.clear)
+        self.simulator.at(self.simulator.now_ms + self.way_ms(host), daemon.clear)
+
+
+@dataclass(slots=True)
+class _Dispatched:
+    """The same daemons, for ``dispatch``; ``sent`` counts requests that change something."""
+
+    daemons: _Daemons
+    sent: int = 0
+
+    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
+        (status,) = await self.daemons.jobs(job, [job])
+        schedule = None if status.schedule is None else status.schedule.to_mapping()
+        return Reply(200, {"version": status.version, "schedule": schedule, "connected": status.connected})
+
+    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
+        self.sent += 1
+        await self.daemons.put(schedule.job, schedule)
+        return Reply(200, {"connected": True})
+
+    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
+        self.sent += 1
+        await self.daemons.clear(job, job, version)
+        return Reply(200, {"connected": True})
 
 
 class Cluster:
@@ -220,7 +258,8 @@ class Cluster:
     ) -> None:
         self._simulator = simulator
         self._present = present
-        self._rng = random.Random(seed)
+        # One for each host: in which order the coordinator asks them differs from process to process.
+        self._rngs = {job.model.name: random.Random(f"{seed} {job.model.name}") for job in simulator.jobs}
         self._delay_ms = delay_ms
         self._loop = asyncio.new_event_loop()
         self._models = {job.model.name: job.model for job in simulator.jobs}
@@ -229,7 +268,8 @@ class Cluster:
             for job in simulator.jobs
             if isinstance(job.control, Observed)
         }
-        self._transport = _Daemons(simulator, self.daemons, delay_ms, self._rng, lambda host: not reachable(host))
+        self._transport = _Daemons(simulator, self.daemons, self._way_ms, lambda host: not reachable(host))
+        self.dispatched = _Dispatched(self._transport)
         self._tell = tell
         self.coordinator = self._begun()
         self._send(schedules)
@@ -243,6 +283,18 @@ class Cluster:
         epoch = round(self._simulator.now_ms * 1e6)
         self._send([replace(schedule, version=version + 1, epoch_ns=epoch) for schedule in schedules])
 
+    def apply(self, schedules: Sequence[Schedule]) -> None:
+        """The scheduler has these held, as ``dispatch.apply`` does: what is there already is not sent again."""
+        where = {schedule.job: Endpoint(f"http://{schedule.job}:1") for schedule in schedules}
+        planned = Plan(tuple(schedules), {})
+        known = self._loop.run_until_complete(look(where, where, self.dispatched))
+        now_ms = self._simulator.now_ms
+        if is_torn(planned, known):  # a coordinator is just sending
+            self._simulator.at(now_ms + 1e3 * SETTLE_S, lambda: self.apply(schedules))
+            return
+        wanted = difference(planned, known, version=1, now_ns=round(now_ms * 1e6), lease_ns=LEASE_NS)
+        self._loop.run_until_complete(send(wanted.send, wanted.clear, where, self.dispatched))
+
     def restart(self, schedules: Sequence[Schedule]) -> None:
         """Another coordinator, that knows no more than what the scheduler had sent."""
         self.coordinator = self._begun()
@@ -255,9 +307,12 @@ class Cluster:
     def _send(self, schedules: Sequence[Schedule]) -> None:
         now = max(FIRST_MS, self._simulator.now_ms)
         for schedule in schedules:
-            when, daemon = now + self._rng.random() * self._delay_ms, self.daemons[schedule.job]
+            when, daemon = now + self._rngs[schedule.job].random() * self._delay_ms, self.daemons[schedule.job]
             self._simulator.at(when, lambda d=daemon, s=schedule: d.follow(s, self._simulator.now_ms))
         self._keep(schedules)
+
+    def _way_ms(self, host: str) -> float:
+        return self._delay_ms * (0.5 + self._rngs[host].expovariate(2.0))
 
     def _begun(self) -> Coordinator:
         return Coordinator(self._transport, self._tell, lambda: round(self._simulator.now_ms * 1e6))
@@ -267,7 +322,7 @@ class Cluster:
 
     def _hear(self, daemon: Daemon, is_news: bool) -> None:
         """A job reports; for news the coordinator looks as soon as it has come."""
-        way_ms = self._delay_ms * (0.5 + self._rng.expovariate(2.0))
+        way_ms = self._way_ms(daemon.model.name)
         self._simulator.at(self._simulator.now_ms + way_ms / 2, daemon.reported)
         if is_news:
             self._simulator.at(self._simulator.now_ms + way_ms, self._look)

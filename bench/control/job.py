@@ -28,6 +28,8 @@ class Control(Protocol):
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision: ...
 
+    def revise(self) -> Decision | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class JobModel:

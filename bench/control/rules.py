@@ -23,6 +23,9 @@ class FirstShift:
     def clear(self) -> None:
         self._schedule = None
 
+    def revise(self) -> None:
+        """It waits where it decides."""
+
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         if self._schedule is None or self._begun:
             return Decision(0, "free")
@@ -49,6 +52,9 @@ class NextPoint:
 
     def clear(self) -> None:
         self._schedule = None
+
+    def revise(self) -> None:
+        """It waits where it decides."""
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
         if self._schedule is None:

@@ -56,6 +56,8 @@ class Scenario:
         The scheduler ranks again where a job's iteration time has changed, and when a job has begun.
     restart_s : float or None
         When the coordinator is started again, with the schedules that the scheduler had sent.
+    applied_every_s : float or None
+        How often the scheduler has the same schedules applied again (``dispatch.apply``).
     """
 
     name: str
@@ -66,6 +68,7 @@ class Scenario:
     absent_s: tuple[float, float] = (0.0, 0.0)
     ranks_again: bool = False
     restart_s: float | None = None
+    applied_every_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -127,7 +130,7 @@ def _coordinated(
     absent = [1e3 * second for second in scenario.absent_s]
 
     def tell(event: events.Event) -> None:
-        told.append(f"{simulator.now_ms / 1e3:.0f} s: {event}")
+        told.append(f"{simulator.now_ms / 1e3:.3f} s: {event}")
         if scenario.ranks_again and isinstance(event, events.IterationChanged):
             simulator.at(simulator.now_ms + 500.0, lambda: rank_again(event))
 
@@ -144,10 +147,20 @@ def _coordinated(
     cluster = Cluster(simulator, plan, seed=seed, tell=tell, present=lambda ms: not absent[0] <= ms < absent[1])
     if scenario.restart_s is not None:
         simulator.at(1e3 * scenario.restart_s, lambda: cluster.restart(plan))
+    if scenario.applied_every_s is not None:
+        for k in range(1, int(60 * scenario.minutes / scenario.applied_every_s) + 1):
+            simulator.at(1e3 * k * scenario.applied_every_s, lambda: _apply(cluster, plan, told))
     for model in scenario.models:
         if model.start_ms >= JOINING_MS:
             simulator.at(model.start_ms + KNOWN_MS, lambda: cluster.replan(schedules(scenario.models, seed + 1)))
     return closing(cluster)
+
+
+def _apply(cluster: Cluster, plan: Sequence[Schedule], told: list[str]) -> None:
+    before = cluster.dispatched.sent
+    cluster.apply(plan)
+    if cluster.dispatched.sent > before:
+        told.append(f"applied again: {cluster.dispatched.sent - before} requests")
 
 
 def _slower(model: JobModel, trace: Trace) -> float:

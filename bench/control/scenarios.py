@@ -90,6 +90,7 @@ def disturbed(minutes: float) -> list[Scenario]:
             for late in (20, 60, 110, 170)
         ),
         Scenario("3 % jitter, the coordinator is restarted", jittered(PAIR, 0.03), minutes=minutes, restart_s=60.0),
+        Scenario("3 % jitter, applied again each minute", jittered(PAIR, 0.03), minutes=minutes, applied_every_s=60.0),
     ]
 
 

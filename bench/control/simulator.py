@@ -1,18 +1,18 @@
-"""Jobs on one link, event by event, with fluid fair sharing and the agent's own controllers.
+"""Jobs on one link, event by event, with the agent's own controllers.
 
-Whoever sends gets an equal share of the link. There are no packets and no queues, and rates change at once. Times are
-milliseconds of true time; controllers see their host's clock.
+Whoever sends gets an equal share of the link. Times are milliseconds of true time; controllers see their host's clock.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cassini_agent.control.controller import Decision
 
+from .events import Events
 from .job import Control, JobModel, Trace
+from .link import Link
 from .ranks import Ranks
 
 __all__ = ["Simulator"]
@@ -28,7 +28,6 @@ class _Running:
     start_ms: float = 0.0  # of the iteration under way, on rank 0
     applied_ns: int = 0
     computed_ns: int | None = None  # in the last iteration, before it sent
-    left_ms: float = 0.0  # still to send, at line rate
     is_running: bool = False
     stalls: list[tuple[float, float]] = field(default_factory=list)
 
@@ -46,7 +45,8 @@ class Simulator:
     """
 
     def __init__(self, models: Sequence[JobModel], controls: Sequence[Control], seed: int) -> None:
-        self.now_ms = 0.0
+        self._events = Events()
+        self._link = Link(self._events)
         self.jobs = [
             _Running(
                 model,
@@ -57,45 +57,22 @@ class Simulator:
             )
             for i, (model, control) in enumerate(zip(models, controls, strict=True))
         ]
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
-        self._sending: list[_Running] = []
         for job in self.jobs:
             self.at(job.model.start_ms, lambda job=job: self._begin(job))
 
     def at(self, when_ms: float, what: Callable[[], None]) -> None:
         """Have something done at a time; in order of calls where times are equal."""
-        heapq.heappush(self._events, (when_ms, self._count, what))
-        self._count += 1
+        self._events.at(when_ms, what)
+
+    @property
+    def now_ms(self) -> float:
+        """True time."""
+        return self._events.now_ms
 
     def run(self, until_ms: float) -> dict[str, Trace]:
         """Go on until then; traces by job."""
-        while True:
-            done_ms = self._next_sent_ms()
-            next_ms = self._events[0][0] if self._events else float("inf")
-            if min(done_ms, next_ms) > until_ms:
-                self._advance(until_ms)
-                return {job.model.name: job.trace for job in self.jobs}
-            if done_ms <= next_ms:
-                self._advance(done_ms)
-                job = min(self._sending, key=lambda each: each.left_ms)
-                self._sending.remove(job)
-                self._arrive(job)
-            else:
-                self._advance(next_ms)
-                heapq.heappop(self._events)[2]()
-
-    def _next_sent_ms(self) -> float:
-        if not self._sending:
-            return float("inf")
-        return self.now_ms + min(job.left_ms for job in self._sending) * len(self._sending)
-
-    def _advance(self, to_ms: float) -> None:
-        if self._sending:
-            sent = (to_ms - self.now_ms) / len(self._sending)
-            for job in self._sending:
-                job.left_ms -= sent
-        self.now_ms = to_ms
+        self._events.run(until_ms)
+        return {job.model.name: job.trace for job in self.jobs}
 
     def _begin(self, job: _Running) -> None:
         job.is_running = True
@@ -143,9 +120,10 @@ class Simulator:
         self.at(self.now_ms + compute_ms, lambda: self._send(job))
 
     def _send(self, job: _Running) -> None:
-        job.left_ms = job.model.communicate_ms
         job.computed_ns = round((self.now_ms - job.start_ms) * 1e6)
-        self._sending.append(job)
+        if job.control.lag == 1 and (revised := job.control.revise()) is not None:
+            job.ranks.publish(revised.release)
+        self._link.send(job.model.communicate_ms, lambda: self._arrive(job))
 
     def _note(self, job: _Running, state: str, adjusted: bool) -> None:
         job.trace.state.append(state)

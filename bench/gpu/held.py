@@ -1,4 +1,4 @@
-"""The run in which the agent holds the jobs: daemon, ranking, schedules and coordinator, as schedulers have them."""
+"""The run in which the agent holds the jobs: a daemon, and what interleaves its jobs, as schedulers have them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import cassini_core as cc
-from cassini_agent import dispatch
-from cassini_agent.control.margin import cheapest_margin, measured_jitter
-from cassini_agent.coordinator.background import coordinating
-from cassini_agent.coordinator.member import Member
+from cassini_agent.dispatch import Endpoint
+from cassini_agent.interleave import Interleaving, Network, describe
+from cassini_agent.interleave.events import Arranged
+from cassini_agent.schedule import MS_NS
 
 __all__ = ["Daemon", "Scheduler"]
 
-HOST = "localhost"
+LONGEST_S = 60.0
+"""Until jobs are arranged: they are parted first, and then known apart."""
 
 
 class Daemon:
@@ -67,27 +67,34 @@ class Daemon:
 
 
 class Scheduler:
-    """Ranks what the agents measured of the jobs while each ran alone, sends schedules, and coordinates.
+    """Has the jobs interleaved, as any scheduler would: their profiles are those that their daemon reports.
 
     Parameters
     ----------
     daemon : Daemon
         Of all jobs.
-    profiles : mapping of str to dict
-        By job: ``profile`` of the agent's summary.
+    jobs : collection of str
+        Who takes part.
     link_gbps : float
         Of the link that they share.
 
     Attributes
     ----------
     known : dict
-        What was decided, for the report.
+        What was decided, for the report: ``at_monotonic_ns``, when the jobs were arranged last; ``arranged_s``, how
+        long that took, None if they are parted only; ``score``, ``hold_ms``, and by job ``shifts_ms`` and ``paces_ms``;
+        ``told``, all events.
     """
 
-    def __init__(self, daemon: Daemon, profiles: Mapping[str, dict[str, Any]], link_gbps: float) -> None:
-        self._daemon, self._profiles = daemon, profiles
-        self._natural = _problem(profiles, link_gbps)
-        self._coordinated = ExitStack()
+    def __init__(self, daemon: Daemon, jobs: Collection[str], link_gbps: float) -> None:
+        network = Network.one_link("lo", link_gbps)
+        daemons = {"localhost": Endpoint(daemon.url, daemon.token)}
+        self._jobs = set(jobs)
+        self._began_s = 0.0
+        self._interleaving = Interleaving(network, daemons, jobs=jobs, tell=self._hear)
+        self._ended = ExitStack()
+        self._arranged_s = 0.0
+        self._score: float | None = None
         self.known: dict[str, Any] = {"told": []}
 
     def __enter__(self) -> Scheduler:
@@ -96,52 +103,34 @@ class Scheduler:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._coordinated.close()
+        self._ended.close()
 
     def hold(self) -> None:
-        """From now on until the block ends."""
-        began_s = time.perf_counter()
-        longer = dispatch.with_margins(self._natural, self._margins())
-        ranking = cc.rank(longer)
-        ranked_s = time.perf_counter()
-        where = {job.id: dispatch.Endpoint(self._daemon.url, self._daemon.token) for job in self._natural.jobs}
-        acknowledged = dispatch.apply(ranking, longer, where, natural=self._natural)
-        best = ranking.best
-        assert best is not None
+        """Begin; returns when the jobs are arranged for good, or after ``LONGEST_S``, and goes on until the block ends.
+
+        Raises
+        ------
+        RuntimeError
+            One is not held then.
+        """
+        self._began_s = time.monotonic()
+        running = self._ended.enter_context(self._interleaving)
+        while not running.is_arranged() and time.monotonic() < self._began_s + LONGEST_S:
+            time.sleep(0.1)
+        given = {one.job: one.planned for one in running.acknowledged() if one.accepted and one.planned is not None}
+        if missing := sorted(self._jobs - given.keys()):
+            raise RuntimeError("\n".join([f"{missing[0]} is not held", *self.known["told"]]))
         self.known |= {
-            "at_monotonic_ns": time.monotonic_ns(),
-            "rank_ms": (ranked_s - began_s) * 1e3,
-            "dispatch_ms": (time.perf_counter() - ranked_s) * 1e3,
-            "accepted": {one.job: one.accepted and one.schedule is not None for one in acknowledged},
-            "score": best.score,
-            "shifts_ms": dict(best.shifts_ms),
-            "hold_ms": best.hold_ms,
-            "paces_ms": dict(ranking.paces_ms),
+            "at_monotonic_ns": round(self._arranged_s * 1e9),
+            "arranged_s": self._arranged_s - self._began_s if running.is_arranged() else None,
+            "score": self._score,
+            "shifts_ms": {job: one.shift_ns / MS_NS for job, one in given.items()},
+            "hold_ms": min(one.hold_ns for one in given.values()) / MS_NS,
+            "paces_ms": {job: one.pace_ns / MS_NS for job, one in given.items()},
         }
-        members = [Member(one.schedule, HOST) for one in acknowledged if one.schedule is not None]
-        here = {HOST: dispatch.Endpoint(self._daemon.url, self._daemon.token)}
-        if members:
-            tell = self.known["told"].append
-            self._coordinated.enter_context(coordinating(members, here, lambda event: tell(repr(event))))
 
-    def _margins(self) -> dict[str, float]:
-        """One pace for both, as their iterations take the same time: that of the job that needs the longer one."""
-        best = cc.rank(self._natural).best
-        hold_ns = max(1.0, ((best.hold_ms if best is not None else None) or 0.0) * 1e6)
-        paces_ms = []
-        for job in self._natural.jobs:
-            jitter = measured_jitter(self._profiles[job.id]["natural_ns"])
-            margin = cheapest_margin(jitter.deviation_ns, hold_ns, job.iteration_ms * 1e6)
-            paces_ms.append(job.iteration_ms + margin.margin_ns / 1e6)
-        return {job.id: max(paces_ms) / job.iteration_ms - 1 for job in self._natural.jobs}
-
-
-def _problem(profiles: Mapping[str, dict[str, Any]], link_gbps: float) -> cc.Problem:
-    """Jobs of the measured profiles on the shaped link: while one communicates alone, it fills the link."""
-    jobs = []
-    for name, profile in profiles.items():
-        iteration_ms = profile["iteration_ns"] / 1e6
-        start_ms, end_ms = profile["communication_start_ns"] / 1e6, profile["communication_end_ns"] / 1e6
-        jobs.append(cc.Job(name, iteration_ms, [cc.Phase(start_ms, min(end_ms, iteration_ms) - start_ms, link_gbps)]))
-    routes = {job.id: ["lo"] for job in jobs}
-    return cc.Problem(jobs, [cc.Link("lo", link_gbps)], [cc.Candidate("both", routes)])
+    def _hear(self, event: Any) -> None:
+        now_s = time.monotonic()
+        self.known["told"].append(f"{now_s - self._began_s:.1f} s: {describe(event)}")
+        if isinstance(event, Arranged):
+            self._arranged_s, self._score = now_s, event.score

@@ -19,7 +19,7 @@ SKIPPED = 2
 """Iterations at the beginning of a run that do not count."""
 
 ENTERING = 8
-"""Iterations after the schedules were sent that do not count: hosts are some ahead, and wait once for their places."""
+"""Iterations after the jobs were arranged that do not count: hosts are some ahead, and wait once for their places."""
 
 MODES = ["alone", "alone, with agent", "in phase", "random phase", "held"]
 
@@ -76,7 +76,7 @@ def _draw_phase(axis: Any, pair: Mapping[str, Any]) -> None:
             points.append(((start_ns - first[0]) / 1e9, (start_ns - before) / 1e6 % pace_ms))
     axis.plot(*zip(*points, strict=True), ".-", label=f"{other} after {one}")
     axis.axhline(wanted_ms % pace_ms, color="black", lw=0.8, label="shift of the ranking")
-    axis.axvline((held["at_monotonic_ns"] - first[0]) / 1e9, color="grey", ls=":", label="schedules sent")
+    axis.axvline((held["at_monotonic_ns"] - first[0]) / 1e9, color="grey", ls=":", label="arranged")
     axis.set(xlabel="s", ylabel="phase, ms", ylim=(0, pace_ms), title="held")
     axis.legend()
 
@@ -132,6 +132,8 @@ def _runs(pair: Mapping[str, Any]) -> Iterator[str]:
         for run in (one for one in pair["runs"] if _mode(one) == mode):
             for name in (one for one in pair["jobs"] if one in run["jobs"]):
                 took = sorted(_counted(run, name, pair))
+                if not took:
+                    continue  # arranged when it was over
                 mean = statistics.mean(took)
                 ranks = [took[min(len(took) - 1, round(share * len(took)))] for share in (0.5, 0.9, 0.99)]
                 columns = [f"{mean:.1f}", *(f"{one:.1f}" for one in ranks), f"{mean / alone[name]:.4f}"]
@@ -145,9 +147,11 @@ def _held(pair: Mapping[str, Any]) -> Iterator[str]:
         return
     held = pair["held"]
     shifts = ", ".join(f"{name} {shift:.1f}" for name, shift in held["shifts_ms"].items())
+    after_s = held.get("arranged_s")
+    arranged = "" if after_s is None else f"; arranged for good after {after_s:.0f} s"
     yield (
         f"Score {held['score']:.3f}; shifts {shifts} ms; pace {max(held['paces_ms'].values()):.2f} ms; hold "
-        f"{held['hold_ms']:.1f} ms; ranked in {held['rank_ms']:.0f} ms, sent in {held['dispatch_ms']:.0f} ms."
+        f"{held['hold_ms']:.1f} ms{arranged}."
     )
     yield ""
     run = next(one for one in pair["runs"] if one["mode"] == "held")
@@ -156,7 +160,7 @@ def _held(pair: Mapping[str, Any]) -> Iterator[str]:
             yield f"Agent of {name}: {one['agent']}"
             yield ""
     if held["told"]:
-        yield f"The coordinator told: {'; '.join(held['told'])}"
+        yield f"Told: {'; '.join(held['told'])}"
         yield ""
 
 
@@ -177,7 +181,7 @@ def _counted(run: Mapping[str, Any], name: str, pair: Mapping[str, Any]) -> list
     if run["mode"] != "held":
         return _took(one)[SKIPPED:]
     at_ns = pair["held"]["at_monotonic_ns"]
-    first = next((k for k, start_ns in enumerate(one["starts_ns"]) if start_ns > at_ns), 0)
+    first = next((k for k, start_ns in enumerate(one["starts_ns"]) if start_ns > at_ns), len(one["starts_ns"]))
     return _took(one)[first + ENTERING :]
 
 

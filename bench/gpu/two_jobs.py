@@ -5,9 +5,9 @@
 
 With four GPUs a VGG16 job and a job of a transformer of GPT-2's size run side by side, two GPUs each. With two, each of
 them runs beside a job without a GPU (``wire``), whose iteration time is set to that of the GPU job: two jobs on one GPU
-would take more from each other than the network. No step waits for its GPU. The profiles that shifts are computed from
-are those that the agent measured while each job ran alone. Everything runs in a network namespace of its own, which is
-taken down again.
+would take more from each other than the network. No step waits for its GPU. The jobs are held by
+``cassini_agent.interleave``, from what their agents measure. Everything runs in a network namespace of its own, which
+is taken down again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from .trace import host_waits
 SEED = 20240416
 
 SETTLED = 6
-"""Iterations that both jobs have run before the scheduler speaks."""
+"""Iterations that both jobs have run before the scheduler begins."""
+
+ARRANGED = 50
+"""Iterations until the jobs are arranged for good, and some more."""
 
 LARGEST_SHARE = 0.4
 """Of an iteration in which the wire job communicates; less where the GPU job leaves less room."""
@@ -55,7 +58,9 @@ def main() -> int:
     parser.add_argument("--gbps", type=float, help="rate of the link; default 24, with --tiny 0.25")
     parser.add_argument("--models", nargs="+", default=["vgg16", "gpt2"], help="the GPU jobs")
     parser.add_argument("--sizes", nargs="+", type=int, help="of their micro-batches, on each rank")
-    parser.add_argument("--iterations", type=int, default=24, help="of each run; the held one takes 2.5 times as many")
+    parser.add_argument(
+        "--iterations", type=int, default=24, help="of each run; of the held one 50 and 2.5 times as many"
+    )
     parser.add_argument("--random-phases", type=int, default=2, help="runs with the second job started at random")
     parser.add_argument("--trace", action="store_true", help="a short run with the profiler for each GPU job")
     parser.add_argument("--tiny", action="store_true", help="tiny models, no GPU")
@@ -133,14 +138,14 @@ class Pair:
                 self._alone(jobs[-1], n, agent=True)
             self._say("held by the agents")
             rng = random.Random(SEED)
-            with Scheduler(daemon, self.report["profiles"], self.arguments.gbps) as scheduler:
+            with Scheduler(daemon, self.names, self.arguments.gbps) as scheduler:
 
                 def meanwhile(begin_s: float) -> None:
                     time.sleep(max(0.0, begin_s + SETTLED * self._iteration_s() - time.monotonic()))
                     scheduler.hold()
 
                 offset_s = rng.uniform(0, self._iteration_s())
-                answers = side_by_side(jobs, [0.0, offset_s], [5 * n // 2] * 2, meanwhile=meanwhile)
+                answers = side_by_side(jobs, [0.0, offset_s], [ARRANGED + 5 * n // 2] * 2, meanwhile=meanwhile)
             self._keep("held", jobs, answers, offset_s, agent=True)
             self.report["held"] = scheduler.known | {"daemon": daemon.get("/v1/jobs")["jobs"]}
             if self.arguments.trace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,11 +10,21 @@ from typing import Any, Protocol
 __all__ = ["DAEMON", "NOTHING", "PAIR", "TRIO", "Disturbance", "Live"]
 
 
+class Signalled(Protocol):
+    """A process of a job."""
+
+    def send_signal(self, sig: int) -> None:
+        """To stop, to go on."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+
 class Live(Protocol):
     """A lab while it runs."""
 
     @property
-    def ranks(self) -> Mapping[tuple[str, int], subprocess.Popen[bytes]]:
+    def ranks(self) -> Mapping[tuple[str, int], Signalled]:
         """By job and number."""
 
     def kill_daemon(self, host: str) -> None:

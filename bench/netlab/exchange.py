@@ -16,7 +16,8 @@ from cassini_agent import Agent
 
 __all__ = ["Exchange", "connected"]
 
-CHUNK = 1 << 18
+CHUNK = 1 << 20
+"""Bytes of one call at most."""
 
 
 class Exchange:
@@ -36,7 +37,7 @@ class Exchange:
         self._sockets = sockets
         self._half = size_bytes // len(sockets) // 2
         self._leads = leads
-        self._payload = bytearray(self._half)
+        self._payload = bytearray(min(self._half, CHUNK))
         self._sink = bytearray(CHUNK)
         for one in sockets:
             one.setblocking(False)
@@ -45,7 +46,7 @@ class Exchange:
         """Exchange once outside the loop: afterwards windows have grown, and the other rank is here."""
         self._exchange(False)
 
-    def run(self, agent: Agent, last: bool) -> bool:
+    def run(self, agent: Agent | None, last: bool = False) -> bool:
         """What a training loop does for its communication; whether it was the last iteration.
 
         Raises
@@ -53,7 +54,7 @@ class Exchange:
         ConnectionError
             The other rank is gone.
         """
-        with agent.communication():
+        with agent.communication() if agent is not None else contextlib.nullcontext():
             return self._exchange(last)
 
     def _exchange(self, last: bool) -> bool:
@@ -96,12 +97,10 @@ class Exchange:
 
     def _send(self, one: socket.socket, sent: int, got: int) -> int:
         allowed = self._half if got < self._half else 2 * self._half
-        begin = sent % self._half if sent < 2 * self._half else 0
-        length = min(CHUNK, allowed - sent, self._half - begin)
-        if length <= 0:
+        if sent == allowed:
             return 0
         with contextlib.suppress(BlockingIOError):
-            return one.send(memoryview(self._payload)[begin : begin + length])
+            return one.send(memoryview(self._payload)[: allowed - sent])
         return 0
 
     def _receive(self, one: socket.socket, most: int) -> int:

@@ -116,8 +116,8 @@ class Processes:
         for host, process in self._daemons.items():
             self._appears(self.folder / host / "s", process, f"{host}-daemon.log")
 
-    def begin(self, ranks: Mapping[tuple[str, int], subprocess.Popen[bytes]]) -> float:
-        """When all ranks are ready, tell them from when on times count; that time, on the monotonic clock.
+    def ranks_ready(self, ranks: Mapping[tuple[str, int], subprocess.Popen[bytes]]) -> None:
+        """Wait until all are.
 
         Raises
         ------
@@ -126,6 +126,9 @@ class Processes:
         """
         for (job, rank), process in ranks.items():
             self._appears(self.folder / f"{job}{rank}.ready", process, f"{job}{rank}.log")
+
+    def begin(self) -> float:
+        """Tell the ranks from when on times count; that time, on the monotonic clock."""
         origin_s = time.monotonic() + SOON_S
         part = self.folder / "origin.part"
         part.write_text(repr(origin_s))

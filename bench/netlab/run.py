@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ JOINS_S = 10.0
 ENDING_S = 20.0
 """After the end of a run until all must have ended."""
 
+TOGETHER_S = 60.0
+"""So long a lab that is ready waits for the others."""
+
 LATE_US = 50_000
 """A job that starts later than it should by so much was not ready: its run is not what it says."""
 
@@ -39,6 +42,7 @@ def run(
     marker: str | None,
     lane: int,
     stop: threading.Event,
+    together: threading.Barrier | None = None,
 ) -> dict[str, Any]:
     """Set up, run, take down.
 
@@ -58,6 +62,8 @@ def run(
         Names what is made.
     stop : threading.Event
         Ends the run early.
+    together : threading.Barrier, optional
+        Of the labs whose jobs begin to train together, unless one of them cannot.
 
     Returns
     -------
@@ -83,7 +89,7 @@ def run(
         own = Path(held.enter_context(folder()))
         prefix = held.enter_context(network(setting.topology, queue, setting.congestion, marker, lane))
         lab = held.enter_context(processes(setting.topology, prefix, own, stop))
-        return _Run(scenario, number, alone_s, profile, lab).result()
+        return _Run(scenario, number, alone_s, profile, lab, together).result()
 
 
 def offsets_s(scenario: Scenario, number: int, alone_s: float) -> dict[str, float]:
@@ -103,7 +109,13 @@ class _Run:
     """A run in its lab; what disturbances act on."""
 
     def __init__(
-        self, scenario: Scenario, number: int, alone_s: float, profile: Mapping[str, Any] | None, lab: Processes
+        self,
+        scenario: Scenario,
+        number: int,
+        alone_s: float,
+        profile: Mapping[str, Any] | None,
+        lab: Processes,
+        together: threading.Barrier | None,
     ) -> None:
         self.ranks: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._scenario = scenario
@@ -111,6 +123,7 @@ class _Run:
         self._lab = lab
         self._alone_s = alone_s
         self._profile = profile
+        self._together = together
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._begin_s = 0.0
 
@@ -127,7 +140,11 @@ class _Run:
         offsets = offsets_s(scenario, self._number, self._alone_s)
         for job, offset_s in offsets.items():
             self._start(job, offset_s, agent)
-        self._begin_s = lab.begin(self.ranks)
+        lab.ranks_ready(self.ranks)
+        if self._together is not None:
+            with suppress(threading.BrokenBarrierError):
+                self._together.wait(TOGETHER_S)
+        self._begin_s = lab.begin()
         if scenario.mode == HELD:
             self.start_scheduler()
         disturbed = self._disturb()

@@ -14,7 +14,7 @@ ALONE, IN_PHASE, RANDOM, FIRST_SHIFT, HELD = "alone", "in phase", "random start"
 """How jobs are started. Jobs that are held have an agent that follows a schedule; one alone has one that measures."""
 
 ALONE_RUNS = 3
-ALONE_S, LOOSE_S, HELD_S = 40.0, 45.0, 90.0
+ALONE_S, LOOSE_S, HELD_S = 40.0, 40.0, 90.0
 """Length of a run: of a job alone, of jobs left to themselves, of jobs that are held."""
 
 SETTLED_S, HELD_SETTLED_S = 10.0, 30.0

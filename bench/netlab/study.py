@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import queue
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,10 @@ class Study:
         return [line["session"] for line in self._lines() if "session" in line]
 
     def make(self, tasks: Sequence[Task], began: Callable[[int, int, str], None]) -> None:
-        """Make those that are not there yet: jobs alone first, then the longest first.
+        """Make those that are not there yet: jobs alone first, then the longest first, one in each lane at a time.
+
+        Their jobs begin to train together: the processes of one lab, while they start, would take the processors that
+        the jobs of another need.
 
         Raises
         ------
@@ -97,55 +100,56 @@ class Study:
         alone = [task for task in missing if task.scenario.mode == ALONE]
         others = [task for task in missing if task.scenario.mode != ALONE]
         done = 0
-        for batch in (alone, sorted(others, key=lambda task: -task.scenario.seconds)):
-            waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-            for task in batch:
-                waiting.put(task)
+        ordered = sorted(others, key=lambda task: -task.scenario.seconds)
+        for batch in (*batched(alone, self.lanes), *batched(ordered, self.lanes)):
+            together = threading.Barrier(len(batch))
 
-            def work(lane: int, waiting: queue.SimpleQueue[Task] = waiting) -> None:
+            def work(lane: int, task: Task, together: threading.Barrier = together) -> None:
                 nonlocal done
-                while not self.stop.is_set():
-                    try:
-                        task = waiting.get_nowait()
-                    except queue.Empty:
-                        return
-                    with self._lock:
-                        began(done, len(missing), task.scenario.name)
-                        done += 1
-                    self._attempt(task, lane)
+                with self._lock:
+                    began(done, len(missing), task.scenario.name)
+                    done += 1
+                self._attempt(task, lane, together)
 
-            lanes = [threading.Thread(target=self._guarded, args=(work, lane)) for lane in range(self.lanes)]
-            for lane in lanes:
-                lane.start()
-            for lane in lanes:
-                while lane.is_alive():  # a signal's handler runs between two joins
-                    lane.join(0.2)
+            threads = [threading.Thread(target=self._guarded, args=(work, *one)) for one in enumerate(batch)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():  # a signal's handler runs between two joins
+                    thread.join(0.2)
+                    if self.stop.is_set():
+                        together.abort()
+            if self.stop.is_set():
+                break
         if self._broken:
             raise self._broken[0]
 
-    def _guarded(self, work: Callable[[int], None], lane: int) -> None:
+    def _guarded(self, work: Callable[[int, Task], None], lane: int, task: Task) -> None:
         try:
-            work(lane)
+            work(lane, task)
         except Stopped:
             pass
         except BaseException as error:  # handed to the main thread; the other lanes take their labs down
             self._broken.append(error)
             self.stop.set()
 
-    def _attempt(self, task: Task, lane: int) -> None:
+    def _attempt(self, task: Task, lane: int, together: threading.Barrier) -> None:
         alone = [one for key, one in self.records.items() if key[0] == _alone(task.scenario)]
         if task.scenario.mode != ALONE and not alone:
             self.failures.append(f"{task.scenario.name}, run {task.number}: there is no run of the job alone")
+            together.abort()
             return
         for attempt in range(1, ATTEMPTS + 1):
             if time.monotonic() + task.scenario.seconds + OVERHEAD_S > self.end_s:
                 self.not_begun += 1
+                together.abort()
                 return
             try:
                 alone_s = alone_ms(alone) / 1e3 if alone else 0.0
                 profile = alone[0]["jobs"]["a"]["agent"]["profile"] if alone and self.known else None
-                record = run(task.scenario, task.number, alone_s, profile, self.marker, lane, self.stop)
+                record = run(task.scenario, task.number, alone_s, profile, self.marker, lane, self.stop, together)
             except (Failed, RuntimeError, OSError) as error:
+                together.abort()  # nobody is to wait for this one
                 if self.stop.is_set():
                     raise Stopped from error
                 print(f"{task.scenario.name}, run {task.number}: {error}", file=sys.stderr, flush=True)
@@ -168,6 +172,13 @@ class Study:
             return []
         with gzip.open(self.file, "rt") as file:
             return [json.loads(line) for line in file]
+
+
+def batched(tasks: Sequence[Task], size: int) -> Iterator[list[Task]]:
+    """Some at a time, in order."""
+    rest = iter(tasks)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def _alone(scenario: Scenario) -> str:

@@ -4,6 +4,9 @@ Hosts hang on routers, routers are a tree, and some links between routers are bo
 Every host has a second interface to the management network, where daemons, coordinator and the jobs' stores talk: they
 do not wait behind the traffic that is measured. Each end of a bottleneck has one marker, also where each job has a
 queue.
+
+Nobody asks for hardware addresses (ARP): they follow from the IP addresses and are written down. The kernel has one
+table of asked ones for all namespaces, 1024 long, and thirty labs would fill it: packets are lost then.
 """
 
 from __future__ import annotations
@@ -136,7 +139,7 @@ def setup(topology: Topology, queue: Queue, congestion: str, marker: str | None,
         commands += [["ip", "netns", "add", prefix + space], _ip(prefix + space, "link set lo up")]
     management = prefix + MANAGEMENT
     commands += [
-        _ip(management, "link add br0 type bridge"),
+        _ip(management, f"link add br0 address {_hardware(MANAGEMENT_ADDRESS)} type bridge"),
         _ip(management, f"addr add {MANAGEMENT_ADDRESS}/24 dev br0"),
         _ip(management, "link set br0 up"),
     ]
@@ -149,7 +152,7 @@ def setup(topology: Topology, queue: Queue, congestion: str, marker: str | None,
             commands += marked(prefix + end, link, marker) if marker is not None else []
     for router in topology.routers:
         commands += _routes(topology, router, prefix + router)
-    return commands
+    return commands + _known(topology, prefix)
 
 
 def marked(space: str, device: str, marker: str) -> list[list[str]]:
@@ -174,12 +177,49 @@ def _set(space: str, **values: int) -> list[str]:
     return ["ip", "netns", "exec", space, "sh", "-e", "-c", written]
 
 
+def _hardware(address: str) -> str:
+    """The hardware address of the interface that has an IP address."""
+    return "02:00:" + ":".join(f"{int(part):02x}" for part in address.split("."))
+
+
+def _known(topology: Topology, prefix: str) -> list[list[str]]:
+    """Every namespace knows the hardware address of those it talks to."""
+    pairs = []
+    for host in topology.hosts:
+        own = (prefix + host, "m0", topology.management(host))
+        others = [(prefix + MANAGEMENT, "br0", MANAGEMENT_ADDRESS)]
+        others += [(prefix + one, "m0", topology.management(one)) for one in topology.hosts if one[:-1] == host[:-1]]
+        pairs += [(own, other) for other in others if other != own]
+        pairs += [
+            (
+                (prefix + host, "e0", topology.address(host)),
+                (prefix + topology.router(host), host, topology.gateway(host)),
+            )
+        ]
+    for index, (link, ends) in enumerate(topology.links.items()):
+        one, other = ((prefix + end, link, _link_address(index, number)) for number, end in enumerate(ends, 1))
+        pairs.append((one, other))
+    told = {
+        (space, device, peer)
+        for one, other in pairs
+        for (space, device, _), (_, _, peer) in ((one, other), (other, one))
+    }
+    return [
+        _ip(space, f"neigh add {peer} lladdr {_hardware(peer)} nud permanent dev {device}")
+        for space, device, peer in sorted(told)
+    ]
+
+
 def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: bool, prefix: str) -> list[list[str]]:
     own, router, management = prefix + host, prefix + topology.router(host), prefix + MANAGEMENT
     gateway = topology.gateway(host)
+    near, far = f"address {_hardware(topology.address(host))}", f"address {_hardware(gateway)}"
     return [
         # Packets of one segment: what is queued and marked are packets, as on a switch, not bundles of 64 KiB.
-        _ip(own, f"link add e0 mtu {MTU} gso_max_segs 1 type veth peer name {host} mtu {MTU} netns {router}"),
+        _ip(
+            own,
+            f"link add e0 {near} mtu {MTU} gso_max_segs 1 type veth peer name {host} {far} mtu {MTU} netns {router}",
+        ),
         _ip(own, f"addr add {topology.address(host)}/24 dev e0"),
         _ip(own, "link set e0 up"),
         # A host's own port is as fast as the bottleneck: a job that is alone there does not fill its queue.
@@ -188,7 +228,10 @@ def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: b
         _ip(router, f"link set {host} up"),
         # A route may name any congestion control; the namespace's own setting only those that users may choose.
         _ip(own, f"route add default via {gateway} congctl {congestion}"),
-        _ip(own, f"link add m0 type veth peer name {host} netns {management}"),
+        _ip(
+            own,
+            f"link add m0 address {_hardware(topology.management(host))} type veth peer name {host} netns {management}",
+        ),
         _ip(own, f"addr add {topology.management(host)}/24 dev m0"),
         _ip(own, "link set m0 up"),
         _ip(management, f"link set {host} master br0 up"),
@@ -198,7 +241,8 @@ def _host(topology: Topology, host: str, rate_mbit: int, congestion: str, ecn: b
 
 def _link(link: str, ends: tuple[str, str], index: int, prefix: str) -> list[list[str]]:
     one, other = (prefix + end for end in ends)
-    commands = [_ip(one, f"link add {link} mtu {MTU} type veth peer name {link} mtu {MTU} netns {other}")]
+    near, far = (f"address {_hardware(_link_address(index, number))} mtu {MTU}" for number in (1, 2))
+    commands = [_ip(one, f"link add {link} {near} type veth peer name {link} {far} netns {other}")]
     for number, end in enumerate((one, other), 1):
         commands += [
             _ip(end, f"addr add {_link_address(index, number)}/30 dev {link}"),

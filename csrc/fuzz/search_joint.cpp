@@ -144,6 +144,35 @@ void check_delta(Bytes& in, const SmallProblem& problem, const cassini_prepared_
   check_found(left, found, &shift, false);
 }
 
+// Some jobs stay where the start has them: the others find the best beside them, and bounds are about such shifts.
+void check_kept(Bytes& in, const SmallProblem& problem, const cassini_prepared_links* handle,
+                const cassini_options& options, bool proves) {
+  const std::vector<int64_t> member = problem.members(), start = small_shifts(in, problem.links.period);
+  std::vector<uint8_t> kept;
+  for (std::size_t j = 0; j < start.size(); ++j) kept.push_back(in.once_in(2) ? 1 : 0);
+  Found found(problem);
+  const cassini_joint joint = problem.joint(member);
+  const cassini_joint_search search = test::search_of(start.data(), nullptr, in.once_in(2), kept.data());
+  const cassini_joint_output to = found.output();
+  PROMISE(cassini_solve_joint(handle, &joint, &search, &options, nullptr, &to, &found.result, nullptr) == CASSINI_OK);
+  double best = -std::numeric_limits<double>::infinity();
+  for_all_shifts(problem.links.period, [&](std::vector<int64_t> shift) {
+    for (std::size_t j = 0; j < shift.size(); ++j) {
+      if (kept[j] != 0) shift[j] = start[j];
+    }
+    // Where some stay, the first is not at 0 for all.
+    for (int64_t at = 0; at < (kept[0] != 0 ? 1 : problem.links.period[0]); ++at) {
+      if (kept[0] == 0) shift[0] = at;
+      best = std::max(best, problem.mean(shift));
+    }
+  });
+  const double noise = 2 * slack_of_rounding(best);
+  PROMISE(close(found.result.score, problem.mean(found.shift)));
+  PROMISE(found.result.score <= best + noise && found.result.upper_bound >= best - noise);
+  PROMISE(found.result.score >= problem.mean(start) - noise);
+  PROMISE(!proves || (found.result.optimal == 1 && found.result.score >= best - noise));
+}
+
 }  // namespace
 
 void fuzz_small_joint(Bytes& in) {
@@ -178,6 +207,7 @@ void fuzz_small_joint(Bytes& in) {
   check_found(problem, found, has_start ? &start : nullptr, !limited && !(has_start && has_dirty));
   check_evaluation(in, problem, raw, small_shifts(in, links.period), options);
   check_delta(in, problem, raw, options);
+  check_kept(in, problem, raw, options, !limited);
 }
 
 }  // namespace cassini::fuzz

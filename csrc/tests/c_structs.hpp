@@ -92,10 +92,12 @@ inline cassini_joint joint_of(const std::vector<int64_t>& period, const std::vec
   return out;
 }
 
-inline cassini_joint_search search_of(const int64_t* start, const uint8_t* is_dirty, bool centred) {
+inline cassini_joint_search search_of(const int64_t* start, const uint8_t* is_dirty, bool centred,
+                                      const uint8_t* is_kept = nullptr) {
   cassini_joint_search out = sized<cassini_joint_search>();
   out.start_ns = start;
   out.is_dirty = is_dirty;
+  out.is_kept = is_kept;
   out.centred = centred ? 1 : 0;
   return out;
 }

@@ -9,7 +9,7 @@ from .choices import AggregateName, Loops, Method, Order, Status, StoppedBy
 from .errors import CassiniError, InputError, KernelError, LimitError
 from .links.one_link import score_bounds, score_link, solve_link
 from .model import Candidate, Job, Link, Phase, Problem, ProblemBuilder
-from .results import Harmonized, LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
+from .results import Disturbance, Harmonized, LinkScore, LinkSolution, NarrowLink, RankedCandidate, Ranking
 
 if TYPE_CHECKING:
     from .periods.harmonize_jobs import harmonize
@@ -23,6 +23,7 @@ __all__ = [
     "AggregateName",
     "Candidate",
     "CassiniError",
+    "Disturbance",
     "Harmonized",
     "InputError",
     "Job",

@@ -114,6 +114,7 @@ cdef extern from "cassini/cassini.h" nogil:
         const uint8_t* is_dirty
         int32_t centred
         int32_t reserved
+        const uint8_t* is_kept
 
     ctypedef struct cassini_joint_output:
         int64_t size

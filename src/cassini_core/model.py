@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from .candidate import Candidate
@@ -152,13 +153,23 @@ def capacity_of(link: Link | float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Problem:
-    """A scheduling round: jobs, links, and the candidate placements to rank.
+    """A scheduling round: jobs, links, the candidate placements to rank, and where running jobs stand.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+    links : iterable of Link
+    candidates : iterable of Candidate
+    running_shifts_ms : mapping of str to float, optional
+        Job id to the time-shift at which the job runs now, ms, from 0 to 2**40 ticks: by how much its iterations start
+        after an instant that is the same for all jobs, taken modulo the pace. Jobs that do not run yet are left out.
+        Kept as a read-only mapping.
 
     Raises
     ------
     InputError
-        Duplicate ids, a route that names an unknown job or link, or a multiplier that takes a job's demand
-        beyond the largest bandwidth, 2**40 kbit/s.
+        Duplicate ids, a route that names an unknown job or link, a multiplier that takes a job's demand beyond the
+        largest bandwidth, 2**40 kbit/s, or a shift of an unknown job, or one that is out of bounds.
 
     Examples
     --------
@@ -173,10 +184,17 @@ class Problem:
     jobs: tuple[Job, ...]
     links: tuple[Link, ...]
     candidates: tuple[Candidate, ...]
+    running_shifts_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     if TYPE_CHECKING:
 
-        def __init__(self, jobs: Iterable[Job], links: Iterable[Link], candidates: Iterable[Candidate]) -> None: ...
+        def __init__(
+            self,
+            jobs: Iterable[Job],
+            links: Iterable[Link],
+            candidates: Iterable[Candidate],
+            running_shifts_ms: Mapping[str, float] = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name, kind in (("jobs", Job), ("links", Link), ("candidates", Candidate)):
@@ -191,10 +209,35 @@ class Problem:
                 # There can be millions of links: what is wrong is only looked for once something is.
                 if max(route.values(), default=1.0) * peak > _MAX_GBPS or not route.keys() <= links:
                     _check_route("problem", f"candidates[{index}].routes", job, route, peak, links)
+        running = checked_running_shifts_ms(self.running_shifts_ms, peaks.keys(), "problem")
+        object.__setattr__(self, "running_shifts_ms", running)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        # A mappingproxy cannot be pickled.
+        return self.jobs, self.links, self.candidates, dict(self.running_shifts_ms)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        jobs, links, candidates, running = state
+        given = {"jobs": jobs, "links": links, "candidates": candidates, "running_shifts_ms": MappingProxyType(running)}
+        for name, value in given.items():  # checked before
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         jobs, links = counted(len(self.jobs), "job"), counted(len(self.links), "link")
         return f"<Problem: {jobs}, {links}, {counted(len(self.candidates), 'candidate')}>"
+
+
+def checked_running_shifts_ms(value: Any, jobs: Set[str], subject: str = "") -> Mapping[str, float]:
+    """Where jobs run, as a read-only mapping, or an InputError that names the place."""
+    if not isinstance(value, Mapping):
+        raise refusal(subject, "running_shifts_ms", "a mapping of job ids to ms", shown(value))
+    found: dict[str, float] = {}
+    for given, shift_ms in value.items():
+        job = identifier(given, subject, "running_shifts_ms")
+        if job not in jobs:
+            raise refusal(subject, "running_shifts_ms", "ids of jobs of the problem", shown(job))
+        found[job] = number_between(shift_ms, 0.0, _MAX_ITERATION_MS, subject, f"running_shifts_ms[{shown(job)}]")
+    return MappingProxyType(found)
 
 
 def checked_jobs(jobs: Any) -> tuple[Job, ...]:

@@ -19,7 +19,7 @@ from .formats import by_id, counted, finite, finite_or_none, json_line, short
 if TYPE_CHECKING:
     from .model import Job
 
-__all__ = ["Harmonized", "LinkScore", "LinkSolution", "NarrowLink", "RankedCandidate", "Ranking"]
+__all__ = ["Disturbance", "Harmonized", "LinkScore", "LinkSolution", "NarrowLink", "RankedCandidate", "Ranking"]
 
 
 HTML_ROWS = 50
@@ -185,6 +185,26 @@ class NarrowLink:
     excess_gbps: float
 
 
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What a candidate asks of the jobs that run already, where it was said at which shifts they do.
+
+    Attributes
+    ----------
+    moves_ms : mapping of str to float
+        Running jobs that leave their shift, by id, and how long each waits for its new one, once, ms: more than 0, and
+        less than the time by which it may turn by itself. All other running jobs keep exactly the shift that they have.
+    score_if_kept : float
+        What the candidate scores if no running job moves, the others at the best shifts found beside them.
+    upper_bound_if_kept : float
+        Certified: no shifts of this placement that move no running job score more.
+    """
+
+    moves_ms: Mapping[str, float] = field(hash=False)
+    score_if_kept: float
+    upper_bound_if_kept: float
+
+
 class _Deferring:
     """Room for what makes the fields of a :class:`RankedCandidate` that have no value yet; None where all have."""
 
@@ -231,6 +251,8 @@ class RankedCandidate(_Deferring):
     resolution_ms : float or None
         How precisely shifts are taken to be held, ms, where ``score`` and ``upper_bound`` depend on it: on some link a
         job is free (F1b), and shifts that are held more precisely might score more. None where no shifts at all do.
+    disturbance : Disturbance or None
+        What the candidate asks of running jobs; None where no job runs, or no shifts were found.
     """
 
     id: str
@@ -249,6 +271,7 @@ class RankedCandidate(_Deferring):
     jobs_placed: int = 0
     narrow_links: tuple[NarrowLink, ...] = ()
     resolution_ms: float | None = None
+    disturbance: Disturbance | None = None
 
     @classmethod
     def deferred(cls, rest: Callable[[], Mapping[str, Any]], **known: Any) -> RankedCandidate:
@@ -286,7 +309,7 @@ class RankedCandidate(_Deferring):
 
     def _content(self, place: str) -> dict[str, Any]:
         """What JSON says of it."""
-        return {
+        content: dict[str, Any] = {
             "id": self.id,
             "score": finite_or_none(self.score, f"{place}.score"),
             "upper_bound": finite(self.upper_bound, f"{place}.upper_bound"),
@@ -319,6 +342,15 @@ class RankedCandidate(_Deferring):
             ],
             "warnings": [str(warning) for warning in self.warnings],
         }
+        if self.disturbance is not None:
+            content["disturbance"] = {
+                "moves_ms": by_id(self.disturbance.moves_ms, f"{place}.disturbance.moves_ms"),
+                "score_if_kept": finite(self.disturbance.score_if_kept, f"{place}.disturbance.score_if_kept"),
+                "upper_bound_if_kept": finite(
+                    self.disturbance.upper_bound_if_kept, f"{place}.disturbance.upper_bound_if_kept"
+                ),
+            }
+        return content
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -344,6 +376,8 @@ class Ranking:
         How link scores became a candidate's score.
     slack_tolerance : float
         By how much a link's score may drop within slack and hold.
+    running_tolerance : float or None
+        What a move of a running job had to win; None where no job runs.
     """
 
     best: RankedCandidate | None
@@ -355,6 +389,7 @@ class Ranking:
     resolution_ms: float | None = None
     aggregate: AggregateName = "per_job"
     slack_tolerance: float = 0.01
+    running_tolerance: float | None = None
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -435,6 +470,9 @@ class Ranking:
         InputError
             A number is not finite.
         """
+        running = {}
+        if self.running_tolerance is not None:
+            running["running_tolerance"] = finite(self.running_tolerance, "running_tolerance")
         return json_line(
             {
                 "format": "cassini-ranking/1",
@@ -443,6 +481,7 @@ class Ranking:
                 "order": self.order,
                 "aggregate": str(self.aggregate),
                 "slack_tolerance": finite(self.slack_tolerance, "slack_tolerance"),
+                **running,
                 "resolution_ms": finite_or_none(self.resolution_ms, "resolution_ms"),
                 "paces_ms": by_id(self.paces_ms, "paces_ms"),
                 "candidates": [one._content(f"candidates[{at}]") for at, one in enumerate(self.candidates)],

@@ -115,17 +115,25 @@ def test_by_its_compute_times_a_change_is_found_in_twenty_iterations(
     )
 
 
-@given(st.lists(st.tuples(st.integers(0, 5 * SECOND_NS), st.integers(0, 300 * MS_NS)), max_size=100))
-def test_what_a_job_waits_by_itself_is_a_hundredth_and_a_pace(asked: list[tuple[int, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5 * SECOND_NS), st.integers(0, 300 * MS_NS), st.integers(0, 100 * MS_NS)), max_size=100
+    )
+)
+def test_what_a_job_waits_by_itself_is_a_hundredth_a_quarter_of_what_others_cost_it_and_a_pace(
+    asked: list[tuple[int, int, int]],
+) -> None:
     pace = 200 * MS_NS
-    allowance, now, spent = Allowance(pace, 0), 0, 0
-    for later, wait in asked:
+    allowance, now, spent, lost = Allowance(pace, 0), 0, 0, 0
+    for later, wait, held_up in asked:
         now += later
+        allowance.lost(held_up)
+        lost += held_up
         if wait <= allowance.left_ns(now):
             allowance.spend(wait)
             spent += wait
             assert wait <= pace
-        assert spent <= pace + Allowance.SHARE * now + 1
+        assert spent <= pace + Allowance.SHARE * now + Allowance.OF_LOSS * lost + 1
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=RunningCost.WINDOW, max_size=3 * RunningCost.WINDOW))

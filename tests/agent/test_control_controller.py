@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cassini_agent.control.controller import Controller, Decision
 from cassini_agent.control.phase import phase_error
 from cassini_agent.control.release import Release
+from cassini_agent.control.worth import Allowance
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 SCHEDULE = Schedule(
@@ -49,18 +50,20 @@ class Played:
         self.controller = Controller(self.lag, self.share)
         self.controller.set_schedule(self.schedule, self.now_ns)
         self._waited = self._natural_ns = 0
+        self._compute_ns: int | None = None
         self._pace_ns = self.schedule.pace_ns  # when it was decided
         self._due: Release | None = None
 
-    def iterate(self, natural_ns: int) -> Decision:
-        """One iteration: decide, wait, work."""
+    def iterate(self, natural_ns: int, compute_ns: int | None = None) -> Decision:
+        """One iteration: decide, wait, work; what it computed is told at the next."""
+        before_ns, self._compute_ns = self._compute_ns, compute_ns
         if self.lag == 0:
-            decision = self.controller.step(self.now_ns, self._waited)
+            decision = self.controller.step(self.now_ns, self._waited, before_ns)
             self._note_pace()
             self._wait(decision.delay_ns)
         else:
             self._wait(self._due.wait_ns(self.now_ns) if self._due is not None else 0)
-            decision = self.controller.step(self.now_ns, self._waited)
+            decision = self.controller.step(self.now_ns, self._waited, before_ns)
             self._due = decision.release
             self._note_pace()
         self.decisions.append(decision)
@@ -430,6 +433,22 @@ def test_a_job_that_stalls_too_often_to_be_held_does_not_say_that_it_is(lag: int
     assert job.decisions[-1].state == "held"
 
 
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("every", [1, 2, 3, 4, 7])
+def test_a_job_that_stalls_too_often_says_so_also_where_all_its_iterations_are_held_up(lag: int, every: int) -> None:
+    """Of iterations that contention makes half as long again, one with a stall is not much longer than the others."""
+    job = Played(lag).run(steady(), 50)
+    for i in range(160):
+        stall_ms = 110 * (i % (every + 1) == every)
+        held_up_ms = (290, 270)[i % 2]
+        job.iterate((held_up_ms if not stall_ms else 330) * MS_NS, (110 + stall_ms) * MS_NS)
+    assert {decision.state for decision in job.decisions[-100:]} == {"unlocked"}
+    assert sum(job.waits[-100:]) == 0
+    for _ in range(60):
+        job.iterate(197 * MS_NS, 110 * MS_NS)
+    assert job.decisions[-1].state == "held"
+
+
 def test_a_job_that_pauses_too_often_to_be_held_does_not_say_that_it_is() -> None:
     job = Played().run(steady(), 50)
     for i in range(100):
@@ -520,6 +539,64 @@ def test_with_lag_the_end_of_a_stall_is_not_waited_for(took_ms: int) -> None:
     assert job.decisions[-1].adjusted  # the next start is to be 340 ms after this one
     job.iterate(197 * MS_NS)
     assert job.waits[-1] == (0 if took_ms > 1.5 * 197 else (340 - took_ms) * MS_NS)
+
+
+@given(
+    st.lists(st.integers(180, 240), min_size=30, max_size=60), st.integers(10, 25), st.integers(10, 190), st.booleans()
+)
+def test_a_grid_that_comes_during_an_iteration_is_followed_as_if_it_had_come_before_it(
+    naturals: list[int], when: int, later_ms: int, is_late: bool
+) -> None:
+    before, during = Controller(1), Controller(1)
+    moved = replace(SCHEDULE, version=2, epoch_ns=later_ms * MS_NS)
+    now = waited = 0
+    for controller in (before, during):
+        controller.set_schedule(SCHEDULE, now)
+    for i, natural in enumerate(naturals):
+        if i == when:
+            before.set_schedule(moved, now)
+        decided, late = before.step(now, waited), during.step(now, waited)
+        if i == when:
+            during.set_schedule(moved, now + 100 * MS_NS)
+            late = during.revise() or late
+            assert during.revise() is None  # once
+        if i >= when:
+            assert replace(late, changed=None) == replace(decided, changed=None)
+        now += natural * MS_NS
+        waited = decided.release.wait_ns(now) if decided.release is not None and not (is_late and i == when) else 0
+        now += waited
+    assert (before.adjustments, before.delay_total_ns) == (during.adjustments, during.delay_total_ns)
+
+
+def test_there_is_nothing_to_revise_in_a_pause_without_another_grid_or_where_it_is_waited_at_once() -> None:
+    moved = replace(SCHEDULE, version=2, epoch_ns=60 * MS_NS)
+    for lag in (0, 1):
+        job = Played(lag).run(steady(), 30)
+        assert job.controller.revise() is None
+        job.controller.set_schedule(replace(SCHEDULE, version=2, expires_ns=SCHEDULE.expires_ns + 1), job.now_ns)
+        assert job.controller.revise() is None
+        job.controller.set_schedule(replace(moved, version=3), job.now_ns)
+        if lag == 1:
+            job.controller.pause()
+        assert job.controller.revise() is None
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_job_that_others_hold_up_may_wait_again_to_end_that(lag: int) -> None:
+    """However often it had to wait before: it loses more by not waiting."""
+    job = Played(lag, share=0.0).run(steady(), 30)
+    for version in range(2, 12):  # answers that do not help
+        job.run(steady(260), 3)
+        moved = replace(SCHEDULE, version=version, epoch_ns=job.now_ns + 40 * MS_NS)
+        job.controller.set_schedule(moved, job.now_ns)
+    waited = sum(job.waits)
+    for version in range(12, 22):
+        job.run(steady(260), 12)
+        moved = replace(SCHEDULE, version=version, epoch_ns=job.now_ns + 40 * MS_NS)
+        job.controller.set_schedule(moved, job.now_ns)
+    assert sum(job.waits) > waited
+    held_up_ns = sum(max(0, natural - SCHEDULE.iteration_ns) for natural in [260 * MS_NS] * 150)
+    assert job.besides_pacing_ns <= 3 * SCHEDULE.pace_ns + Allowance.OF_LOSS * held_up_ns
 
 
 def test_a_longer_iteration_is_noticed_and_reported_once() -> None:

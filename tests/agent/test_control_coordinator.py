@@ -4,110 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from played_members import JITTER, PACE, Played, PlayedHosts, pair, run, schedule
 
 from cassini_agent.control.change import Change
-from cassini_agent.control.clock_sync import ClockMapping, ClockSample
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.component import Component, Outcome
+from cassini_agent.coordinator.component import Component
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.paces import common_paces, other_ratio_fits, ratio_of
 from cassini_agent.coordinator.status import JobStatus
-from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.schedule import MAX_ITERATION_NS, MAX_VERSION, MS_NS, SECOND_NS, Schedule
 from cassini_core import Job, Phase
-
-PACE = 200 * MS_NS
-JITTER = tuple(range(-3 * MS_NS, 3 * MS_NS, MS_NS // 10))
-
-
-def schedule(job: str, **other: Any) -> Schedule:
-    values: dict[str, Any] = {
-        "job": job,
-        "component": "c",
-        "version": 1,
-        "epoch_ns": 0,
-        "pace_ns": PACE,
-        "shift_ns": 0 if job == "a" else PACE // 2,
-        "iteration_ns": 197 * MS_NS,
-        "hold_ns": 7 * MS_NS,
-        "slack_ns": 14 * MS_NS,
-        "gain_ns": 38 * MS_NS,
-        "expires_ns": LEASE_NS,
-    }
-    return Schedule(**{**values, **other})
-
-
-@dataclass
-class Played:
-    """Jobs that do what they are told at once, each with a phase error of its own."""
-
-    members: dict[str, Member]
-    errors_ns: dict[str, int]
-    iterations: int = 0
-    changed: dict[str, Change] = field(default_factory=dict)
-    jitter_ns: tuple[int, ...] = JITTER
-    waited_ns: int = 0
-    cleared: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.component = Component(self.members.values())
-        self.has = {job: member.schedule for job, member in self.members.items()}
-
-    def status(self, job: str) -> JobStatus:
-        error = self.errors_ns[job]
-        lost = abs(error) > self.has[job].dead_band_ns
-        return JobStatus(
-            job,
-            "adjusting" if lost else "held",
-            self.has[job].version,
-            followed=self.has[job].version,
-            schedule=None if job in self.cleared else self.has[job],
-            iterations=self.iterations,
-            iteration_ns=self.has[job].iteration_ns,
-            jitter_ns=self.jitter_ns,
-            errors_ns=(error,) * 64,
-            place_ns=error,
-            delay_total_ns=self.waited_ns,
-            changed=self.changed.get(job),
-        )
-
-    def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:
-        statuses = {job: self.status(job) for job in self.members if job not in without}
-        outcome = self.component.decide(statuses, round(now_s * SECOND_NS))
-        for sent in outcome.send:
-            self._take(sent, round(now_s * SECOND_NS))
-        self.iterations += 5
-        return outcome
-
-    def _take(self, sent: Schedule, now_ns: int) -> None:
-        old, job = self.has[sent.job], sent.job
-        place = now_ns - now_ns % old.pace_ns + old.epoch_ns + old.shift_ns + self.errors_ns[job]
-        error = wrap(place - sent.epoch_ns - sent.shift_ns, sent.pace_ns)
-        waits = not 0 <= error <= sent.dead_band_ns
-        self.has[job], self.errors_ns[job] = sent, 0 if waits else error
-        self.waited_ns += -error % sent.pace_ns if waits else 0
-
-
-def pair(error_a: int = 0, error_b: int = 0, **other: Any) -> Played:
-    members = {job: Member(schedule(job, **other), host=job) for job in "ab"}
-    return Played(members, {"a": error_a, "b": error_b})
-
-
-def run(played: Played, seconds: int, begin: int = 0) -> list[events.Event]:
-    told: list[events.Event] = []
-    for second in range(begin, begin + seconds):
-        told += played.poll(second).events
-    return told
 
 
 @given(st.integers(-90, 100), st.integers(-90, 100))
@@ -150,6 +66,38 @@ def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
 
 def test_what_is_within_the_band_is_left_alone() -> None:
     assert run(pair(6 * MS_NS, -6 * MS_NS), 30) == []
+
+
+@pytest.mark.parametrize("state", ["unlocked", "free"])
+@pytest.mark.parametrize("error_a", [-60, 40, 90])
+def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int) -> None:
+    played = pair(error_a * MS_NS)
+    played.says["b"] = state
+    assert run(played, 12) == []
+    members = {
+        job: Member(schedule(job, shift_ns=shift * MS_NS), host=job)
+        for job, shift in zip("abc", (0, 70, 140), strict=True)
+    }
+    three = Played(members, {"a": error_a * MS_NS, "b": 0, "c": 0}, says={"b": state})
+    assert [type(event) for event in run(three, 12)] == [events.Reanchored]
+    del three.says["b"]
+    assert {three.status(job).state for job in "ac"} == {"held"}
+
+
+@pytest.mark.parametrize("jobs", ["ab", "abc"])
+def test_a_job_that_stays_unlocked_is_let_go_of_and_who_is_left_alone_too(jobs: str) -> None:
+    """Else the others would pace themselves for a job that comes when it likes."""
+    played = Played({job: Member(schedule(job), host=job) for job in jobs}, dict.fromkeys(jobs, 0))
+    played.says["b"] = "unlocked"
+    assert run(played, 15) == []
+    played.says["b"] = "held"  # for a moment
+    assert run(played, 2, begin=15) == []
+    played.says["b"] = "unlocked"
+    assert run(played, 19, begin=17) == []
+    told = run(played, 5, begin=36)
+    assert told[0] == events.MemberUnlocked("c", "b")
+    assert [type(event) for event in told[1:]] == ([events.Dissolved] if len(jobs) == 2 else [])
+    assert sorted(played.component.members) == (["a", "c"] if len(jobs) == 3 else [])
 
 
 def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:
@@ -300,10 +248,8 @@ def test_what_costs_more_than_it_wins_is_set_free() -> None:
     outcomes = [played.poll(second) for second in range(100)]
     told = [event for outcome in outcomes for event in outcome.events]
     assert [type(event) for event in told] == [events.NotWorth]
-    assert outcomes[-1].clear == [("a", 1), ("b", 1)]  # until they are free
+    assert [member.schedule.job for outcome in outcomes for member in outcome.released] == ["a", "b"]
     assert not outcomes[-1].send
-    played.cleared = set("ab")
-    assert not played.poll(101).clear
 
 
 @pytest.mark.parametrize("how", ["other component", "cleared"])
@@ -313,7 +259,7 @@ def test_newer_commands_of_the_scheduler_end_a_component_and_it_is_said(how: str
     played.cleared = {"a"} if how == "cleared" else set()
     outcomes = [played.poll(second) for second in range(20)]
     assert [event for outcome in outcomes for event in outcome.events] == [events.Superseded("c", ("a",))]
-    assert not any(outcome.send or outcome.clear for outcome in outcomes)
+    assert not any(outcome.send or outcome.released for outcome in outcomes)
 
 
 @given(
@@ -381,21 +327,20 @@ def test_a_member_that_is_missing_is_told_of_then_left_behind_and_the_last_one_i
         for second in range(begin, end):
             outcome = played.poll(second, without=jobs if missing == "unreachable" else ())
             told += outcome.events
-            played.cleared |= {job for job, _ in outcome.clear}
+            played.cleared |= {member.schedule.job for member in outcome.released}
         return told
 
     why = {"silent": "silent", "disconnected": "not connected", "unreachable": "its daemon does not answer"}[missing]
     assert seconds(0, 15, "c") == [events.MemberMissing("c", "c", why)]
     assert seconds(15, 20) == [events.MemberBack("c", "c")]
     assert seconds(20, 160, "c") == [events.MemberMissing("c", "c", why), events.MemberLeft("c", "c", why)]
-    assert ("c" in played.cleared) == (missing != "unreachable")
+    assert played.cleared == {"c"}
     # The others go on without it, and are brought together as ever.
     played.errors_ns = {"a": 60 * MS_NS, "b": 0, "c": 0}
     assert [type(event) for event in seconds(160, 170, "c")] == [events.Reanchored, events.Settled]
     assert "c" not in played.component.members
-    # It is let go of, also when it is back; and one that is alone has nobody to keep clear of.
+    # It stays let go of when it is back; and one that is alone has nobody to keep clear of.
     assert seconds(170, 180) == []
-    assert "c" in played.cleared
     told = seconds(180, 320, "b")
     assert [type(event) for event in told] == [events.MemberMissing, events.MemberLeft, events.Dissolved]
     assert "a" in played.cleared
@@ -429,7 +374,8 @@ def test_a_job_whose_bursts_are_elsewhere_than_it_says_moves_nobody_and_it_is_sa
 
 def test_a_job_that_follows_nothing_is_not_waited_for_long() -> None:
     """Also where nothing was decided before."""
-    played = pair(60 * MS_NS)
+    members = {job: Member(schedule(job), host=job) for job in "abc"}
+    played = Played(members, {"a": 60 * MS_NS, "b": 0, "c": 0})
     report = played.status
     deaf = {"state": "free", "followed": 0, "place_ns": None, "errors_ns": ()}
     played.status = lambda job: replace(report(job), **deaf) if job == "b" else report(job)  # type: ignore[method-assign]
@@ -491,43 +437,9 @@ def test_no_report_of_a_job_ends_a_decision(jitter: list[int], iteration_ns: int
         run(played, 130, begin=5)
 
 
-class FakeDaemons:
-    """Daemons that can be silent; what is put is kept."""
-
-    def __init__(self, played: Played) -> None:
-        self.played, self.silent, self.now_ns = played, set[str](), 0
-        self.mapped: dict[str, ClockMapping | None] = {}
-
-    def _reach(self, host: str) -> None:
-        if host in self.silent:
-            raise TransportError("no answer")
-
-    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
-        self._reach(host)
-        self.mapped[host] = mapping
-        return ClockSample(self.now_ns - 200_000, self.now_ns + 5 * MS_NS, self.now_ns)
-
-    async def jobs(self, host: str) -> list[JobStatus]:
-        self._reach(host)
-        self.played.iterations += 3
-        return [self.played.status(host)]
-
-    async def news(self, host: str, known: int | None, wait_s: float) -> int:
-        self._reach(host)
-        await asyncio.sleep(wait_s)
-        return 0
-
-    async def put(self, host: str, schedule: Schedule) -> None:
-        self._reach(host)
-        self.played._take(schedule, self.now_ns)
-
-    async def clear(self, host: str, job: str, version: int) -> None:
-        self._reach(host)
-
-
 def test_rounds_map_clocks_tell_who_is_silent_and_bring_all_together() -> None:
     played = pair(60 * MS_NS)
-    daemons, told = FakeDaemons(played), []
+    daemons, told = PlayedHosts(played), []
     coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
     coordinator.keep(played.members.values())
     daemons.silent = {"b"}
@@ -548,10 +460,10 @@ def test_rounds_map_clocks_tell_who_is_silent_and_bring_all_together() -> None:
 
 def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
     played = pair(60 * MS_NS)
-    daemons, told = FakeDaemons(played), []
+    daemons, told = PlayedHosts(played), []
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "b":
             await asyncio.sleep(60)
         return [other.status("x") if host == "x" else played.status(host)]
@@ -573,15 +485,15 @@ def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
 def test_components_come_and_go_while_daemons_are_asked() -> None:
     played, told = pair(60 * MS_NS), list[events.Event]()
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
-    daemons = FakeDaemons(played)
+    daemons = PlayedHosts(played)
     coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
     coordinator.keep(played.members.values())
     asked = daemons.jobs
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         coordinator.forget("c")
         coordinator.keep(other.members.values())
-        return [other.status("x")] if host == "x" else await asked(host)
+        return [other.status("x")] if host == "x" else await asked(host, _)
 
     daemons.jobs = jobs  # type: ignore[method-assign]
     for _ in range(3):
@@ -593,11 +505,11 @@ def test_components_come_and_go_while_daemons_are_asked() -> None:
 def test_a_decision_that_fails_costs_its_component_alone_and_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     played, told = pair(60 * MS_NS), list[events.Event]()
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
-    daemons = FakeDaemons(played)
+    daemons = PlayedHosts(played)
     asked = daemons.jobs
 
-    async def jobs(host: str) -> list[JobStatus]:
-        return [other.status("x")] if host == "x" else await asked(host)
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
+        return [other.status("x")] if host == "x" else await asked(host, _)
 
     daemons.jobs = jobs  # type: ignore[method-assign]
 
@@ -624,11 +536,11 @@ def test_a_decision_that_fails_costs_its_component_alone_and_is_seen(monkeypatch
 
 def test_a_job_that_turns_up_on_another_host_is_followed_there() -> None:
     played, told = pair(60 * MS_NS), list[events.Event]()
-    daemons = FakeDaemons(played)
+    daemons, played.iterations = PlayedHosts(played), 100
     where = {"a": "a", "b": "b"}
     put: list[tuple[str, str]] = []
 
-    async def jobs(host: str) -> list[JobStatus]:
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         return [played.status(job) for job, at in where.items() if at == host]
 
     async def take(host: str, sent: Schedule) -> None:
@@ -652,7 +564,7 @@ def test_a_job_that_turns_up_on_another_host_is_followed_there() -> None:
 
 
 def test_a_component_under_another_name_takes_the_place_of_the_old_one() -> None:
-    coordinator = Coordinator(FakeDaemons(pair()), lambda _: None)
+    coordinator = Coordinator(PlayedHosts(pair()), lambda _: None)
     coordinator.keep([Member(schedule(job), job) for job in "ab"])
     coordinator.keep([Member(schedule(job, component="d", version=2), job) for job in "bz"])
     assert [component.name for component in coordinator.components()] == ["d"]
@@ -660,7 +572,7 @@ def test_a_component_under_another_name_takes_the_place_of_the_old_one() -> None
 
 def test_news_of_a_job_are_decided_about_before_the_next_round() -> None:
     played, told = pair(), list[events.Event]()
-    daemons = FakeDaemons(played)
+    daemons = PlayedHosts(played)
     change = asyncio.Event()
 
     async def news(host: str, known: int | None, wait_s: float) -> int:
@@ -702,7 +614,7 @@ def test_another_ratio_is_seen_by_harmonizing_again() -> None:
 
 def test_run_ends_when_it_is_cancelled() -> None:
     async def briefly() -> None:
-        task = asyncio.create_task(Coordinator(FakeDaemons(pair()), lambda _: None).run(0.01))
+        task = asyncio.create_task(Coordinator(PlayedHosts(pair()), lambda _: None).run(0.01))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -14,6 +14,7 @@ from aiohttp import web  # noqa: E402
 
 from cassini_agent.control.clock_sync import ClockMapping  # noqa: E402
 from cassini_agent.coordinator.http import HttpDaemons  # noqa: E402
+from cassini_agent.coordinator.status import JobStatus  # noqa: E402
 from cassini_agent.coordinator.transport import TransportError  # noqa: E402
 from cassini_agent.dispatch.http import HttpTransport  # noqa: E402
 from cassini_agent.dispatch.send import Endpoint  # noqa: E402
@@ -61,17 +62,36 @@ def test_requests_are_those_of_the_document() -> None:
         sample = await daemons.clock("h", ClockMapping(1, 2, 3))
         assert sample.host_ns == 5
         assert sample.sent_ns <= sample.received_ns
-        (status,) = await daemons.jobs("h")
+        (status,) = await daemons.jobs("h", ["a/1", "ü &=+%"])
+        await daemons.jobs("h", [f"{'x' * 250}{i}" for i in range(40)])
         assert (status.job, status.version, status.errors_ns) == ("a/1", 3, (1, -2))
         await daemons.put("h", SCHEDULE)
         await daemons.clear("h", "a/1", 3)
 
     assert served(use).asked == [
         ("POST", "/v1/clock", {"mapping": {"offset_ns": 1, "rate_ppb": 2, "reference_ns": 3}}, "Bearer secret"),
+        ("GET", "/v1/jobs?job=a/1&job=%C3%BC%20%26%3D%2B%25", None, "Bearer secret"),
         ("GET", "/v1/jobs", None, "Bearer secret"),
         ("PUT", "/v1/jobs/a%2F1/schedule", SCHEDULE.to_mapping(), "Bearer secret"),
         ("DELETE", "/v1/jobs/a%2F1/schedule?version=3", None, "Bearer secret"),
     ]
+
+
+def test_of_iterations_what_is_not_known_is_none() -> None:
+    recent = {
+        "natural_ns": [9, 8, "x", None],
+        "communication_start_ns": [5, None, 5, 1],
+        "communication_end_ns": [9, 8, 7, 1],
+    }
+    usual = {"communication_start_ns": 5, "communication_end_ns": 9}
+    status = JobStatus.from_mapping({**STATUS, **usual, "recent": recent})
+    assert status.recent == ((9, 5, 9), (8, None, 8), (None, 5, 7), (None, 1, 1))
+    assert status.rests_ns == ((5, 4),)
+    assert status.communication_ns == (5, 9)
+    assert JobStatus.from_mapping({**STATUS, "recent": None, "communication_start_ns": 5}).communication_ns is None
+    for strange in ({}, {"natural_ns": 5}, {**recent, "communication_end_ns": None}, [], 3):
+        with pytest.raises(ValueError, match="recent"):
+            JobStatus.from_mapping({**STATUS, "recent": strange})
 
 
 @pytest.mark.parametrize(
@@ -81,12 +101,13 @@ def test_requests_are_those_of_the_document() -> None:
         (500, {}),
         (200, {"jobs": [{"job": 1}], "monotonic_ns": "soon"}),
         (200, {"jobs": 3, "monotonic_ns": None}),
+        (200, {"jobs": {}, "monotonic_ns": 10**400}),
     ],
 )
 def test_whatever_else_comes_is_one_kind_of_error(status: int, answer: dict[str, Any]) -> None:
     async def use(server: Server, daemons: HttpDaemons) -> None:
         server.status, server.answer = status, answer
-        for request in (daemons.clock("h", None), daemons.jobs("h")):
+        for request in (daemons.clock("h", None), daemons.jobs("h", ["a"])):
             with pytest.raises(TransportError, match="h: "):
                 await request
         if status != 200:
@@ -94,7 +115,7 @@ def test_whatever_else_comes_is_one_kind_of_error(status: int, answer: dict[str,
                 with pytest.raises(TransportError, match=str(status)):
                     await request
         for host in ("off", "unknown"):
-            for request in (daemons.jobs(host), daemons.put(host, SCHEDULE), daemons.clear(host, "a", 1)):
+            for request in (daemons.jobs(host, ["a"]), daemons.put(host, SCHEDULE), daemons.clear(host, "a", 1)):
                 with pytest.raises(TransportError, match=host):
                     await request
 

@@ -74,6 +74,17 @@ def test_stalls_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: 
     assert min(outcome.held_share) > 0.9
 
 
+@pytest.mark.parametrize("every_s", [1.0, 7.3, 60.0])
+def test_applying_again_changes_nothing(every_s: float) -> None:
+    """Also while the coordinator moves epochs, which it does here."""
+    models = jittered(PAIR, 0.05)
+    once = run(Scenario("", models, minutes=2), seed=1)
+    again = run(Scenario("", models, minutes=2, applied_every_s=every_s), seed=1)
+    assert any("Reanchored" in event for event in once.events)
+    assert again.events == once.events
+    assert again.slower == once.slower
+
+
 @pytest.mark.parametrize("scenario", scenarios.patterned(2), ids=lambda scenario: scenario.name)
 def test_jobs_whose_iterations_differ_in_turn_are_held_or_say_that_they_are_not(scenario: Scenario) -> None:
     """No grid fits iterations of which every fourth takes half as long again, each with jitter of its own."""

@@ -143,3 +143,18 @@ def test_a_daemon_that_stops_ends_the_wait(start: Any) -> None:
     thread.join()
     assert time.monotonic() - begun < 10
     assert answers
+
+
+def test_who_asks_for_some_jobs_gets_those_that_are_known_and_no_others(daemon: DaemonProcess) -> None:
+    with daemon.job("one & only"), daemon.job("another"):
+        wait_until(lambda: daemon.status_of("another")["connected"])
+
+        def listed(query: str) -> list[str]:
+            return [one["job"] for one in daemon.ask("GET", f"/v1/jobs?{query}").body["jobs"]]
+
+        assert {"one & only", "another"} <= set(listed(""))
+        assert listed("job=one%20%26%20only") == ["one & only"]
+        assert set(listed("job=another&job=unknown&job=one%20%26%20only")) == {"one & only", "another"}
+        assert listed("job=") == []
+        known = count(daemon)
+        assert listed(f"job=&since={known}&wait_ms=10") == []

@@ -16,6 +16,7 @@ from cassini_agent import dispatch
 from cassini_agent.control.phase import turns, wrap
 from cassini_agent.coordinator.lease import with_recent_epoch
 from cassini_agent.coordinator.renewal import epoch_near
+from cassini_agent.dispatch.difference import difference
 from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
@@ -34,6 +35,7 @@ def pairs(*jobs: cc.Job) -> cc.Problem:
 
 
 FOUR = pairs(burst("a", 200, 0, 90), burst("b", 200, 0, 80), burst("c", 100, 0, 40), burst("d", 200, 0, 60))
+PLANNED = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=10**18, version=1, lease_ns=SECOND_NS)
 
 
 def apply(
@@ -171,6 +173,32 @@ def test_a_daemon_that_is_away_moves_nobody() -> None:
     assert daemons.schedules == before
     assert [answers[job].accepted for job in "abcd"] == [True, False, True, True]
     assert "TimeoutError" in answers["b"].reason
+    assert answers["b"].schedule == before["b"]
+
+
+@given(
+    silent=st.sampled_from("abcd"),
+    move=st.integers(-(10**9), 10**9),
+    turn=st.integers(-3, 3),
+    longer=st.sampled_from([0, 0, 10**5]),
+)
+def test_a_job_whose_daemon_is_away_stays_in_its_component(silent: str, move: int, turn: int, longer: int) -> None:
+    """A coordinator goes on with what is acknowledged: without the job it would move the others away from it."""
+    daemons = FakeDaemons()
+    daemons.schedules = {one.job: one for one in PLANNED.schedules}
+    for jobs in ("ab", "cd"):
+        coordinated(daemons, jobs, move, turn, longer)
+    has = daemons.schedules
+    known: dict[str, dispatch.Known | str] = {job: dispatch.Known(one.version, one, True) for job, one in has.items()}
+    found = difference(PLANNED, {**known, silent: "no answer"}, version=9, now_ns=10**18, lease_ns=SECOND_NS)
+    assert not found.send
+    assert found.kept.keys() == has.keys()
+    kept, really = found.kept[silent], has[silent]
+    assert replace(kept, shift_ns=0) == replace(really, shift_ns=0)
+    if not longer:  # but for whole turns, which change nothing between jobs, it is what the daemon has
+        partners = [one for one in has.values() if one.component == really.component]
+        of_turn = dict(zip([one.job for one in partners], turns([one.pace_ns for one in partners]), strict=True))
+        assert (kept.shift_ns - really.shift_ns) % of_turn[silent] == 0
 
 
 class Silent(FakeDaemons):

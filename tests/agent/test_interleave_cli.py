@@ -25,13 +25,19 @@ from cassini_agent.coordinator.background import coordinating
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.member import Member
 from cassini_agent.dispatch import Endpoint
-from cassini_agent.interleave import Interleaving, Network
+from cassini_agent.interleave import Interleaving, Network, engine, groups
 from cassini_agent.interleave.events import Arranged, Found, GoesOn
 from cassini_agent.interleave.jobs import SeenJobs
 from cassini_agent.schedule import Schedule
 
 MS = 1_000_000
 ONE = Network.one_link("up", 50.0)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Played jobs run many times faster than real ones."""
+    monkeypatch.setattr(groups, "EVERY_S", 0.5)
 
 
 @pytest.fixture
@@ -77,6 +83,15 @@ def test_once_arranges_the_jobs_and_again_leaves_them_alone(
     assert "goes on as it is: a, b" in capsys.readouterr().out
     assert {job: schedule_of(both, job) for job in both} == before
     assert main([*options(both), "--once", "--release"]) == 0
+    assert {job: schedule_of(both, job) for job in both} == {"a": None, "b": None}
+
+
+def test_once_fails_where_a_job_is_not_there(
+    both: dict[str, DaemonProcess], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SETTLE_S", 0.5)
+    assert main([*options(both), f"--job=c@http://127.0.0.1:{both['a'].port}", "--once", "--release"]) == 1
+    assert "c: not seen yet" in capsys.readouterr().err
     assert {job: schedule_of(both, job) for job in both} == {"a": None, "b": None}
 
 
@@ -265,7 +280,7 @@ def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
     monkeypatch.setattr(Coordinator, "run", once)
     with Interleaving(ONE, endpoints(both)) as running:
         wait_until(running.is_arranged)
-        wait_until(lambda: len(running._running().coordinator._news) == 2)
+        wait_until(lambda: len(running._running().holding.coordinator._news) == 2)
         assert any("the coordinator failed" in str(line) for line in describe_all(running))
 
 
@@ -293,3 +308,12 @@ def describe_all(running: Interleaving) -> list[str]:
     from cassini_agent.interleave import describe
 
     return [describe(event) for _, event in running.events]
+
+
+def test_it_ends_when_nobody_reads_what_it_prints(both: dict[str, DaemonProcess]) -> None:
+    command = [sys.executable, "-m", "cassini_agent.cli", *options(both), "--every-s=0.2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert b"runs at" in process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 1

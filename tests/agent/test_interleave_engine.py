@@ -3,60 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 
 import pytest
 from played_daemons import MS, PlayedDaemons, PlayedJob
+from played_interleaving import ONE, Played, two
 
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events as of_coordinator
-from cassini_agent.interleave import Network, describe, engine, jobs
-from cassini_agent.interleave.engine import Engine
-from cassini_agent.interleave.events import Arranged, Event, Failed, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
-
-ONE = Network.one_link("up", 50.0)
+from cassini_agent.coordinator import presence
+from cassini_agent.interleave import Network, describe, engine, groups, planning
+from cassini_agent.interleave.events import Arranged, Failed, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
+from cassini_agent.schedule import Schedule
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EVERY_S", "SETTLE_S"):
-        monkeypatch.setattr(engine, name, -1.0)
-
-
-class Played:
-    """An engine whose rounds a test calls for."""
-
-    def __init__(self, daemons: PlayedDaemons, network: Network = ONE, wanted: Collection[str] | None = None) -> None:
-        self.daemons = daemons
-        self.told: list[Event] = []
-        self.engine = Engine(network, daemons.endpoints(), wanted, self.told.append, daemons)
-
-    def look(self, iterations: int = 0) -> list[Event]:
-        """What is told of a round after so many iterations."""
-        self.daemons.run(iterations)
-        before = len(self.told)
-        asyncio.run(self.engine.look())
-        assert not [event for event in self.told if isinstance(event, Failed)]
-        return self.told[before:]
-
-    def settle(self) -> None:
-        """Until jobs that were parted have been seen apart."""
-        for known in self.daemons.hosts.values():
-            for job in known.values():
-                job.state = "held"
-        for _ in range(6):
-            self.look(6)
-
-    def arranged(self) -> list[str]:
-        return [event.because for event in self.told if isinstance(event, Arranged)]
-
-    def paces(self) -> dict[str, float]:
-        return {job: round(one.pace_ns / MS, 1) for job, one in self.daemons.schedules.items()}
-
-
-def two(**more: PlayedJob) -> PlayedDaemons:
-    a = PlayedJob(240, 173, jitter=0.004)
-    return PlayedDaemons(one={"a": a, **more}, other={"b": PlayedJob(239, 174, jitter=0.004)})
+    monkeypatch.setattr(groups, "EVERY_S", -1.0)
+    monkeypatch.setattr(engine, "SETTLE_S", -1.0)
 
 
 def test_jobs_are_arranged_once_from_what_they_report() -> None:
@@ -77,7 +40,7 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
         assert played.look(6) == []
     assert (dict(schedules), played.daemons.requests) == (before, requests)
     component = next(iter(schedules.values())).component
-    assert set(played.engine.coordinator.component(component).members) == {"a", "b"}
+    assert set(played.coordinator.component(component).members) == {"a", "b"}
     assert played.engine.is_arranged
 
 
@@ -90,7 +53,7 @@ def test_a_restarted_one_goes_on_with_the_same_grids() -> None:
     assert [type(event) for event in again.told] == [Found, Found, GoesOn]
     again.look(30)
     assert (dict(daemons.schedules), daemons.requests) == (before, requests)
-    members = again.engine.coordinator.components()[0].members
+    members = again.coordinator.components()[0].members
     assert {job: member.schedule for job, member in members.items()} == before
 
 
@@ -120,7 +83,7 @@ def test_who_joins_and_who_leaves_is_arranged_and_others_need_not_move(monkeypat
     daemons.job("c").connected = False
     played.look(5)
     assert played.arranged() == ["new", "c joined"]
-    monkeypatch.setattr(jobs, "GONE_NS", 0)
+    monkeypatch.setattr(presence, "GONE_NS", 0)
     assert [type(event) for event in played.look(5)] == [Gone, Arranged]
     assert played.arranged()[-1] == "c left"
     assert {job for job, one in daemons.schedules.items() if one.component == daemons.schedules["a"].component} == {
@@ -129,7 +92,27 @@ def test_who_joins_and_who_leaves_is_arranged_and_others_need_not_move(monkeypat
     }
 
 
-def _moved(old: engine.Schedule, new: engine.Schedule) -> int:
+def test_a_job_that_fits_beside_the_others_moves_none_of_them() -> None:
+    daemons = PlayedDaemons(one={"a": PlayedJob(300, 90)}, other={"b": PlayedJob(300, 90)})
+    played = Played(daemons)
+    played.look(32)
+    played.settle()
+    before = dict(daemons.schedules)
+    daemons.hosts["http://other:1"]["c"] = PlayedJob(350, 40)
+    played.look(20)
+    assert played.arranged()[-1] == "c joined"
+    after = daemons.schedules
+    assert len(after) == 3
+    assert after["a"].pace_ns > before["a"].pace_ns  # all are parted at one longer pace; each starts next when it would
+    assert abs(_apart(before) - _apart(after)) < MS // 1000
+
+
+def _apart(schedules: dict[str, Schedule]) -> int:
+    a, b = schedules["a"], schedules["b"]
+    return (b.epoch_ns + b.shift_ns - a.epoch_ns - a.shift_ns) % a.pace_ns
+
+
+def _moved(old: Schedule, new: Schedule) -> int:
     return abs(wrap(new.epoch_ns + new.shift_ns - old.epoch_ns - old.shift_ns, new.pace_ns))
 
 
@@ -156,6 +139,23 @@ def test_a_job_that_became_another_is_arranged_anew(rest_ms: float) -> None:
         played.look(5)
     assert len(played.arranged()) > 2
     assert played.paces()["a"] == pytest.approx(rest_ms + 174, rel=0.02)
+
+
+def test_what_is_shorter_than_was_known_is_true_however_uncertain_that_was() -> None:
+    """Jobs that were arranged before they were quite apart are not kept at the long pace for ever."""
+    played = Played(two())
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.jitter, job.rest_ms = 0.15, job.rest_ms + 30
+    played.look(32)
+    played.settle()
+    assert played.paces()["a"] > 440
+    for name in "ab":
+        job = played.daemons.job(name)
+        job.jitter, job.rest_ms = 0.004, job.rest_ms - 30
+    for _ in range(8):
+        played.look(8)
+    assert played.paces()["a"] < 425
 
 
 def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart() -> None:
@@ -259,14 +259,14 @@ def test_jobs_on_different_links_are_different_groups_and_one_that_fails_costs_i
     daemons = PlayedDaemons(one=pairs)
     routes = {"a": {"x": 1.0}, "b": {"x": 1.0}, "c": {"y": 1.0}, "d": {"y": 1.0}}
     played = Played(daemons, Network({"x": 50.0, "y": 50.0}, routes))
-    arrange = engine.arrange
+    arrange = planning.arrange
 
     def failing(problem: object, **options: object) -> object:
         if any(job.id == "a" for job in problem.jobs):  # type: ignore[attr-defined]
             raise ZeroDivisionError("by a fault of ours")
         return arrange(problem, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(engine, "arrange", failing)
+    monkeypatch.setattr(planning, "arrange", failing)
     daemons.run(32)
     for _ in range(5):
         asyncio.run(played.engine.look())
@@ -274,7 +274,7 @@ def test_jobs_on_different_links_are_different_groups_and_one_that_fails_costs_i
     assert [event.count for event in told] == [1, 2, 4]
     assert "ZeroDivisionError: by a fault of ours" in describe(told[0])
     assert sorted(daemons.schedules) == ["c", "d"]
-    monkeypatch.setattr(engine, "arrange", arrange)
+    monkeypatch.setattr(planning, "arrange", arrange)
     asyncio.run(played.engine.look())
     assert played.arranged() == ["new", "new"]
 
@@ -354,10 +354,10 @@ def test_another_network_is_arranged_for() -> None:
     played.look(32)
     played.engine.update(Network.one_link("up", 25.0))
     played.look(5)
-    assert len(played.arranged()) == 2
+    assert played.arranged() == ["new", "another network"]
     with pytest.raises(ValueError, match="cross a link"):
         played.engine.update(Network({}), wanted={"a"})
-    assert played.engine.network == Network.one_link("up", 25.0)
+    assert played.engine.scope.network == Network.one_link("up", 25.0)
 
 
 def test_jobs_by_name_must_cross_a_link() -> None:

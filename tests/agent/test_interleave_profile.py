@@ -12,18 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
-from cassini_agent.dispatch import arrange
+from cassini_agent.dispatch.meeting import that_meet
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.engine import _paces
-from cassini_agent.interleave.groups import groups
+from cassini_agent.interleave.network import _longest
+from cassini_agent.interleave.planning import planned
 from cassini_agent.interleave.profile import History, Profile
 
 MS = 1_000_000
 
 
-def recent(rows: list[tuple[Any, Any, Any]]) -> dict[str, list[Any]]:
-    natural, start, end = zip(*rows[-32:], strict=True) if rows else ((), (), ())
-    return {"natural_ns": list(natural), "communication_start_ns": list(start), "communication_end_ns": list(end)}
+def recent(rows: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+    return rows[-32:]
 
 
 def row(rest_ms: float, sending_ms: float) -> tuple[int, int, int]:
@@ -160,16 +159,9 @@ def test_what_cannot_be_known_is_said(rows: list[tuple[Any, Any, Any]], why: str
         assert why in found
 
 
-@pytest.mark.parametrize("strange", [{}, {"natural_ns": 5}, {"natural_ns": ["x"] * 3}, {"natural_ns": None}])
-def test_a_daemon_that_says_nothing_of_use_is_no_error(strange: dict[str, Any]) -> None:
-    history = History()
-    history.add(30, strange)
-    assert isinstance(history.parting(), str)
-
-
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("xyzuvw"), max_size=3), min_size=1))
 def test_groups_are_who_meets_directly_or_through_others(routes: dict[str, list[str]]) -> None:
-    found = groups(routes)
+    found = that_meet(routes)
     assert sorted(job for group in found for job in group) == sorted(routes)
     of_job = {job: group for group in found for job in group}
     for one, its in routes.items():
@@ -306,12 +298,32 @@ def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
         name: Profile(230 * MS, 230 * MS, sending * MS, MS, 568 * MS, (230 + sending + longer) * MS)
         for name, (sending, longer) in (("a", one), ("b", other))
     }
-    network = Network.one_link("link", 0.4)
+    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
+    assert len(plan.schedules) == 2
+    assert score == 1.0
 
-    def parted(slowly: bool) -> bool:
-        problem = network.problem(profiles, slowly=slowly)
-        margins, measured = _paces(problem, profiles)
-        planned = arrange(problem, margins=margins, measured=measured).plan(epoch_ns=0, version=1, lease_ns=1)
-        return len(planned.schedules) == 2
 
-    assert parted(slowly=False) or parted(slowly=True)
+@given(st.lists(st.tuples(st.floats(1.0, 1e9), st.floats(1e8, 2e9)), min_size=1, max_size=6), st.floats(0.1, 1.0))
+def test_the_longest_are_cut_first_and_what_is_left_of_all_is_the_share(
+    sending: list[tuple[float, float]], share: float
+) -> None:
+    longest = _longest(sending, share)
+    left = sum(min(duration, longest) / pace for duration, pace in sending)
+    assert left == pytest.approx(share * sum(duration / pace for duration, pace in sending), rel=1e-6)
+    assert 0 < longest <= max(duration for duration, _ in sending) * (1 + 1e-9)
+
+
+SEEN_OF_THREE = st.tuples(st.floats(110, 330), st.floats(0, 60))
+
+
+@given(st.lists(SEEN_OF_THREE, min_size=3, max_size=3))
+@settings(max_examples=50)
+def test_so_are_three_each_of_which_needs_a_quarter_of_the_link(seen: list[tuple[float, float]]) -> None:
+    profiles = {
+        name: Profile(300 * MS, 300 * MS, sending * MS, MS, 630 * MS, (300 + sending + longer) * MS)
+        for name, (sending, longer) in zip("abc", seen, strict=True)
+    }
+    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
+    assert len(plan.schedules) == 3
+    assert len({one.pace_ns for one in plan.schedules}) == 1
+    assert score == 1.0

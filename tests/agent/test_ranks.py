@@ -81,6 +81,19 @@ def test_every_rank_waits_the_same_at_the_same_iteration() -> None:
         one.close()
 
 
+def test_a_decision_that_is_made_anew_takes_the_place_of_the_one_before() -> None:
+    store = DictStore()
+    ranks = [StoreRanks(store, rank) for rank in range(3)]
+    for one in ranks:
+        assert due(one, 0) == 0
+    for wait_ns in (5000, 9000):
+        ranks[0].publish(1, release(1, wait_ns))
+        assert wait_until(lambda wait_ns=wait_ns: all(one._due.get(1) == release(1, wait_ns) for one in ranks))
+    assert [due(one, 1) for one in ranks] == [9000] * 3
+    for one in ranks:
+        one.close()
+
+
 def test_a_decision_that_comes_late_is_no_wait_and_never_a_later_one() -> None:
     store = DictStore()
     rank = StoreRanks(store, 1)
@@ -167,8 +180,9 @@ def test_a_rank_that_was_left_behind_catches_up() -> None:
         due(rank, k)
     store.set("cassini-agent/100", _as_text(release(100, 1)))
     store.set("cassini-agent/101", _as_text(release(101, 2)))
-    assert wait_until(lambda: 101 in rank._due)
-    assert (due(rank, 100), due(rank, 101)) == (1, 2)
+    for iteration, wait_ns in ((100, 1), (101, 2)):
+        assert wait_until(lambda iteration=iteration: iteration in rank._due)
+        assert due(rank, iteration) == wait_ns
     rank.close()
 
 

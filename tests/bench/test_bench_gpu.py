@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import bench.gpu.held
 import pytest
+from bench.gpu.held import Daemon, Scheduler
 from bench.gpu.report import ENTERING, table
-from bench.gpu.runs import side_by_side, wire_job
+from bench.gpu.runs import Job, side_by_side, wire_job
 from bench.gpu.trace import host_waits
 from bench.gpu.two_jobs import pairs
+
+from cassini_agent.interleave import groups
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 MS = 1_000_000
@@ -41,8 +46,7 @@ def pair() -> dict[str, Any]:
         "shifts_ms": {"a": 0.0},
         "score": 1.0,
         "hold_ms": 5.0,
-        "rank_ms": 1.0,
-        "dispatch_ms": 1.0,
+        "arranged_s": 30.0,
         "told": [],
     }
     return {"jobs": ["a", "b"], "about": {}, "profiles": {}, "runs": runs, "held": decided}
@@ -63,6 +67,12 @@ def test_only_iterations_that_are_held_count_as_held() -> None:
     assert known["held a"][:5] == ["101.0", "101.0", "101.0", "101.0", "1.0100"]
     assert known["in phase a"][4] == "1.4000"
     assert known["held a"][-2:] == ["30", "20"]  # host ahead, iterations
+
+
+def test_a_run_that_was_over_when_its_jobs_were_arranged_shows_nothing() -> None:
+    one = pair()
+    one["held"]["at_monotonic_ns"] *= 100
+    assert list(rows(table(report(one)))) == ["alone a", "in phase a"]
 
 
 def test_what_was_measured_before_a_failure_is_reported() -> None:
@@ -123,3 +133,26 @@ def test_a_rank_that_ends_is_said_with_the_logs(tmp_path: Path) -> None:
         wire.defaults["bytes"] = "many"
         with pytest.raises(RuntimeError, match=r"(?s)wire: a rank has ended.*wire-1\.log:.*TypeError"):
             side_by_side([wire], [0.0], [1])
+
+
+@pytest.mark.slow
+def test_jobs_are_held_and_what_was_decided_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a link that nobody shapes: two jobs that wait, and send what takes no time. How well is for a link that is."""
+    monkeypatch.setattr(groups, "EVERY_S", 1.0)
+    monkeypatch.setattr(bench.gpu.held, "LONGEST_S", 15.0)
+    n = 150
+    with Daemon(tmp_path) as daemon, ExitStack() as ended:
+        jobs = []
+        for name, compute_s in (("a", 0.08), ("b", 0.081)):
+            ranks = [["bench.gpu.wire", "--agent"]] * 2
+            waits = {"compute_s": compute_s, "bytes": 1 << 23}
+            jobs.append(ended.enter_context(Job(name, ranks, tmp_path, daemon.environment, waits)))
+        with Scheduler(daemon, "ab", 1.0) as scheduler:
+            answers = side_by_side(jobs, [0.0, 0.02], [n, n], meanwhile=lambda _: scheduler.hold())
+    held = scheduler.known
+    assert held["paces_ms"]["a"] == held["paces_ms"]["b"] >= 81, held["told"]
+    one = pair()
+    runs = {job.name: {"starts_ns": answer["starts_ns"]} for job, answer in zip(jobs, answers, strict=True)}
+    one["runs"] = [{"mode": mode, "agent": True, "offset_s": 0.0, "jobs": runs} for mode in ("alone", "held")]
+    one["held"] = held
+    assert "arranged (new)" in table(report(one))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BELOW = {"answers": {"ranking"}, "placement": {"ranking"}}
+BELOW = {"answers": {"ranking"}, "gpu": {"netlab"}, "netlab": {"control"}, "placement": {"ranking"}}
 """What else a room may import."""
 
 

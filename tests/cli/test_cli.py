@@ -136,6 +136,7 @@ def test_all_options_of_rank_reach_the_ranking(run: Run, problem: str, monkeypat
         "block_node_limit": 70,
         "resolution_ms": 0.0,
         "slack_tolerance": 0.5,
+        "running_tolerance": 0.05,
     }
     options = [
         f"--{name.replace('_', '-')}" + ("" if value is True else f"={'none' if value is None else value}")

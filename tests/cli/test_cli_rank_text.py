@@ -41,6 +41,42 @@ def row_of(text: str, name: str) -> list[str]:
     return line.split()
 
 
+PAIR = [up("a", 40, 0, 15, 50), up("b", 40, 0, 15, 50), up("c", 40, 0, 8, 50)]
+
+
+def running(**shifts_ms: float) -> Problem:
+    problem = problem_of(PAIR, {"x": 50}, c={"a": ["x"], "b": ["x"], "c": ["x"]})
+    return Problem(problem.jobs, problem.links, problem.candidates, shifts_ms)
+
+
+def test_running_jobs_that_move_are_named_and_what_staying_would_score(said: Said) -> None:
+    text = said(running(a=7, b=27))
+    assert "Of 2 running jobs 1 move, each waiting once: a 4.333 ms. If all stayed, it would score 0.9250" in text
+    text = said(running(a=7, b=27), "--running-tolerance", "0.1")
+    assert "No running job moves: 2 jobs of this candidate that share links run, and stay." in text
+    assert "running" not in said(running())
+
+
+def test_jobs_run_where_an_earlier_answer_put_them(said: Said, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(said(running(a=7, b=27), "--json"))
+    answer = json.loads(said(running(), "--running", str(before), "--with-problem"))
+    (one,) = answer["candidates"]
+    assert one["disturbance"] == {"moves_ms": {}, "score_if_kept": 1.0, "upper_bound_if_kept": 1.0}
+    assert answer["problem"]["running_shifts_ms"] == one["shifts_ms"]
+    assert one["shifts_ms"] == json.loads(before.read_text())["candidates"][0]["shifts_ms"]
+
+
+def test_of_equal_candidates_the_sentence_says_which_moves_fewer_jobs(said: Said) -> None:
+    jobs = [*PAIR[:2], up("d", 40, 0, 15, 50)]
+    together, apart = {"a": ["x"], "b": ["y"], "d": ["y"]}, {"a": ["x"], "b": ["y"], "d": ["x"]}
+    problem = problem_of(jobs, {"x": 50, "y": 50}, together=together, apart=apart)
+    problem = Problem(problem.jobs, problem.links, problem.candidates, {"a": 30.0, "b": 3.0, "d": 6.0})
+    text = said(problem)
+    assert '"apart" and "together" tie at 1.0000' in text
+    assert '"apart" comes first because it moves the fewest running jobs' in text
+
+
 def test_a_starved_job_is_seen_in_the_table_and_in_the_sentence(said: Said) -> None:
     text = said(problem_of([A, B, C], {"s": 50, "b": 400}, starved=STARVED, shared=WIDE))
     assert row_of(text, "shared")[0] == "1"

@@ -239,6 +239,7 @@ def test_the_formats_shown_are_those_written() -> None:
     jobs = [cc.Job("a", 40, [cc.Phase(0, 20, 50)])]
     narrow = cc.Problem(jobs, [cc.Link("tor1-up", 25)], [cc.Candidate("c0", {"a": ["tor1-up"]})])
     ranking += cc.rank(narrow).to_json().decode()
+    ranking += cc.rank(problem_from_json(problem.encode()), running_shifts_ms={"a": 0.0}).to_json().decode()
     solution = cc.solve_link(jobs, 50).to_json().decode()
     for name, written in (("cassini-ranking/1", ranking), ("cassini-link-solution/1", solution)):
         (shown,) = [block for block in blocks(ROOT / "docs/formats.md") if f'"{name}"' in block.text]

@@ -15,7 +15,7 @@ import pytest
 from bench.netlab import __main__ as command
 from bench.netlab import names
 from bench.netlab.network import clean_up, network
-from bench.netlab.topology import DUMBBELL, Queue
+from bench.netlab.topology import DUMBBELL, TOPOLOGIES, Queue, Topology
 
 ROOT = Path(__file__).parents[2]
 Spaces = Callable[[str], list[str]]
@@ -70,6 +70,28 @@ def test_a_network_is_gone_after_its_block_and_outside_nothing_changed(spaces: S
         assert interfaces() == before
     assert spaces(prefix) == []
     assert interfaces() == before
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=TOPOLOGIES)
+def test_nobody_asks_for_a_hardware_address(topology: Topology) -> None:
+    # The kernel's table of those that were asked for is one for all labs, and not long.
+    with network(topology, Queue(400), "cubic", None, 7) as prefix:
+        spaces = [prefix + one for one in (*topology.hosts, *topology.routers, "m")]
+        pairs = [("m", topology.management(host)) for host in topology.hosts]
+        for job in topology.jobs:
+            pairs += [(f"{job}0", topology.address(f"{job}1")), (f"{job}1", topology.management(f"{job}0"))]
+        for space, address in pairs:
+            subprocess.run(["ip", "netns", "exec", prefix + space, sys.executable, "-c", REACH, address], check=True)
+        known = ["ip", "-4", "neigh", "show", "nud", "all"]
+        told = [
+            line
+            for space in spaces
+            for line in subprocess.run(
+                [*known[:1], "-n", space, *known[1:]], capture_output=True, text=True
+            ).stdout.splitlines()
+        ]
+    assert len(told) >= 2 * len(pairs)
+    assert [line for line in told if "PERMANENT" not in line and not line.startswith("224.")] == []
 
 
 def test_a_network_is_gone_after_an_exception(spaces: Spaces) -> None:

@@ -36,7 +36,9 @@ def with_hosts(draw: st.DrawFn) -> Problem:
             else {}
         )
         made.append(Candidate.moved(one.id, first, moves, {job: {"h": 1} for job, route in moves.items() if route}))
-    return Problem(problem.jobs, problem.links, made)
+    run = draw(st.lists(st.sampled_from([job.id for job in problem.jobs]), unique=True, max_size=2))
+    shifts = {job: draw(st.floats(0, 1e6)) for job in run}
+    return Problem(problem.jobs, problem.links, made, shifts)
 
 
 @given(with_hosts())
@@ -52,7 +54,7 @@ def test_a_problem_of_differences_reads_back_equal(problem):
 def test_nothing_is_lost_where_differences_are_not_asked_for(problem):
     content = problem_to_json(problem)
     assert problem_from_json(content) == problem
-    hosts = any(candidate.hosts for candidate in problem.candidates)
+    hosts = any(candidate.hosts for candidate in problem.candidates) or problem.running_shifts_ms
     assert json.loads(content)["format"] == f"cassini-problem/{2 if hosts else 1}"
 
 

@@ -7,8 +7,8 @@ import os
 import re
 import sys
 import time
-from collections import deque
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -70,20 +70,24 @@ def interleave(
         raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
     if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
         logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
-    told: deque[str] = deque(maxlen=SHOWN_EVENTS)
+    told: SimpleQueue[Event] = SimpleQueue()
     is_live = not once and sys.stdout.isatty()
     try:
-        with Interleaving(network, daemons, jobs=jobs, tell=lambda event: _note(event, told, is_live)) as running:
+        with Interleaving(network, daemons, jobs=jobs, tell=None if is_live else told.put) as running:
             try:
                 if once:
-                    _once(running)
+                    _once(running, told)
+                elif is_live:
+                    _show(running, every_s)
                 else:
-                    _go_on(running, told, every_s, is_live)
+                    _go_on(running, told, every_s)
             except KeyboardInterrupt:
                 pass
-            if release:
-                running.release()
+            finally:
+                if release:
+                    running.release()
             rows = running.status()
+            _print_new(told)
     except ValueError as error:
         raise UsageError(str(error)) from None
     held = sum(row.component is not None for row in rows)
@@ -144,50 +148,60 @@ def _pair(text: str, option: str) -> tuple[str, float]:
     return name, number
 
 
-def _note(event: Event, told: deque[str], is_live: bool) -> None:
-    """Keep a line for the table, or print it where nobody looks at one."""
+def _line(event: Event, at_s: float) -> str:
     from ..interleave import describe
 
-    line = f"{time.strftime('%H:%M:%S')} {plain(describe(event))}"
-    told.append(line)
-    if not is_live:
-        print(line, flush=True)
+    return f"{time.strftime('%H:%M:%S', time.localtime(at_s))} {plain(describe(event))}"
 
 
-def _once(running: Interleaving) -> None:
+def _print_new(told: SimpleQueue[Event]) -> None:
+    """By the main thread, where it is an error that nobody reads any more."""
+    while not told.empty():
+        print(_line(told.get(), time.time()), flush=True)
+
+
+def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
     end_s = time.monotonic() + ONCE_S
     while not running.is_arranged() and time.monotonic() < end_s:
+        _print_new(told)
         time.sleep(0.2)
     time.sleep(1.5)  # what the jobs say of what they were just sent
+    _print_new(told)
     rows = running.status()
     print_table(_table(rows))
+    if missing := [row for row in rows if row.state == "missing"]:
+        raise AnswerError(f"{missing[0].job}: {missing[0].note}")
     if not running.is_arranged():
         raise AnswerError(f"not all jobs were arranged within {ONCE_S:g} s")
     if refused := [one for one in running.acknowledged() if not one.accepted]:
         raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
 
 
-def _go_on(running: Interleaving, told: deque[str], every_s: float, is_live: bool) -> None:
-    if not is_live:
-        while True:
-            running.status()  # raises what ended it
-            time.sleep(every_s)
+def _go_on(running: Interleaving, told: SimpleQueue[Event], every_s: float) -> None:
+    while True:
+        running.status()  # raises what ended it
+        _print_new(told)
+        time.sleep(every_s)
+
+
+def _show(running: Interleaving, every_s: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(markup=False, emoji=False, highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            live.update(_screen(running.status(), told), refresh=True)
+            live.update(_screen(running), refresh=True)
             time.sleep(every_s)
 
 
-def _screen(rows: list[Row], told: deque[str]) -> Group:
+def _screen(running: Interleaving) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    lines = [Text(line, style="dim", overflow="ellipsis", no_wrap=True) for line in list(told)]
-    return Group(_table(rows), Text(""), *lines)
+    told = [_line(event, at_s) for at_s, event in list(running.events)[-SHOWN_EVENTS:]]
+    lines = [Text(line, style="dim", overflow="ellipsis", no_wrap=True) for line in told]
+    return Group(_table(running.status()), Text(""), *lines)
 
 
 def _table(rows: list[Row]) -> Table:

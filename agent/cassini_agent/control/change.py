@@ -13,10 +13,11 @@ and also of a job that others hold up.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, pstdev, quantiles
+from statistics import fmean, median_low, pstdev, quantiles
 
 from .margin import STALL_SPREADS, measured_jitter
 
@@ -31,6 +32,10 @@ asked whether they confirm a change."""
 
 COMPUTE_STALL = 1.5
 """So many times the usual is no change but a stall."""
+
+STALLED_SHARE, STALLS_WINDOW = 0.5, 32
+"""A compute phase that is longer by this part of an iteration stalls the job, and iterations over which that is
+counted. Of a job that others hold up its iteration times do not show it: all are long."""
 
 MIN_CHANGE = 0.015
 """Smallest relative change that is reported."""
@@ -204,6 +209,7 @@ class ComputeWatch:
 
     def __init__(self, iteration_ns: int) -> None:
         self._base: list[int] = []
+        self._latest: deque[int] = deque(maxlen=STALLS_WINDOW)
         self._rest_ns = 0
         self._detector = ChangeDetector(iteration_ns, profile=COMPUTE_PROFILE, looks=COMPUTE_LOOKS)
 
@@ -212,8 +218,17 @@ class ComputeWatch:
         """Whether the loop tells how long it computes."""
         return len(self._base) == COMPUTE_BASE
 
+    @property
+    def stalls(self) -> int:
+        """How many of the last ``STALLS_WINDOW`` iterations computed for so long that the job lost its place."""
+        if not self._latest:
+            return 0
+        limit_ns = median_low(self._latest) + STALLED_SHARE * self._detector.iteration_ns
+        return sum(compute_ns > limit_ns for compute_ns in self._latest)
+
     def add(self, compute_ns: int) -> int:
         """Take what an iteration computed. Returns by how much more it does so from now on, ns; 0 if nothing is new."""
+        self._latest.append(compute_ns)
         usual_ns = self._detector.iteration_ns
         if len(self._base) < COMPUTE_BASE:
             self._base.append(compute_ns)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from statistics import median_low
+from typing import NamedTuple
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
@@ -93,6 +94,16 @@ class Decision:
     release: Release | None = None
 
 
+class _Start(NamedTuple):
+    """A start as ``step`` was told of it."""
+
+    now_ns: int
+    applied_ns: int
+    natural_ns: int | None
+    rests: bool
+    stalled: bool
+
+
 class Controller:
     """Decides for one job.
 
@@ -123,6 +134,7 @@ class Controller:
         self._last_ns: int | None = None  # of the last call; None after a pause
         self._before_ns = 0  # the start before the present one
         self._release: Release | None = None  # by the last decision
+        self._latest: _Start | None = None  # what the last decision was about, if it may be revised
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
@@ -183,7 +195,7 @@ class Controller:
 
     def pause(self) -> None:
         """A checkpoint or an evaluation begins: no delays, and what comes is no iteration."""
-        self._paused, self._last_ns = True, None
+        self._paused, self._last_ns, self._latest = True, None, None
         self._mooring.drop()
 
     def resume(self) -> None:
@@ -211,8 +223,28 @@ class Controller:
         self._before_ns = now_ns if self._last_ns is None else self._last_ns
         self._last_ns = None if self._paused else now_ns
         self._pay(applied_ns, natural)
+        if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
+            self._mooring.missed()
+        self._latest = None
         decision = self._decide(now_ns, applied_ns, natural, rests, compute_ns)
         self.adjustments += decision.adjusted
+        return self._take(decision)
+
+    def revise(self) -> Decision | None:
+        """With lag 1: decide again, during an iteration, about the next one, by a grid that has come since it began.
+
+        None where there is no other grid, or where it would change nothing.
+        """
+        if self._latest is None or self._schedule is None or not self._mooring.aligns:
+            return None
+        if self._latest.now_ns >= self._schedule.expires_ns or self._why_free(self._schedule):
+            return None
+        decision = self._placed(self._schedule, self._latest, None)
+        self.adjustments += decision.adjusted - self._corrected
+        return self._take(decision)
+
+    def _take(self, decision: Decision) -> Decision:
+        """Remember a decision, or another one in its place."""
         self._corrected = decision.adjusted
         self._release = decision.release
         self._is_held = decision.state == "held"
@@ -239,13 +271,25 @@ class Controller:
         if note := self._why_free(schedule):
             self._mooring.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
-        if sum(self._broken) >= TOO_OFTEN:
+        assert self._computing is not None  # there is a schedule
+        assert self._allowance is not None
+        broken = max(sum(self._broken), self._computing.stalls)
+        if broken >= TOO_OFTEN:
             # What it waited for would be lost again soon, and what others waited for it too.
             self._mooring.align()
-            note = f"{sum(self._broken)} of {WATCHED} iterations stalled or paused"
+            note = f"{broken} of {WATCHED} iterations stalled or paused"
             return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
             self._mooring.drop()
+        elif natural is not None and self._mooring.lost_since_ns is not None:
+            self._allowance.lost(max(0, natural - schedule.iteration_ns))
+        start = _Start(now_ns, applied_ns, natural, rests, stalled)
+        self._latest = start if self.lag else None
+        return self._placed(schedule, start, changed)
+
+    def _placed(self, schedule: Schedule, start: _Start, changed: Change | None) -> Decision:
+        """Decide by where a start is on the grid."""
+        now_ns, applied_ns, natural, rests, stalled = start
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
@@ -256,7 +300,7 @@ class Controller:
         pacing = 0 if took is None else max(0, schedule.pace_ns - took)
         self._paced_ns = schedule.pace_ns if self.lag else pacing
         if not (rests or stalled):
-            wait, adjusted = self._wait(schedule, place, now_ns, applied_ns, pacing)
+            wait, adjusted = self._wait(schedule, place, now_ns, pacing)
             release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
             if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
                 wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
@@ -282,11 +326,9 @@ class Controller:
         else:
             self._allowance.spend(excess)
 
-    def _wait(self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, pacing_ns: int) -> tuple[int, bool]:
+    def _wait(self, schedule: Schedule, place: Place, now_ns: int, pacing_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
         assert self._allowance is not None  # there is a schedule
-        if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
-            self._mooring.missed()
         left = pacing_ns + self._allowance.left_ns(now_ns)
         most = left if self._begun else schedule.pace_ns
         wait, adjusted = self._mooring.wait(place, now_ns, most)

@@ -98,6 +98,11 @@ class Mooring:
         return self._aligning or self.strayed
 
     @property
+    def aligns(self) -> bool:
+        """Whether the grid has moved since the last decision: the next start may wait for it."""
+        return self._aligning
+
+    @property
     def strayed(self) -> bool:
         """Whether the last start was out of place, which need not be known for certain yet."""
         return self.lost_since_ns is not None or self._beyond > 0

@@ -13,7 +13,8 @@ class Allowance:
     """Bounds what a job waits besides pacing: so much at once, and then a share of the time that has passed.
 
     So whatever goes wrong (no coordinator, schedules that never fit, another job that never comes to its place), these
-    waits cost the job no more than that share.
+    waits cost the job no more than that share, and ``OF_LOSS`` of what it loses to others while it is out of its place:
+    a job that others hold up for a third of its time may wait once to end that, however often it had to before.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ class Allowance:
         Of the time that passes.
     """
 
-    SHARE = 0.01
+    SHARE, OF_LOSS = 0.01, 0.25
 
     def __init__(self, most_ns: int, now_ns: int, share: float = SHARE) -> None:
         self.most_ns = most_ns
@@ -37,6 +38,10 @@ class Allowance:
         self._left_ns = min(self.most_ns, self._left_ns + self._share * max(0, now_ns - self._since_ns))
         self._since_ns = now_ns
         return max(0, int(self._left_ns))
+
+    def lost(self, held_up_ns: int) -> None:
+        """Others have held the job up for so long."""
+        self._left_ns += self.OF_LOSS * held_up_ns
 
     def spend(self, wait_ns: int) -> None:
         """It was waited."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ..control.phase import turns
 from ..schedule import Schedule
 from .member import Member
-from .paces import ratio_of
+from .paces import ratio_of, shift_at
 from .status import JobStatus
 
-__all__ = ["Newer", "newer_commands"]
+__all__ = ["Newer", "in_pattern_of", "newer_commands"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +52,43 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     known = {job: found.get(job, member.schedule) for job, member in members.items()}
     if all(schedule.version == newest.version for schedule in known.values()):
         return Newer(tuple(newer), known)
-    paces = ratio_of([member.schedule.pace_ns for member in members.values()])
-    ratio = dict(zip(members, paces, strict=True))
+    ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
+    sends_ns = {job: statuses[job].sends_ns for job in members if job in statuses}
+    adopted = in_pattern_of(newest, known, ratio, sends_ns)
+    version = newest.version + 1
+    return Newer(tuple(newer), {job: replace(schedule, version=version) for job, schedule in adopted.items()})
+
+
+def in_pattern_of(
+    newest: Schedule, known: Mapping[str, Schedule], ratio: Mapping[str, int], sends_ns: Mapping[str, int]
+) -> dict[str, Schedule]:
+    """The schedules of a component as its newest has them: version, epoch, expiry, pace. Empty for another ratio.
+
+    Parameters
+    ----------
+    newest : Schedule
+    known : mapping of str to Schedule
+        Of all its jobs, of any version.
+    ratio, sends_ns : mapping of str to int
+        By job: of the paces, and what ``shift_at`` takes; 0 where that is absent.
+    """
     base, rest = divmod(newest.pace_ns, ratio[newest.job])
-    if rest:
-        return Newer(tuple(newer), {})
+    if rest or any(schedule.pace_ns % ratio[job] for job, schedule in known.items()):
+        return {}
     adopted = {}
-    for job, schedule in known.items():
+    for (job, schedule), turn in zip(known.items(), turns([ratio[job] for job in known]), strict=True):
         pace = base * ratio[job]
+        hold = min(schedule.hold_ns, newest.hold_ns, pace // 2)
         adopted[job] = replace(
             schedule,
-            version=newest.version + 1,
+            version=newest.version,
             epoch_ns=newest.epoch_ns,
+            expires_ns=newest.expires_ns,
             pace_ns=pace,
             iteration_ns=min(max(schedule.iteration_ns, -(-2 * pace // 3)), pace),
-            shift_ns=schedule.shift_ns % pace,
-            hold_ns=min(schedule.hold_ns, pace // 2),
+            shift_ns=shift_at(pace, schedule, turn * schedule.pace_ns // ratio[job], sends_ns.get(job, 0)),
+            hold_ns=hold,
             slack_ns=min(schedule.slack_ns, pace // 2),
             gain_ns=min(schedule.gain_ns, pace),
         )
-    return Newer(tuple(newer), adopted)
+    return adopted

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..dispatch.http import HttpTransport
 from ..dispatch.send import Endpoint
+from ..event_loop_thread import EventLoopThread
 from . import events
 from .coordinator import Coordinator
 from .http import HttpDaemons
@@ -41,7 +40,7 @@ def coordinating(
         By host.
     tell : callable
         Called with each event, in the coordinator's thread; with ``events.Stopped`` at once, if the coordinator ends
-        before its time.
+        before its time. While it runs nothing is decided.
     profiles : mapping of str to cassini_core.Job, optional
         See ``Component``.
 
@@ -51,7 +50,6 @@ def coordinating(
         What ended the coordinator before its time, as soon as the block is left without an error of its own.
     """
     kept = list(members)
-    loop = asyncio.new_event_loop()
 
     async def coordinate() -> None:
         async with HttpTransport(timeout_s=1.0) as http:
@@ -59,28 +57,9 @@ def coordinating(
             coordinator.keep(kept, profiles)
             await coordinator.run()
 
-    task = loop.create_task(coordinate())
-    failed: list[BaseException] = []
+    def ended(error: BaseException) -> None:
+        log.exception("the coordinator has ended", exc_info=error)
+        tell(events.Stopped(f"{type(error).__name__}: {error}"))
 
-    def run() -> None:
-        try:
-            with suppress(asyncio.CancelledError):
-                loop.run_until_complete(task)
-        except BaseException as error:  # handed to the waiting thread, which may wait for hours
-            failed.append(error)
-            log.exception("the coordinator has ended")
-            with suppress(Exception):
-                tell(events.Stopped(f"{type(error).__name__}: {error}"))
-        finally:
-            loop.close()
-
-    thread = threading.Thread(target=run, name="cassini-coordinator", daemon=True)
-    thread.start()
-    try:
+    with EventLoopThread(coordinate, "cassini-coordinator", ended):
         yield
-    finally:
-        with suppress(RuntimeError):  # the loop has ended by itself
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-    if failed:
-        raise failed[0]

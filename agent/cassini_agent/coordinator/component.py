@@ -30,10 +30,10 @@ __all__ = ["Component", "Outcome"]
 
 @dataclass(slots=True)
 class Outcome:
-    """Schedules to send, jobs to set free (with the version), and what the scheduler is told."""
+    """Schedules to send, members that were let go of and are to be set free, and what the scheduler is told."""
 
     send: list[Schedule] = field(default_factory=list)
-    clear: list[tuple[str, int]] = field(default_factory=list)
+    released: list[Member] = field(default_factory=list)
     events: list[events.Event] = field(default_factory=list)
 
 
@@ -51,8 +51,6 @@ class Component:
     ----------
     members : dict of str to Member
         Those that are held together.
-    released : dict of str to Member
-        Those that were let go of: their schedules are withdrawn.
     over : bool
         Nothing is held any more: by a newer command of the scheduler, or as too few are left.
 
@@ -68,7 +66,6 @@ class Component:
         if len(names) != 1:
             raise ValueError(f"component: expected schedules of one component, got those of {sorted(names)}")
         (self.name,) = names
-        self.released: dict[str, Member] = {}
         self.superseded = False
         self._renewal = Renewal(self.name, self.members, profiles)
         self._reanchoring = Reanchoring(self.name, self.members)
@@ -91,13 +88,9 @@ class Component:
         """Whether some member was not heard of at the last look."""
         return bool(self._presence.absent)
 
-    def host_of(self, job: str) -> str:
-        """Whose daemon serves a member, or one that was let go of."""
-        return (self.members.get(job) or self.released[job]).host
-
     def hosts(self) -> set[str]:
         """Whose daemons have to be asked."""
-        return {member.host for member in (*self.members.values(), *self.released.values())}
+        return {member.host for member in self.members.values()}
 
     def decide(self, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
         """What to do now.
@@ -115,23 +108,18 @@ class Component:
         if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
             self._reanchoring.restart()
             self._renewal.restart()
-            self._presence.restart()
         self._decided_ns = now_ns
         self._follow_newer(statuses, outcome)
         if self.superseded:
             return outcome
         self._let_go_of_those_who_left(statuses, now_ns, outcome)
         self._keep_together(statuses, now_ns, outcome)
-        outcome.clear += [
-            (job, member.schedule.version)
-            for job, member in self.released.items()
-            if job in statuses and _has(statuses[job], member.schedule.version)
-        ]
         return outcome
 
     def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
         if not self.members:
             return
+        self._reanchoring.look_again = False
         drafts = {job: member.schedule for job, member in self.members.items()}
         drafts = self._lease.renewed(drafts, statuses, now_ns)
         known = {j: statuses[j] for j in self.members if j in statuses and j not in self._presence.absent}
@@ -140,15 +128,15 @@ class Component:
             outcome.events += told
             for event in told:
                 if isinstance(event, events.NotWorth):
-                    self._release(self.members)
-                elif isinstance(event, events.MemberFreed):
-                    self._release([event.job])
+                    self._release(self.members, outcome)
+                elif isinstance(event, events.MemberFreed | events.MemberUnlocked):
+                    self._release([event.job], outcome)
                     self._release_the_last(outcome)
         contradicted = self._contradicted(known)
         outcome.events += [
             events.Contradicted(self.name, job, known[job].contradicted) for job in contradicted - self._told_against
         ]
-        self._told_against = contradicted
+        self._told_against = contradicted | (self._told_against - known.keys())
         known = {job: status for job, status in known.items() if job not in contradicted}
         if known.keys() & self.members.keys() and self._presence.may_move:
             drafts = {job: drafts[job] for job in self.members}
@@ -201,13 +189,13 @@ class Component:
         outcome.events += told
         outcome.events += [events.MemberLeft(self.name, job, why) for job, why in left.items()]
         if left:
-            self._release(left)
+            self._release(left, outcome)
             self._release_the_last(outcome)
 
-    def _release(self, jobs: Iterable[str]) -> None:
-        """Let go of members: their schedules are withdrawn until their daemons have none."""
+    def _release(self, jobs: Iterable[str], outcome: Outcome) -> None:
+        """Let go of members."""
         for job in list(jobs):
-            self.released[job] = self.members.pop(job)
+            outcome.released.append(self.members.pop(job))
             self._presence.forget(job)
 
     def _release_the_last(self, outcome: Outcome) -> None:
@@ -215,9 +203,4 @@ class Component:
         if len(self.members) == 1:
             (last,) = self.members
             outcome.events.append(events.Dissolved(self.name, (last,)))
-            self._release([last])
-
-
-def _has(status: JobStatus, version: int) -> bool:
-    """Whether a daemon still has this schedule, or one before it; of a newer one somebody else has the say."""
-    return status.schedule is not None and status.version <= version
+            self._release([last], outcome)

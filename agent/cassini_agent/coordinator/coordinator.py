@@ -15,11 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ..control.clock_sync import ClockTrack
+from ..schedule import SECOND_NS, Schedule
 from . import events
-from .component import Component, Outcome
+from .component import Component
 from .member import Member
 from .status import JobStatus
 from .transport import RefusedError, Transport, TransportError
+from .withdrawing import Withdrawals
 
 if TYPE_CHECKING:
     from cassini_core import Job
@@ -44,6 +46,9 @@ AGAIN_S = 0.03
 
 SEARCH_S = 5.0
 """So often all hosts are asked for a job that is missing on its own."""
+
+LET_GO_NS = 60 * SECOND_NS
+"""Who is in no component that is kept any more is set free so long after: the scheduler may still be sending."""
 
 _T = TypeVar("_T")
 
@@ -86,12 +91,15 @@ class Coordinator:
         self._silent: set[str] = set()
         self._news: dict[str, asyncio.Task[None]] = {}
         self._refused: dict[str, int] = {}
-        self._again: dict[str, asyncio.Task[None]] = {}
+        self._again: dict[Component, asyncio.Task[None]] = {}
+        self._withdrawals = Withdrawals()
         self._is_running = False
         self.failures: Counter[str] = Counter()
 
     def keep(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
         """Take on a component whose schedules have been sent; it replaces those that any of its jobs was in.
+
+        See ``make_way``.
 
         Parameters
         ----------
@@ -101,17 +109,31 @@ class Coordinator:
             See ``Component``.
         """
         component = Component(members, profiles)
-        for other in list(self._components.values()):
-            if other.members.keys() & component.members.keys():
-                del self._components[other.name]
-            else:  # who was let go of there is somebody's again
-                for job in other.released.keys() & component.members.keys():
-                    del other.released[job]
+        self.make_way(component.members)
+        self._withdrawals.drop(component.members)
         self._components[component.name] = component
 
+    def make_way(self, jobs: Collection[str]) -> None:
+        """Let go of the components that any of these jobs is in: they get other schedules now.
+
+        Jobs of these components that are in none that is kept, and have nothing newer a minute later, are set free.
+        """
+        for component in self.components():
+            if not component.members.keys().isdisjoint(jobs):
+                self._end(component)
+
     def forget(self, name: str) -> None:
-        """Let go of a component, for example because its jobs have ended. Unknown ones are let go of already."""
+        """Let go of a component, for example because its jobs have ended. Unknown ones are let go of already.
+
+        Its jobs keep their schedules until these expire: the scheduler sends them others, or withdraws them
+        (``dispatch``).
+        """
         self._components.pop(name, None)
+
+    def _end(self, component: Component) -> None:
+        """Something newer has taken its place."""
+        del self._components[component.name]
+        self._withdrawals.add(component.members.values(), self._clock_ns() + LET_GO_NS)
 
     def component(self, name: str) -> Component:
         """A component that is kept. KeyError if there is none of this name."""
@@ -120,6 +142,12 @@ class Coordinator:
     def components(self) -> list[Component]:
         """All that are kept."""
         return list(self._components.values())
+
+    async def ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
+        """The jobs of each host that answers, by their names; hosts that fall silent, or answer again, are told of."""
+        hosts = sorted(hosts)
+        answers = await asyncio.gather(*(self._ask(host, None, with_clock=False) for host in hosts))
+        return {host: jobs for host, jobs in zip(hosts, answers, strict=True) if jobs is not None}
 
     async def run(self, poll_s: float = POLL_S) -> None:
         """Go on for ever, until cancelled."""
@@ -141,16 +169,17 @@ class Coordinator:
 
     async def poll(self) -> None:
         """One round: clocks and jobs of all hosts at once, decisions, schedules. Failures are told, not raised."""
-        hosts = self._hosts()
+        hosts = self.hosts()
         for gone in self._clocks.keys() - hosts:
             del self._clocks[gone]
-        self._silent &= hosts
-        search = self._search() - hosts
-        await asyncio.gather(*(self._map_clock(host) for host in hosts))
-        await self._decide(list(self._components.values()), await self._ask(hosts | search))
+        self._silent &= hosts | set(self._all_hosts)
+        await self._look(self.components(), hosts | self._search(), clocks_of=hosts)
 
-    def _hosts(self) -> set[str]:
-        return {host for component in self._components.values() for host in component.hosts()}
+    def hosts(self) -> set[str]:
+        """Whose daemons are asked: those of all members, and of jobs whose schedules are to be withdrawn."""
+        return {
+            host for component in self._components.values() for host in component.hosts()
+        } | self._withdrawals.hosts()
 
     def _search(self) -> set[str]:
         """Where else to look, if some job is missing."""
@@ -162,7 +191,7 @@ class Coordinator:
 
     def _watch(self) -> None:
         """A task for each host, that waits for its news."""
-        hosts = self._hosts()
+        hosts = self.hosts()
         for host in self._news.keys() - hosts:
             self._news.pop(host).cancel()
         for host in hosts:
@@ -177,28 +206,62 @@ class Coordinator:
                     change = await self._transport.news(host, known, NEWS_S)
             except (TransportError, TimeoutError):
                 return
+            except Exception:
+                log.exception("waiting for the news of %s failed", host)
+                return
             if known is not None and change != known:
                 concerned = [one for one in self._components.values() if host in one.hosts()]
-                statuses = await self._ask({other for one in concerned for other in one.hosts()} - self._silent)
-                await self._decide(concerned, statuses)
+                await self._look(concerned, {other for one in concerned for other in one.hosts()} - self._silent)
             known = change
             await asyncio.sleep(LEAST_S)
 
-    async def _map_clock(self, host: str) -> None:
-        track = self._clocks.setdefault(host, ClockTrack())
-        sample = await self._within(host, self._transport.clock(host, track.mapping))
-        if sample is not None:
-            track.add(sample)
-
-    async def _ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
-        """The jobs of each host that answers, by their names."""
-        ordered = sorted(hosts)
-        answers = await asyncio.gather(*(self._within(host, self._transport.jobs(host)) for host in ordered))
-        return {
-            host: {status.job: self._on_our_clock(host, status) for status in jobs}
-            for host, jobs in zip(ordered, answers, strict=True)
-            if jobs is not None
+    async def _look(
+        self, components: Collection[Component], hosts: Collection[str], clocks_of: Collection[str] = ()
+    ) -> None:
+        """Ask hosts, and decide about each component as soon as its own have answered: what they say is old soon."""
+        jobs_on = {host: set(self._withdrawals.jobs_on(host)) for host in sorted(hosts)}
+        # A job that is missing may be anywhere; one that has moved may be where its partners are.
+        of_component = {
+            one: jobs_on.keys() if one.is_missing_members else one.hosts() & jobs_on.keys() for one in components
         }
+        for component, its in of_component.items():
+            for host in its:
+                jobs_on[host] |= component.members.keys()
+        async with asyncio.TaskGroup() as group:
+            asked = {
+                host: group.create_task(self._ask(host, jobs, host in clocks_of)) for host, jobs in jobs_on.items()
+            }
+            for host in self._withdrawals.hosts() & asked.keys():
+                group.create_task(self._withdraw(host, asked[host]))
+            for component, its in of_component.items():
+                group.create_task(self._attend(component, {host: asked[host] for host in sorted(its)}))
+
+    async def _attend(self, component: Component, asked: Mapping[str, Awaitable[dict[str, JobStatus] | None]]) -> None:
+        answers = {host: await answer for host, answer in asked.items()}
+        await self._decide(component, {host: jobs for host, jobs in answers.items() if jobs is not None})
+
+    async def _ask(self, host: str, jobs: Collection[str] | None, with_clock: bool) -> dict[str, JobStatus] | None:
+        """What a host has of these jobs, or of all, by their names; None if it does not answer."""
+        try:
+            if with_clock:
+                track = self._clocks.setdefault(host, ClockTrack())
+                track.add(await _in_time(self._transport.clock(host, track.mapping)))
+            statuses = await _in_time(self._transport.jobs(host, jobs))
+            found = {status.job: self._on_our_clock(host, status) for status in statuses}
+        except TransportError as error:
+            self._note_silence(host, str(error))
+        except TimeoutError:
+            self._note_silence(host, f"no answer within {ANSWER_S:g} s")
+        except Exception as error:  # a fault of ours, which costs nobody else anything
+            if host not in self._silent:
+                log.exception("asking %s failed", host)
+            self._note_silence(host, f"{type(error).__name__}: {error}")
+        else:
+            if host in self._silent:
+                self._silent.remove(host)
+                self._tell(events.Reachable(host))
+            return found
+        return None
 
     def _on_our_clock(self, host: str, status: JobStatus) -> JobStatus:
         track = self._clocks.get(host)
@@ -206,48 +269,49 @@ class Coordinator:
             return replace(status, place_at_ns=None)
         return replace(status, place_at_ns=track.mapping.to_coordinator(status.place_at_ns))
 
-    async def _decide(self, components: Iterable[Component], statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
-        sending = []
-        for component in components:
-            if self._components.get(component.name) is not component:
-                continue  # let go of meanwhile
-            try:
-                self._follow_moves(component, statuses)
-                outcome = component.decide(_of_members(component, statuses), self._clock_ns())
-            except Exception as error:
-                self._note_failure(component.name, error)
-                continue
-            for event in outcome.events:
-                self._tell(event)
-            sending.append(self._send(component, outcome))
-            if component.look_again:
-                self._look_again(component)
-            if component.superseded:
-                del self._components[component.name]
-        await asyncio.gather(*sending)
+    async def _decide(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
+        if self._components.get(component.name) is not component:
+            return  # let go of meanwhile
+        try:
+            self._follow_moves(component, statuses)
+            outcome = component.decide(_of_members(component, statuses), self._clock_ns())
+        except Exception as error:
+            self._note_failure(component.name, error)
+            return
+        self._withdrawals.add(outcome.released, self._clock_ns())
+        if component.over:
+            self._end(component)
+        elif component.look_again:
+            self._look_again(component)
+        for event in outcome.events:
+            self._tell(event)
+        async with asyncio.TaskGroup() as group:
+            for schedule in outcome.send:
+                group.create_task(self._put(component, schedule))
+            for member in outcome.released:
+                group.create_task(self._clear(member))
 
     def _look_again(self, component: Component) -> None:
         """In a moment, unless that is about to happen anyway."""
 
         async def look() -> None:
-            await asyncio.sleep(AGAIN_S)
-            self._again.pop(component.name, None)
-            await self._decide([component], await self._ask(component.hosts() - self._silent))
+            try:
+                while component.look_again and self._components.get(component.name) is component:
+                    await asyncio.sleep(AGAIN_S)
+                    await self._look([component], component.hosts() - self._silent)
+            finally:
+                del self._again[component]
 
-        if self._is_running and component.name not in self._again:
-            self._again[component.name] = asyncio.create_task(look())
+        if self._is_running and component not in self._again:
+            self._again[component] = asyncio.create_task(look())
 
     def _follow_moves(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
-        """A job that is connected elsewhere, and not where it was, has moved."""
+        """A job that reports elsewhere, and not where it was, has moved."""
         for job, member in component.members.items():
-            here = statuses.get(member.host, {}).get(job)
-            if here is not None and here.connected:
-                continue
-            for host, jobs in statuses.items():
-                if host != member.host and job in jobs and jobs[job].connected:
-                    self._tell(events.MemberMoved(component.name, job, host, member.host))
-                    member.host = host
-                    break
+            found = [host for host, jobs in statuses.items() if job in jobs and _reports(jobs[job])]
+            if found and member.host not in found:
+                self._tell(events.MemberMoved(component.name, job, found[0], member.host))
+                member.host = found[0]
 
     def _note_failure(self, name: str, error: Exception) -> None:
         self.failures[name] += 1
@@ -262,40 +326,28 @@ class Coordinator:
         except Exception:
             log.exception("the scheduler failed on %r", event)
 
-    async def _send(self, component: Component, outcome: Outcome) -> None:
-        commands = [
-            *((s.job, s.version, self._transport.put(component.host_of(s.job), s)) for s in outcome.send),
-            *((job, v, self._transport.clear(component.host_of(job), job, v)) for job, v in outcome.clear),
-        ]
-        await asyncio.gather(*(self._command(component.name, *command) for command in commands))
-
-    async def _command(self, component: str, job: str, version: int, request: Awaitable[None]) -> None:
+    async def _put(self, component: Component, schedule: Schedule) -> None:
         """What does not get there is sent again: the next round sees that it is not there."""
+        job, version = schedule.job, schedule.version
         try:
-            async with asyncio.timeout(ANSWER_S):
-                await request
+            await _in_time(self._transport.put(component.members[job].host, schedule))
         except RefusedError as error:
             if self._refused.get(job) != version:
                 self._refused[job] = version
-                self._tell(events.Refused(component, job, str(error)))
-        except (TransportError, TimeoutError) as error:
-            log.info("job %s: version %d did not get there: %s", job, version, error)
+                self._tell(events.Refused(component.name, job, str(error)))
+        except Exception as error:
+            log.info("job %s: version %d did not get there: %r", job, version, error)
 
-    async def _within(self, host: str, request: Awaitable[_T]) -> _T | None:
-        """The answer; None if there is none in time: a host that is silent may not hold up the others."""
+    async def _withdraw(self, host: str, asked: Awaitable[dict[str, JobStatus] | None]) -> None:
+        await asyncio.gather(*map(self._clear, self._withdrawals.due(host, await asked, self._clock_ns())))
+
+    async def _clear(self, member: Member) -> None:
+        """The next round sees whether it got there; where it is refused, something newer has come meanwhile."""
+        job, version = member.schedule.job, member.schedule.version
         try:
-            async with asyncio.timeout(ANSWER_S):
-                answer = await request
-        except TransportError as error:
-            self._note_silence(host, str(error))
-        except TimeoutError:
-            self._note_silence(host, f"no answer within {ANSWER_S:g} s")
-        else:
-            if host in self._silent:
-                self._silent.remove(host)
-                self._tell(events.Reachable(host))
-            return answer
-        return None
+            await _in_time(self._transport.clear(member.host, job, version))
+        except Exception as error:
+            log.info("job %s: that version %d is withdrawn did not get there: %r", job, version, error)
 
     def _note_silence(self, host: str, reason: str) -> None:
         if host not in self._silent:
@@ -303,10 +355,20 @@ class Coordinator:
             self._tell(events.Unreachable(host, reason))
 
 
+def _reports(status: JobStatus) -> bool:
+    """Whether rank 0 is there: other ranks are connected to the daemons of their hosts too, but tell nothing."""
+    return status.connected and status.iterations > 0 and status.state != "silent"
+
+
+async def _in_time(request: Awaitable[_T]) -> _T:
+    async with asyncio.timeout(ANSWER_S):
+        return await request
+
+
 def _of_members(component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> dict[str, JobStatus]:
     """Of the jobs whose daemons answered; one that its daemon does not know is not connected to it."""
     return {
         job: statuses[host].get(job) or JobStatus(job, "waiting", connected=False)
-        for job in (*component.members, *component.released)
-        if (host := component.host_of(job)) in statuses
+        for job, member in component.members.items()
+        if (host := member.host) in statuses
     }

@@ -16,6 +16,7 @@ __all__ = [
     "MemberLeft",
     "MemberMissing",
     "MemberMoved",
+    "MemberUnlocked",
     "NotWorth",
     "PacesChanged",
     "RatioBroken",
@@ -84,6 +85,14 @@ class MemberFreed:
     component: str
     job: str
     loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberUnlocked:
+    """A job runs free, as it stalls or pauses too often to follow a grid: the others paced themselves for nothing."""
+
+    component: str
+    job: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +178,10 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The daemons of these jobs have newer commands that are not of this component: it was let go of."""
+    """The daemons of these jobs have newer commands that are not of this component: it was let go of.
+
+    Its other jobs are set free after a minute, unless they have newer schedules by then or are kept otherwise.
+    """
 
     component: str
     jobs: tuple[str, ...]
@@ -222,6 +234,7 @@ Event = (
     | PacesChanged
     | RatioBroken
     | MemberFreed
+    | MemberUnlocked
     | NotWorth
     | Unsteady
     | MemberMissing

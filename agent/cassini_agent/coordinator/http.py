@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 from ..control.clock_sync import ClockMapping, ClockSample
-from ..dispatch.send import Endpoint, Requests
-from ..schedule import Schedule
+from ..dispatch.send import Endpoint, Reply, Requests
+from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
 from .transport import RefusedError, TransportError
 
 __all__ = ["HttpDaemons"]
+
+
+LONGEST_QUERY = 4000
+"""Characters of the names of jobs: servers take lines of some 8000."""
 
 
 class HttpDaemons:
@@ -42,17 +47,21 @@ class HttpDaemons:
         sent = self._clock_ns()
         answer = await self._request("POST", host, "/v1/clock", body)
         received = self._clock_ns()
-        if type(answer.get("monotonic_ns")) is not int or received < sent:
+        host_ns = answer.get("monotonic_ns")
+        if type(host_ns) is not int or abs(host_ns) > MAX_TIME_NS or received < sent:
             raise TransportError(f"{host}: expected a clock reading, got {str(answer)[:100]}")
-        return ClockSample(sent, answer["monotonic_ns"], received)
+        return ClockSample(sent, host_ns, received)
 
-    async def jobs(self, host: str) -> list[JobStatus]:
-        """``GET /v1/jobs``."""
-        return self._statuses(host, await self._request("GET", host, "/v1/jobs"))
+    async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
+        """``GET /v1/jobs?job=...``: a daemon remembers the jobs of days. Of all jobs where the names are too long."""
+        query = None if jobs is None else _query(jobs)
+        path = "/v1/jobs" if query is None or len(query) > LONGEST_QUERY else f"/v1/jobs?{query}"
+        return self._statuses(host, await self._request("GET", host, path))
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
-        """``GET /v1/jobs?since&wait_ms``; the jobs in the answer are passed over: others are asked at the same time."""
-        path = "/v1/jobs" if known is None else f"/v1/jobs?since={known}&wait_ms={round(1000 * wait_s)}"
+        """``GET /v1/jobs?since&wait_ms``, of no job: those of other hosts are asked for at the same time."""
+        since = "" if known is None else f"&since={known}&wait_ms={round(1000 * wait_s)}"
+        path = f"/v1/jobs?{_query([])}{since}"
         answer = await self._request("GET", host, path, timeout_s=wait_s + 1.0)
         change = answer.get("change")
         if type(change) is not int:
@@ -71,27 +80,24 @@ class HttpDaemons:
 
     async def put(self, host: str, schedule: Schedule) -> None:
         """``PUT /v1/jobs/{job}/schedule``."""
-        try:
-            reply = await self._http.put_schedule(self._endpoint(host), schedule)
-        except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
-        self._check(host, reply.status, reply.body)
+        await self._answer(host, self._http.put_schedule(self._endpoint(host), schedule))
 
     async def clear(self, host: str, job: str, version: int) -> None:
         """``DELETE /v1/jobs/{job}/schedule``."""
-        try:
-            reply = await self._http.delete_schedule(self._endpoint(host), job, version)
-        except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
-        self._check(host, reply.status, reply.body)
+        await self._answer(host, self._http.delete_schedule(self._endpoint(host), job, version))
 
     async def _request(
         self, method: str, host: str, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Mapping[str, Any]:
+        return await self._answer(
+            host, self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
+        )
+
+    async def _answer(self, host: str, request: Awaitable[Reply]) -> Mapping[str, Any]:
         try:
-            reply = await self._http.request(method, self._endpoint(host), path, body, timeout_s=timeout_s)
+            reply = await request
         except (OSError, TimeoutError) as error:
-            raise TransportError(f"{host}: {error or type(error).__name__}") from error
+            raise TransportError(f"{host}: {str(error) or type(error).__name__}") from error
         self._check(host, reply.status, reply.body)
         return reply.body
 
@@ -105,3 +111,8 @@ class HttpDaemons:
         if status != 200:
             kind = RefusedError if status in (400, 409) else TransportError
             raise kind(f"{host}: {status} {body.get('error', '')}".rstrip())
+
+
+def _query(jobs: Collection[str]) -> str:
+    """These jobs, or none: no job's name is empty."""
+    return "&".join(f"job={quote(job, safe='')}" for job in sorted(jobs)) or "job="

@@ -9,7 +9,7 @@ from ..schedule import DAY_NS, SECOND_NS, Schedule
 from .renewal import epoch_near
 from .status import JobStatus
 
-__all__ = ["LEASE_NS", "Lease", "with_recent_epoch"]
+__all__ = ["LEASE_NS", "LONG_AGO_NS", "Lease", "with_recent_epoch"]
 
 LEASE_NS = 3600 * SECOND_NS
 """Schedules expire so long after they were made; renewed at half time."""

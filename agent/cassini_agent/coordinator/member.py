@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from statistics import median_low
 
 from ..control.phase import wrap
 from ..schedule import Schedule
@@ -85,8 +84,7 @@ class Member:
         """
         if not status.rests_ns:
             return None
-        computing = median_low([compute for compute, _ in status.rests_ns])
-        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - computing))
+        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - status.sends_ns))
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
         """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.

@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING
 
 from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
 from ..control.pattern import swing
+from ..schedule import Schedule
 from .member import Member
 from .status import JobStatus
 
 if TYPE_CHECKING:
     from cassini_core import Job
 
-__all__ = ["WINDOW", "common_paces", "late_reach_ns", "loss_ns", "needed_ns", "other_ratio_fits", "ratio_of"]
+__all__ = [
+    "WINDOW",
+    "common_paces",
+    "late_reach_ns",
+    "loss_ns",
+    "needed_ns",
+    "other_ratio_fits",
+    "ratio_of",
+    "shift_at",
+]
 
 WINDOW = 256
 """Iterations that a daemon's quantiles of jitter are of."""
@@ -41,6 +51,26 @@ def common_paces(needed: Sequence[int], ratio: Sequence[int]) -> list[int]:
     """The least paces of this ratio that give each job what it needs, ns."""
     base = max(-(-need // count) for need, count in zip(needed, ratio, strict=True))
     return [count * base for count in ratio]
+
+
+def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int, sends_ns: int) -> int:
+    """The shift of a job in the pattern that it is in, at another pace of the same ratio, ns.
+
+    What stays is when it begins to communicate, from the beginning of the pattern on: so what is added to all paces is
+    added between the last communication of a pattern and the first of the next, and none comes nearer to another, where
+    each job communicates once per iteration. Whole turns, which are iterations of others, get longer with the paces.
+
+    Parameters
+    ----------
+    pace_ns : int
+    schedule : Schedule
+    turn_ns : int
+        By how much the job may turn at the pace of its schedule (``control.phase.turns``).
+    sends_ns : int
+        From the start of its iteration to that of its communication.
+    """
+    whole, rest = divmod((schedule.shift_ns + sends_ns) % schedule.pace_ns, turn_ns)
+    return (whole * (turn_ns * pace_ns // schedule.pace_ns) + rest - sends_ns) % pace_ns
 
 
 def late_reach_ns(hold_ns: int) -> int:

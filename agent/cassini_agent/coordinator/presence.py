@@ -8,10 +8,13 @@ from ..schedule import SECOND_NS
 from . import events
 from .status import JobStatus
 
-__all__ = ["Presence"]
+__all__ = ["DISCONNECTED", "SILENT", "UNREACHABLE", "Presence", "has_left", "why_absent"]
 
 MISSING_NS = 3 * SECOND_NS
 """A member that is not heard of for so long is told of."""
+
+STEP_NS = 3 * SECOND_NS
+"""From one look to the next nobody gets absent for longer than this: the clock may be set, or nobody have looked."""
 
 GONE_NS = 30 * SECOND_NS
 """A job that is not connected for so long, though its daemon answers, has ended, or begins again from a checkpoint."""
@@ -34,31 +37,30 @@ class Presence:
 
     def __init__(self, component: str) -> None:
         self._component = component
-        self._since_ns: dict[str, tuple[str, int]] = {}  # why, and since when for that reason
+        self._absent_ns: dict[str, tuple[str, int]] = {}  # why, and for how long for that reason
+        self._looked_ns: int | None = None
         self._told: set[str] = set()
         self.absent: dict[str, str] = {}
-
-    def restart(self) -> None:
-        """The clock was set back: who is missing is missing since now."""
-        self._since_ns.clear()
 
     def look(
         self, members: Iterable[str], statuses: Mapping[str, JobStatus], now_ns: int
     ) -> tuple[dict[str, str], list[events.Event]]:
         """Who has left, and why; and what is told of those who are missing, or back."""
-        self.absent = {job: why for job in members if (why := _why_absent(statuses.get(job)))}
+        self.absent = {job: why for job in members if (why := why_absent(statuses.get(job)))}
         told: list[events.Event] = []
-        for job in self._since_ns.keys() - self.absent.keys():
-            del self._since_ns[job]
+        passed_ns = 0 if self._looked_ns is None else min(max(0, now_ns - self._looked_ns), STEP_NS)
+        self._looked_ns = now_ns
+        for job in self._absent_ns.keys() - self.absent.keys():
+            del self._absent_ns[job]
             if job in self._told:
                 self._told.remove(job)
                 told.append(events.MemberBack(self._component, job))
         left = {}
         for job, why in self.absent.items():
-            if self._since_ns.get(job, ("", 0))[0] != why:
-                self._since_ns[job] = why, now_ns
-            missing_ns = now_ns - self._since_ns[job][1]
-            if missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS):
+            before, missing_ns = self._absent_ns.get(job, ("", 0))
+            missing_ns = missing_ns + passed_ns if before == why else 0
+            self._absent_ns[job] = why, missing_ns
+            if has_left(why, missing_ns):
                 left[job] = why
             elif missing_ns >= MISSING_NS and job not in self._told:
                 self._told.add(job)
@@ -67,7 +69,7 @@ class Presence:
 
     def forget(self, job: str) -> None:
         """It is no member any more."""
-        self._since_ns.pop(job, None)
+        self._absent_ns.pop(job, None)
         self._told.discard(job)
         self.absent.pop(job, None)
 
@@ -77,9 +79,15 @@ class Presence:
         return UNREACHABLE not in self.absent.values()
 
 
-def _why_absent(status: JobStatus | None) -> str:
+def why_absent(status: JobStatus | None) -> str:
+    """Why nothing is heard of a job whose daemon said this, None for no answer; empty if it is heard of."""
     if status is None:
         return UNREACHABLE
     if not status.connected:
         return DISCONNECTED
     return SILENT if status.state == "silent" else ""
+
+
+def has_left(why: str, missing_ns: int) -> bool:
+    """Whether a job that has been absent for so long, all the time for this reason, is not counted on any more."""
+    return missing_ns >= (GONE_NS if why == DISCONNECTED else LOST_NS)

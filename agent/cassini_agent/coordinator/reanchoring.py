@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..control.anchor import Strayed, anchor
+from ..control.phase import phase_error
 from ..control.worth import Allowance
 from ..schedule import SECOND_NS, Schedule
 from . import events
@@ -39,6 +40,12 @@ DEAF_NS = 2 * SECOND_NS
 
 FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
 """Between two epochs, doubled each time the one before has not brought all into their places."""
+
+FOLLOWS_NO_GRID = ("unlocked", "free")
+"""States of jobs that start where they like: no epoch is right for them."""
+
+FEWEST = 2
+"""Jobs that follow a grid, and one may be in the other's way."""
 
 BURST_PACES = 2
 """What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
@@ -76,44 +83,44 @@ class Reanchoring:
         self._last: _Moved | None = None
         self._pause_ns = FIRST_PAUSE_NS
         self._allowance: Allowance | None = None
+        self._uncounted_since_ns: int | None = None  # since when it was not counted what jobs lose to each other
         self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
         self._is_unsteady = False
         self.look_again = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = self._allowance = self._deaf_since_ns = None
+        self._last = self._allowance = self._deaf_since_ns = self._uncounted_since_ns = None
 
     def decide(
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
     ) -> tuple[dict[str, Schedule], list[events.Event]]:
         """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
         told = self._settled(known, now_ns)
-        self.look_again = False
-        if not any(status.state == "adjusting" for status in known.values()):
+        no_grid = [job for job, status in known.items() if status.state in FOLLOWS_NO_GRID]
+        known = {job: status for job, status in known.items() if job not in no_grid}
+        is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
+        places = {job: self._members[job].place_ns(status) for job, status in known.items()}
+        may_do_without = self._may_do_without(places, now_ns)
+        if is_alone or not any(status.state == "adjusting" for status in known.values()):
+            self._uncounted_since_ns = None
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
         if any(self._is_overdue(job, status, now_ns) for job, status in known.items()):
             return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
-        places = {job: self._members[job].place_ns(status) for job, status in known.items()}
         self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
         if self.look_again:
             return drafts, told  # it would depend on moments whether the answer is there before its next start
-        if not self._may_do_without(places, now_ns):
+        if not may_do_without:
             return drafts, told
         placed = {job: place for job, place in places.items() if place is not None}
         if not any(known[job].state == "adjusting" for job in placed):
             return drafts, told
         longer = self._longer_ns(known, placed)
-        found = anchor(
-            [
-                self._strayed(
-                    draft, placed[job] + self._later_ns(known, job, now_ns, longer) if job in placed else None
-                )
-                for job, draft in drafts.items()
-            ]
-        )
+        self._note_loss(longer, now_ns)
+        expected = {job: self._expected_ns(known[job], place, now_ns, longer) for job, place in placed.items()}
+        found = anchor([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
         if not self._may_cost(found.cost, now_ns, told):
             return drafts, told
         self._note(now_ns, known)
@@ -126,18 +133,30 @@ class Reanchoring:
         return moved, told
 
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
-        """Whether a job may begin its next iteration at any moment."""
-        return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
+        """Whether a job may at any moment come to where it takes what it is told: to its next iteration, or, if all its
+        ranks have to hear of it before, to the communication of this one.
+        """
+        age_ns, sends_ns = _age_ns(status, now_ns + ANSWER_NS), status.sends_ns
+        if status.lag and sends_ns:
+            return DUE * sends_ns < age_ns <= sends_ns
+        return age_ns > DUE * self._members[job].schedule.iteration_ns
 
     def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
         return _age_ns(status, now_ns) > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
 
+    def _note_loss(self, longer_ns: int, now_ns: int) -> None:
+        """Jobs that hold each other up may wait the more to end that."""
+        paces = [member.schedule.pace_ns for member in self._members.values()]
+        if self._allowance is None:
+            self._allowance = Allowance(BURST_PACES * max(paces), now_ns)
+        since_ns = now_ns if self._uncounted_since_ns is None else self._uncounted_since_ns
+        self._allowance.lost(longer_ns * max(0, now_ns - since_ns) // max(paces))
+        self._uncounted_since_ns = now_ns
+
     def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
         """Whether the jobs may wait so much, weighted, for a new epoch."""
-        if self._allowance is None:
-            longest = max(member.schedule.pace_ns for member in self._members.values())
-            self._allowance = Allowance(BURST_PACES * longest, now_ns)
+        assert self._allowance is not None  # a loss was noted
         mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
         left = self._allowance.left_ns(now_ns)
         if mean <= left:
@@ -149,20 +168,25 @@ class Reanchoring:
             told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
         return False
 
-    def _strayed(self, draft: Schedule, place_ns: int | None) -> Strayed:
+    def _strayed(self, draft: Schedule, start_ns: int | None) -> Strayed:
         weight = self._members[draft.job].weight
-        if place_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
+        if start_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
             return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
-        return Strayed(place_ns, draft.pace_ns, draft.dead_band_ns // 2, weight)
+        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2, weight)
 
-    def _later_ns(self, known: Mapping[str, JobStatus], job: str, now_ns: int, longer_ns: int) -> int:
-        """By how much a job will be later on its grid than it was last seen, when it has the answer.
+    def _expected_ns(self, status: JobStatus, place_ns: int, now_ns: int, longer_ns: int) -> int:
+        """When a job that was last seen in this place begins the iteration in which it has the answer.
 
-        Jobs that hold each other up get later together: what is between them stays, but an epoch that is too early for
-        all would have each wait for almost a pace.
+        Until then it runs on the grid that it follows, whose pace is not that of its draft where paces are just being
+        renewed. Jobs that hold each other up get later together: what is between them stays, but an epoch that is too
+        early for all would have each wait for almost a pace.
         """
-        age_ns, pace_ns = _age_ns(known[job], now_ns + ANSWER_NS), self._members[job].schedule.pace_ns
-        return round(CAUTION * longer_ns) * (1 + known[job].lag + age_ns // (pace_ns + longer_ns))
+        followed = self._members[status.job].schedule
+        about_ns = now_ns if status.place_at_ns is None else status.place_at_ns
+        begun_ns = about_ns - phase_error(about_ns - place_ns, followed)  # the nearest to that with this very error
+        whole, rest = divmod(_age_ns(status, now_ns + ANSWER_NS), followed.pace_ns + longer_ns)
+        is_in_time = status.lag == 0 or rest <= status.sends_ns
+        return begun_ns + (1 + whole + (not is_in_time)) * (followed.pace_ns + round(CAUTION * longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""

@@ -11,7 +11,7 @@ from ..control.phase import turns
 from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
 from . import events
 from .member import Member
-from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of
+from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of, shift_at
 from .status import JobStatus
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ CHANGED = 0.002
 
 LONGER, SHORTER = 0.004, 0.006
 """Relative changes of the paces that are worth a new version."""
+
+UNLOCKED_NS = 20 * SECOND_NS
+"""A job that has followed no grid for so long will not soon."""
 
 MAX_LENGTHENING = 0.03
 """A job that the others make slower than it needs by this share is better ranked again."""
@@ -57,13 +60,19 @@ class Renewal:
         self._profiles = profiles
         self._calm_since_ns: int | None = None
         self._looked_ns = -(2**62)
+        self._unlocked_since_ns: dict[str, int] = {}
         self._believing: dict[str, tuple[int, int]] = {}  # changed iteration time, and since when it is reported
-        self._told: set[tuple[str, ...]] = set()
+        self._told: dict[str, events.Event] = {}  # by topic, while it is true
+        self._asked: tuple[dict[str, int], dict[str, int]] | None = (
+            None  # what, and the answer, of ``_other_ratio_fits``
+        )
+        self._fits = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
         self._calm_since_ns = None
         self._looked_ns = -(2**62)
+        self._unlocked_since_ns.clear()
         self._believing.clear()
 
     def disturbed(self, now_ns: int) -> None:
@@ -77,6 +86,8 @@ class Renewal:
         told: list[events.Event] = []
         if self._calm_since_ns is None or any(status.state != "held" for status in known.values()):
             self.disturbed(now_ns)
+        if told := self._unlocked(known, now_ns):
+            return drafts, told  # the others' paces are looked at in the next round
         hold = min(draft.hold_ns for draft in drafts.values())
         if hold == 0:
             return drafts, told
@@ -92,7 +103,19 @@ class Renewal:
             if measured is None:
                 return drafts, told
             natural, margins = measured
-        return self._with_paces(drafts, natural, margins, bool(changed), now_ns, told), told
+        return self._with_paces(drafts, known, natural, margins, bool(changed), now_ns, told), told
+
+    def _unlocked(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
+        """Jobs that are let go of as they follow no grid."""
+        since = self._unlocked_since_ns
+        self._unlocked_since_ns = {
+            job: since.get(job, now_ns) for job, status in known.items() if status.state == "unlocked"
+        }
+        return [
+            events.MemberUnlocked(self._name, job)
+            for job, since_ns in self._unlocked_since_ns.items()
+            if now_ns - since_ns > UNLOCKED_NS
+        ]
 
     def _measured(
         self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
@@ -125,6 +148,7 @@ class Renewal:
     def _with_paces(
         self,
         drafts: dict[str, Schedule],
+        known: Mapping[str, JobStatus],
         natural: Mapping[str, int],
         margins: Mapping[str, int],
         is_changed: bool,
@@ -140,21 +164,31 @@ class Renewal:
             told.append(not_worth)
             return drafts
         slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
-        if slowed or (self._profiles and other_ratio_fits({job: self._profiles[job] for job in drafts}, needed, paces)):
-            self._tell_once(events.RatioBroken(self._name, slowed), ("ratio", *slowed), told)
+        broken = bool(slowed) or self._other_ratio_fits(needed, paces)
+        self._tell_once("ratio", events.RatioBroken(self._name, slowed) if broken else None, told)
         if any(2 * paces[job] > 3 * natural[job] for job in drafts):
             return drafts  # beyond what a schedule may say
         job, draft = next(iter(drafts.items()))
         same_pace = -SHORTER < paces[job] / draft.pace_ns - 1 < LONGER
         if same_pace and not is_changed:
             return drafts
-        repaced = self._repaced(drafts, paces, natural, now_ns)
-        if any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items()):
-            # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
-            self._tell_once(events.RatioBroken(self._name, tuple(drafts)), ("hold", *drafts), told)
+        repaced = self._repaced(drafts, known, paces, natural, now_ns)
+        # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
+        loose = any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items())
+        self._tell_once("hold", events.RatioBroken(self._name, tuple(drafts)) if loose else None, told)
+        if loose:
             return drafts
         told.append(events.PacesChanged(self._name, paces))
         return repaced
+
+    def _other_ratio_fits(self, needed: dict[str, int], paces: dict[str, int]) -> bool:
+        """As of that name; it takes long, and a change that cannot be followed asks the same at each look."""
+        if not self._profiles:
+            return False
+        if self._asked != (needed, paces):
+            fits = other_ratio_fits({job: self._profiles[job] for job in needed}, needed, paces)
+            self._asked, self._fits = (needed, paces), fits
+        return self._fits
 
     def _paces(self, drafts: Mapping[str, Schedule], needed: Mapping[str, int]) -> dict[str, int]:
         """The least paces of these jobs, in their ratio, that give each what it needs."""
@@ -184,30 +218,33 @@ class Renewal:
         return None
 
     def _repaced(
-        self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int], now_ns: int
+        self,
+        drafts: Mapping[str, Schedule],
+        known: Mapping[str, JobStatus],
+        paces: Mapping[str, int],
+        natural: Mapping[str, int],
+        now_ns: int,
     ) -> dict[str, Schedule]:
         """The same pattern with longer or shorter iterations, from where it last began anew.
 
-        Time that is added to all iterations alike is Down at their ends, so nothing meets that did not meet before, and
-        the hold of the ranking stays. Where paces differ, edges move against each other by up to the difference, and
-        the hold is less by that.
+        Where all paces are alike the hold of the ranking stays: what is added to all is added between the same two
+        communications. Where they differ, edges move against each other by up to the difference, and the hold is less
+        by that.
         """
         epoch = epoch_near(now_ns, drafts.values())
-        old_turns = turns([draft.pace_ns for draft in drafts.values()])
-        new_turns = turns([paces[job] for job in drafts])
+        turns_ns = turns([draft.pace_ns for draft in drafts.values()])
         alike = len(set(paces.values())) == 1
         moved = max(abs(paces[job] - self._members[job].ranked.pace_ns) for job in drafts)
         repaced = {}
-        for (job, draft), old_turn, new_turn in zip(drafts.items(), old_turns, new_turns, strict=True):
+        for (job, draft), turn_ns in zip(drafts.items(), turns_ns, strict=True):
             ranked, pace = self._members[job].ranked, paces[job]
             less = 0 if alike else moved
             hold = min(max(0, ranked.hold_ns - less), pace // 2)
-            whole, rest = divmod(draft.shift_ns, old_turn)
             repaced[job] = replace(
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=(whole * new_turn + rest) % pace,
+                shift_ns=shift_at(pace, draft, turn_ns, known[job].sends_ns),
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),
@@ -236,19 +273,22 @@ class Renewal:
             change = status.changed
             if change is None or not _is_possible(change.iteration_ns) or abs(change.iteration_ns / was - 1) < CHANGED:
                 self._believing.pop(job, None)
+                self._told.pop(f"changed {job}", None)
                 continue
             value, since = self._believing.get(job, (0, now_ns))
             if value != change.iteration_ns:
                 value, since = self._believing[job] = change.iteration_ns, now_ns
             if all_held or change.certain or now_ns - since > BELIEVED_NS:
                 found[job] = value
-                key = ("changed", job, str(value))
-                self._tell_once(events.IterationChanged(self._name, job, value, was), key, told)
+                self._tell_once(f"changed {job}", events.IterationChanged(self._name, job, value, was), told)
         return found
 
-    def _tell_once(self, event: events.Event, key: tuple[str, ...], told: list[events.Event]) -> None:
-        if key not in self._told:
-            self._told.add(key)
+    def _tell_once(self, topic: str, event: events.Event | None, told: list[events.Event]) -> None:
+        """Tell what is true now (None: nothing), unless it was told and has been true since."""
+        if event is None:
+            self._told.pop(topic, None)
+        elif self._told.get(topic) != event:
+            self._told[topic] = event
             told.append(event)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 from ..control.change import Change
@@ -11,10 +12,12 @@ from ..schedule import Schedule
 
 __all__ = ["JobStatus"]
 
+COMMUNICATION = ("communication_start_ns", "communication_end_ns")
+
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """The part of docs/agent.md's ``JobStatus`` that decisions are made of; what is not known is None or empty.
+    """docs/agent.md's ``JobStatus`` as the scheduler's side reads it; what is not known is None or empty.
 
     Attributes
     ----------
@@ -44,8 +47,17 @@ class JobStatus:
     rests_ns : tuple of (int, int)
         Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
         Contention makes only the second longer.
-    delay_total_ns : int
-        What the job has waited since it began.
+    recent : tuple of (int or None, int or None, int or None)
+        The last iterations, oldest first: natural time; from the start of the iteration, the start and the end of its
+        communication.
+    communication_ns : tuple of (int, int) or None
+        Usual start and end of communication in an iteration, as the job or the counters of its host show them.
+    delay_total_ns, adjustments : int
+        What the job has waited since it began, and how often for its place.
+    error_ns, error_spread_ns : int or None
+        Median of the last phase errors, and their distance from it.
+    note : str
+        Why its state is what it is.
     contradicted : str
         What the counters of its host say against the starts of communication that it reports; empty if nothing.
     contradicted_ns : int
@@ -69,10 +81,21 @@ class JobStatus:
     lag: int = 0
     pattern_ns: tuple[int, ...] = ()
     rests_ns: tuple[tuple[int, int], ...] = ()
+    recent: tuple[tuple[int | None, int | None, int | None], ...] = ()
+    communication_ns: tuple[int, int] | None = None
     delay_total_ns: int = 0
+    adjustments: int = 0
+    error_ns: int | None = None
+    error_spread_ns: int | None = None
+    note: str = ""
     contradicted: str = ""
     contradicted_ns: int = 0
     changed: Change | None = None
+
+    @property
+    def sends_ns(self) -> int:
+        """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
+        return median_low([start for start, _ in self.rests_ns]) if self.rests_ns else 0
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> JobStatus:
@@ -93,6 +116,8 @@ class JobStatus:
         if say is not None and not isinstance(say, Mapping):
             raise ValueError(f"status.counters_say: expected an object or null, got {say!r}"[:200])
         contradicts = say is not None and say.get("says") == "contradict"
+        recent = _recent(mapping.get("recent"))
+        begins, ends = (_whole(mapping, key) for key in COMMUNICATION)
         return cls(
             job=_text(mapping, "job"),
             state=_text(mapping, "state"),
@@ -108,8 +133,18 @@ class JobStatus:
             place_at_ns=_whole(mapping, "place_at_ns"),
             lag=_whole(mapping, "lag") or 0,
             pattern_ns=_wholes(mapping, "pattern_ns"),
-            rests_ns=_rests(mapping.get("recent")),
+            rests_ns=tuple(
+                (start, whole - start)
+                for whole, start, _ in recent
+                if whole is not None and start is not None and 0 <= start <= whole
+            ),
+            recent=recent,
+            communication_ns=None if begins is None or ends is None else (begins, ends),
             delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
+            adjustments=_whole(mapping, "adjustments") or 0,
+            error_ns=_whole(mapping, "error_ns"),
+            error_spread_ns=_whole(mapping, "error_spread_ns"),
+            note=_text(mapping, "note") if mapping.get("note") else "",
             contradicted=_text(say, "reason") if contradicts and say is not None else "",
             contradicted_ns=max(0, abs(_whole(say, "offset_ns") or 0) - (_whole(say, "spread_ns") or 0))
             if contradicts and say is not None
@@ -122,19 +157,20 @@ class JobStatus:
         )
 
 
-def _rests(recent: object) -> tuple[tuple[int, int], ...]:
+def _recent(recent: object) -> tuple[tuple[int | None, int | None, int | None], ...]:
     if recent is None:
         return ()
     if not isinstance(recent, Mapping):
         raise ValueError(f"status.recent: expected an object or null, got {recent!r}"[:200])
-    natural, starts = recent.get("natural_ns"), recent.get("communication_start_ns")
-    if not isinstance(natural, list) or not isinstance(starts, list):
-        raise ValueError(f"status.recent: expected lists, got {recent!r}"[:200])
-    return tuple(
-        (start, whole - start)
-        for whole, start in zip(natural, starts, strict=False)
-        if type(whole) is int and type(start) is int and 0 <= start <= whole
-    )
+    natural, starts, ends = (_times(recent, key) for key in ("natural_ns", *COMMUNICATION))
+    return tuple(zip(natural, starts, ends, strict=False))
+
+
+def _times(recent: Mapping[str, Any], key: str) -> list[int | None]:
+    values = recent.get(key)
+    if not isinstance(values, list):
+        raise ValueError(f"status.recent.{key}: expected a list, got {values!r}"[:200])
+    return [value if type(value) is int else None for value in values]
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:

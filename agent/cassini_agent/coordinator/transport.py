@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from ..control.clock_sync import ClockMapping, ClockSample
@@ -25,8 +26,8 @@ class Transport(Protocol):
     async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
         """Read the host's monotonic clock, and leave the mapping there if one is given."""
 
-    async def jobs(self, host: str) -> list[JobStatus]:
-        """What the daemon knows of its jobs."""
+    async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
+        """What the daemon knows of these jobs, and perhaps of others; None: of all."""
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
         """The daemon's count of changes, once it is another than ``known``, or after ``wait_s``; at once for None."""

@@ -177,7 +177,7 @@ class HttpApi:
         return None if self._listener is None else self._listener.guard_of(request.transport)
 
     def _check_rate(self, request: web.Request, now: float) -> None:
-        cost = 1 + LIST_COST * len(self._registry) if request.path == "/v1/jobs" else 1
+        cost = 1 + LIST_COST * len(self._listed(request)) if request.path == "/v1/jobs" else 1
         if not self._requests.of(request.remote or "", now).take(now, cost):
             raise web.HTTPTooManyRequests(text="too many requests")
 
@@ -253,7 +253,7 @@ class HttpApi:
         request[_STREAMING] = True
         await response.prepare(request)
         await response.write(b'{"jobs":[')
-        ids = self._registry.ids()
+        ids = self._listed(request)
         separator = b""
         for start in range(0, len(ids), LIST_CHUNK):
             now_ns = self._clock.clocks.monotonic_ns()
@@ -265,6 +265,10 @@ class HttpApi:
         await response.write(b'],"change":%d}' % count)
         await response.write_eof()
         return response
+
+    def _listed(self, request: web.Request) -> list[str]:
+        """The jobs that are asked for: all, or those that the query names, whether they are known here or not."""
+        return request.query.getall("job", None) or self._registry.ids()
 
     async def _post_clock(self, request: web.Request) -> web.Response:
         body = await request.read()

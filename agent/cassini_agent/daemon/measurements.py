@@ -68,6 +68,7 @@ class Measurements:
     """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
 
     __slots__ = (
+        "_calm_from",
         "_communication_ends",
         "_communication_offsets",
         "_communication_starts",
@@ -96,6 +97,7 @@ class Measurements:
         self._communication_offsets = Ring(COMMUNICATION_WINDOW)
         self._communication_ends = Ring(COMMUNICATION_WINDOW)
         self._recent = tuple(Ring(RECENT_WINDOW) for _ in range(3))
+        self._calm_from = 0  # the first iteration that nobody held up, as far as is known
         self.iterations = 0
         self.followed = 0
         self.place_ns: int | None = None
@@ -115,13 +117,15 @@ class Measurements:
             self.forget_windows()
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
-            self._natural.clear()  # jobs that were brought apart take less from now on
+            self._brought_apart(message.first)
+        elif self.state == "adjusting" and message.state == "held":
+            self._brought_apart(message.first + len(message.start_ns))
         self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         if len(message.pattern_ns) != len(self.pattern_ns):
             self._natural.clear()  # with and without what differs in turn do not go together
         self.pattern_ns = message.pattern_ns
-        self._natural.extend(_without_pattern(message))
+        self._natural.extend(_without_pattern(message, self._calm_from))
         self._errors.extend(value for value in message.error_ns if value is not None)
         self._starts.extend(value for value in message.start_ns if value is not None)
         self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
@@ -145,7 +149,13 @@ class Measurements:
         self.note = message.note
         return began_again
 
+    def _brought_apart(self, under_way: int) -> None:
+        """Iterations from the one after ``under_way`` on take less than those that others held up."""
+        self._natural.clear()
+        self._calm_from = under_way + 1
+
     def forget_windows(self) -> None:
+        self._calm_from = 0
         self.followed, self.place_ns, self.place_at_ns = 0, None, None
         for ring in (
             self._natural,
@@ -200,11 +210,11 @@ class Measurements:
         }
 
 
-def _without_pattern(message: Iterations) -> Iterable[int]:
-    """Natural times without what differs in turn: of what is left quantiles say all, whatever the order."""
+def _without_pattern(message: Iterations, since: int) -> Iterable[int]:
+    """Natural times without what differs in turn, from an iteration on: quantiles say all of these, in any order."""
     turn = message.pattern_ns or (0,)
     for number, value in enumerate(message.natural_ns, message.first):
-        if value is not None:
+        if value is not None and number >= since:
             yield max(0, value - turn[number % len(turn)])
 
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ import cassini_core as cc
 from .arrange import Arrangement, NaturalTimes, arrange, with_margins
 from .difference import difference, is_torn
 from .plan import Plan, plan
+from .running_shifts import Running, with_running_shifts
 from .send import Acknowledgement, Endpoint, Known, Reply, Transport, look, send
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "NaturalTimes",
     "Plan",
     "Reply",
+    "Running",
     "Transport",
     "apply",
     "apply_async",
@@ -31,9 +34,12 @@ __all__ = [
     "look",
     "new_version",
     "plan",
+    "running",
+    "running_async",
     "send",
     "send_plan",
     "with_margins",
+    "with_running_shifts",
 ]
 
 Result = TypeVar("Result")
@@ -51,6 +57,7 @@ def apply(
     where: Mapping[str, Endpoint] | None = None,
     *,
     natural: cc.Problem | None = None,
+    since_ns: int | None = None,
     lease_s: float = LEASE_S,
     lead_s: float = LEAD_S,
     transport: Transport | None = None,
@@ -59,7 +66,8 @@ def apply(
 
     Daemons are asked first what they have. A component that runs as planned is left alone, on the grid that it has; the
     acknowledgements have its schedules, so a coordinator that was restarted goes on with them. Another one gets a new
-    version, with its grid where the jobs that were held before wait least.
+    version: jobs that the ranking leaves where they run (:func:`running`) keep their grid and its epoch; where it
+    leaves none, the grid is put where the jobs that were held before wait least.
 
     Parameters
     ----------
@@ -72,6 +80,8 @@ def apply(
         lose the schedule that they may have.
     natural : Problem, optional
         The problem before margins for jitter were added, if they were (:func:`with_margins`).
+    since_ns : int, optional
+        The instant that running shifts count from, where the ranking was told of them (:func:`running`).
     lease_s : float
         The agents let their jobs run free so long after, unless a newer schedule has come.
     lead_s : float
@@ -90,8 +100,60 @@ def apply(
     ValueError
         As :func:`plan`.
     """
-    call = apply_async(ranking, problem, where, natural=natural, lease_s=lease_s, lead_s=lead_s, transport=transport)
-    return _run(call)
+    return _run(
+        apply_async(
+            ranking,
+            problem,
+            where,
+            natural=natural,
+            since_ns=since_ns,
+            lease_s=lease_s,
+            lead_s=lead_s,
+            transport=transport,
+        )
+    )
+
+
+def running(
+    problem: cc.Problem,
+    where: Mapping[str, Endpoint],
+    *,
+    lead_s: float = LEAD_S,
+    transport: Transport | None = None,
+) -> Running:
+    """The problem with the shifts at which its jobs are held now, as their daemons say; to be ranked or arranged.
+
+    Parameters
+    ----------
+    problem : Problem
+    where, lead_s, transport
+        As for :func:`apply`.
+
+    Notes
+    -----
+    A daemon that does not answer says nothing of its jobs: they count as if they did not run.
+    """
+    return _run(running_async(problem, where, lead_s=lead_s, transport=transport))
+
+
+async def running_async(
+    problem: cc.Problem,
+    where: Mapping[str, Endpoint],
+    *,
+    lead_s: float = LEAD_S,
+    transport: Transport | None = None,
+) -> Running:
+    """:func:`running`, for a scheduler with an event loop of its own."""
+    jobs = sorted({job.id for job in problem.jobs} & where.keys())
+    if transport is not None:
+        known = await look(jobs, where, transport)
+    else:
+        from .http import HttpTransport
+
+        async with HttpTransport() as http:
+            known = await look(jobs, where, http)
+    has = {job: each.schedule for job, each in known.items() if isinstance(each, Known) and each.schedule is not None}
+    return with_running_shifts(problem, has, time.time_ns() + round(lead_s * 1e9))
 
 
 async def apply_async(
@@ -100,6 +162,7 @@ async def apply_async(
     where: Mapping[str, Endpoint] | None = None,
     *,
     natural: cc.Problem | None = None,
+    since_ns: int | None = None,
     lease_s: float = LEASE_S,
     lead_s: float = LEAD_S,
     transport: Transport | None = None,
@@ -113,7 +176,10 @@ async def apply_async(
         raise ValueError("apply: expected the problem that was ranked, and where the jobs' daemons are")
     version = new_version()
     epoch_ns = time.time_ns() + round(lead_s * 1e9)
-    planned = plan(ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=round(lease_s * 1e9), natural=natural)
+    lease_ns = round(lease_s * 1e9)
+    planned = plan(
+        ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=natural, since_ns=since_ns
+    )
     if transport is not None:
         return await send_plan(planned, version, where, transport, lease_s=lease_s)
     from .http import HttpTransport
@@ -145,7 +211,8 @@ async def send_plan(
     answers = {one.job: one for one in sent}
     unsent = {one.job: one for one in wanted.send if one.job in silent}
     for job in jobs & silent.keys():
-        answers[job] = Acknowledgement(job, False, False, 0, 0, silent[job], unsent.get(job), job in planned.free)
+        has = unsent.get(job) or wanted.kept.get(job)
+        answers[job] = Acknowledgement(job, False, False, 0, 0, silent[job], has, job in planned.free)
     for job in (jobs | set(answers)) - answers.keys():
         each, has = known[job], wanted.kept.get(job)
         assert isinstance(each, Known)
@@ -178,18 +245,5 @@ def _run(call: Coroutine[Any, Any, Result]) -> Result:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call)
-    results: list[Result] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(asyncio.run(call))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=work, name="cassini-dispatch")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
+    with ThreadPoolExecutor(1, "cassini-dispatch") as thread:
+        return thread.submit(asyncio.run, call).result()

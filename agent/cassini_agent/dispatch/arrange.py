@@ -13,6 +13,7 @@ from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitt
 from ..coordinator.paces import late_reach_ns, loss_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
+from .meeting import that_meet
 from .plan import Plan, plan
 
 __all__ = ["ALIKE", "Arrangement", "NaturalTimes", "arrange", "with_margins"]
@@ -23,6 +24,9 @@ LARGEST_MARGIN = 0.4
 ALIKE = 0.03
 """Jobs that meet and whose needed times differ by less than this share have one pace: margins by themselves can make
 such a difference, and it costs less than to meet."""
+
+LEAST_HOLD, MOST_PACE = 0.25, 0.01
+"""Running jobs are kept where that leaves at least this share of the hold, and lengthens no pace by more than this."""
 
 FIRST_MARGIN = 0.01
 """Share that is added to iteration times where margins are not known yet: to find the hold that they depend on."""
@@ -65,10 +69,16 @@ class Arrangement:
     ranking: cc.Ranking
     margins: Mapping[str, float]
 
-    def plan(self, *, epoch_ns: int, version: int, lease_ns: int) -> Plan:
+    def plan(self, *, epoch_ns: int, version: int, lease_ns: int, since_ns: int | None = None) -> Plan:
         """Schedules on grids that begin at ``epoch_ns``; see :func:`plan`."""
         return plan(
-            self.ranking, self.problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=self.natural
+            self.ranking,
+            self.problem,
+            epoch_ns=epoch_ns,
+            version=version,
+            lease_ns=lease_ns,
+            natural=self.natural,
+            since_ns=since_ns,
         )
 
     @property
@@ -97,7 +107,9 @@ def arrange(
     Parameters
     ----------
     problem : Problem
-        Jobs with natural iteration times.
+        Jobs with natural iteration times. Those that it says are running keep their shifts where that costs little
+        (``dispatch.Running``): little of the score (``rank``), no job more than 1 % of its pace, and the jobs no more
+        than three quarters of the hold that they would have else.
     margins : mapping of str to float, optional
         By what share of its iteration time each job is to be paced slower, 0 to 0.4.
     measured : mapping of str to NaturalTimes, optional
@@ -118,9 +130,36 @@ def arrange(
 
     Notes
     -----
-    Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent.
+    Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent. Where
+    jobs run, the last two once more without regard to that.
     """
     natural = _with_one_candidate(problem, margins or {}, alike, most_loss, candidate)
+    found = _arranged(natural, margins, measured, alike, most_loss)
+    if natural.running_shifts_ms:
+        free = _arranged(
+            cc.Problem(natural.jobs, natural.links, natural.candidates), margins, measured, alike, most_loss
+        )
+        if _costs_more(found.ranking, free.ranking):
+            return free
+    return found
+
+
+def _costs_more(kept: cc.Ranking, free: cc.Ranking) -> bool:
+    """Whether it costs paces or room to be late that running jobs are kept; scores, the ranking has seen to."""
+    if kept.best is None or free.best is None:
+        return False
+    if (kept.best.hold_ms or 0.0) < LEAST_HOLD * (free.best.hold_ms or 0.0):
+        return True
+    return any(pace_ms > (1 + MOST_PACE) * free.paces_ms[job] for job, pace_ms in kept.paces_ms.items())
+
+
+def _arranged(
+    natural: cc.Problem,
+    margins: Mapping[str, float] | None,
+    measured: Mapping[str, NaturalTimes] | None,
+    alike: float,
+    most_loss: float,
+) -> Arrangement:
     shares = dict(margins or {})
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
         shares |= _margins_from(natural, wanted, shares, alike, most_loss)
@@ -168,25 +207,18 @@ def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: fl
             needed[job_id] = longest
     # The wait comes at the end of an iteration: a burst that lasts beyond the end is split there.
     jobs = [lengthen(job, needed[job.id]) for job in problem.jobs]
-    return cc.Problem(jobs, problem.links, problem.candidates)
+    return cc.Problem(jobs, problem.links, problem.candidates, problem.running_shifts_ms)
 
 
-def _that_meet(problem: cc.Problem) -> list[list[str]]:
+def _that_meet(problem: cc.Problem) -> list[frozenset[str]]:
     """Jobs that send and share links in some candidate, directly or through others."""
-    sends = {job.id for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)}
-    group = {job: [job] for job in sends}
+    routes: dict[str, list[tuple[str, str]]] = {
+        job.id: [] for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)
+    }
     for candidate in problem.candidates:
-        first: dict[str, str] = {}
-        for job, route in candidate.routes.items():
-            if job not in sends:
-                continue
-            for link in route:
-                one, other = group[first.setdefault(link, job)], group[job]
-                if one is not other:
-                    one += other
-                    for each in other:
-                        group[each] = one
-    return list({id(jobs): jobs for jobs in group.values()}.values())
+        for job in routes.keys() & candidate.routes.keys():
+            routes[job] += [(candidate.id, link) for link in candidate.routes[job]]
+    return that_meet(routes)
 
 
 def _with_one_candidate(
@@ -198,7 +230,7 @@ def _with_one_candidate(
     kept = [one for one in problem.candidates if candidate is None or one.id == candidate]
     if len(kept) != 1:
         raise ValueError(f"candidate: expected one of the problem, got {candidate!r}")
-    return cc.Problem(problem.jobs, problem.links, kept)
+    return cc.Problem(problem.jobs, problem.links, kept, problem.running_shifts_ms)
 
 
 def _margins_from(

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from ..control.anchor import Strayed, anchor
-from ..coordinator.lease import with_recent_epoch
+from ..coordinator.adoption import in_pattern_of
+from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
+from ..coordinator.paces import ratio_of
 from ..schedule import Schedule
 from .plan import Plan
 from .send import Known
@@ -29,7 +31,7 @@ class Difference:
     clear : dict of str to int
         Jobs that have a schedule and are to have none, with the version to say so.
     kept : dict of str to Schedule
-        What jobs have already and keep.
+        What jobs have already and keep; also of a job whose daemon does not answer, if the others have it.
     """
 
     send: list[Schedule] = field(default_factory=list)
@@ -71,7 +73,7 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
             later = {job: replace(one, version=newest, expires_ns=now_ns + lease_ns) for job, one in running.items()}
             found.send += with_recent_epoch(later, now_ns).values()
             continue
-        found.kept |= running
+        found.kept |= _filled(planned, running)
     planned_jobs = {one.job for one in plan.schedules}
     for job, each in known.items():
         if job not in planned_jobs and isinstance(each, Known) and each.schedule is not None:
@@ -97,11 +99,33 @@ def _runs(planned: Sequence[Schedule], answered: Mapping[str, Known], running: M
     return len(said) == 1 and next(iter(said))[0] == planned[0].component
 
 
+def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[str, Schedule]:
+    """What runs, and what the jobs of silent daemons have by all that is known: they are on the grid of the others."""
+    ratio = dict(zip([one.job for one in planned], ratio_of([one.pace_ns for one in planned]), strict=True))
+    newest = next(iter(running.values()))
+    return in_pattern_of(newest, {one.job: one for one in planned}, ratio, {}) | running
+
+
+def _is_on(planned: Schedule, had: Schedule) -> bool:
+    """Whether a job is planned on the very grid that it has."""
+    apart = planned.epoch_ns + planned.shift_ns - had.epoch_ns - had.shift_ns
+    return planned.pace_ns == had.pace_ns and apart % had.pace_ns == 0
+
+
 def _placed(planned: Sequence[Schedule], running: Mapping[str, Schedule], now_ns: int) -> list[Schedule]:
     """The planned schedules with the epoch, and the shifts moved by whole turns, for which running jobs wait least."""
     by_grid = {job: one for job, one in running.items() if one.expires_ns > now_ns}
     if not by_grid:
         return list(planned)
+    kept = [by_grid[one.job] for one in planned if one.job in by_grid and _is_on(one, by_grid[one.job])]
+    if kept:  # the ranking has decided who moves; these have the epoch and the shifts that they had
+        epoch_ns = kept[0].epoch_ns
+        here = {
+            one.job: replace(one, epoch_ns=epoch_ns, shift_ns=(one.epoch_ns + one.shift_ns - epoch_ns) % one.pace_ns)
+            for one in planned
+        }
+        is_long_ago = now_ns - epoch_ns > LONG_AGO_NS
+        return list((with_recent_epoch(here, now_ns) if is_long_ago else here).values())
     strayed = []
     for one in planned:
         old = by_grid.get(one.job)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2s
@@ -57,6 +59,7 @@ def plan(
     version: int,
     lease_ns: int,
     natural: cc.Problem | None = None,
+    since_ns: int | None = None,
 ) -> Plan:
     """Schedules for the best placement of a ranking.
 
@@ -74,6 +77,9 @@ def plan(
         Schedules expire so long after the epoch.
     natural : Problem, optional
         The problem before :func:`with_margins`: the jobs with their natural iteration times. Default: ``problem``.
+    since_ns : int, optional
+        The instant that the shifts of the ranking count from, where it was told at which shifts jobs run
+        (``dispatch.Running``). Default: ``epoch_ns``.
 
     Raises
     ------
@@ -90,6 +96,7 @@ def plan(
     found = _components(candidate, best)
     holds = _holds(ranking, best, problem, candidate, found)
     gains = _gains(problem, candidate, best)
+    later_ns = 0 if since_ns is None else since_ns - epoch_ns
     schedules: list[Schedule] = []
     free = dict.fromkeys(candidate.routes, ALONE)
     for job in best.free_jobs:
@@ -111,7 +118,7 @@ def plan(
                     version=version,
                     epoch_ns=epoch_ns,
                     pace_ns=pace_ns,
-                    shift_ns=round(best.shifts_ms[job] * MS_NS) % pace_ns,
+                    shift_ns=(round(best.shifts_ms[job] * MS_NS) + later_ns) % pace_ns,
                     iteration_ns=natural_ns[job],
                     hold_ns=min(hold_ns, pace_ns // 2),
                     slack_ns=min(max(slack_ns, hold_ns), pace_ns // 2),
@@ -125,8 +132,13 @@ def plan(
 
 def _named(members: list[Schedule]) -> list[Schedule]:
     """Members by id, with the name of their component: equal names mean equal plans, whoever made them and when."""
-    said = [astuple(replace(one, component="-", version=1, epoch_ns=0, expires_ns=0)) for one in members]
-    fingerprint = blake2s(repr(said).encode(), digest_size=6).hexdigest()
+    said = [astuple(replace(one, component="-", version=1, epoch_ns=0, expires_ns=0, shift_ns=0)) for one in members]
+    # Of shifts only this counts (F1), wherever the grid of the component begins.
+    apart = [
+        (one.shift_ns - other.shift_ns) % math.gcd(one.pace_ns, other.pace_ns)
+        for one, other in itertools.combinations(members, 2)
+    ]
+    fingerprint = blake2s(repr((said, apart)).encode(), digest_size=6).hexdigest()
     return [replace(one, component=f"{members[0].job[:_NAME_CHARACTERS]}#{fingerprint}") for one in members]
 
 

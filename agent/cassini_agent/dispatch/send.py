@@ -101,7 +101,8 @@ class Acknowledgement:
     reason : str
         Why it was not accepted; or why the job runs free; else empty.
     schedule : Schedule or None
-        What the job has now: a coordinator keeps it. None for a job that is to run free, and where nothing is known.
+        What the job has now, or is to have when its daemon answers: a coordinator keeps it. None for a job that is to
+        run free.
     free : bool
         The job is to run free.
     planned : Schedule or None

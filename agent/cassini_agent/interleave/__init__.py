@@ -7,12 +7,15 @@
         for row in it.status():
             print(row.job, row.state)
 
-``network`` is what the daemons cannot know; ``profile`` makes profiles of what they report; ``groups`` finds who meets;
-``engine`` decides and acts, in an event loop; ``running`` runs that in a thread.
+``scope`` and ``network`` say what the daemons cannot know; ``profile`` makes profiles of what they report of ``jobs``.
+``engine`` looks once a second, in an event loop; ``groups`` remembers who was arranged and when, ``changes`` tells
+whether they are others by now, ``planning`` makes plans of profiles, and ``holding`` has them sent and coordinated.
+``telling`` passes ``events`` on, ``status`` is a row per job, ``running`` runs all this in a thread.
 """
 
 from .events import describe
 from .network import Network
-from .running import Interleaving, Row
+from .running import Interleaving
+from .status import Row
 
 __all__ = ["Interleaving", "Network", "Row", "describe"]

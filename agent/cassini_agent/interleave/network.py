@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,15 @@ class Network:
             return dict.fromkeys(self.links, 1.0)
         return self.routes.get(job, {})
 
+    def communication_ns(self, job: str) -> tuple[int, int] | None:
+        """When in its iteration a job with a given profile begins and ends to communicate; None for all others."""
+        known = self.profiles.get(job)
+        if known is None or not known.phases:
+            return None
+        start_ms = min(phase.start_ms for phase in known.phases)
+        end_ms = max(phase.start_ms + phase.duration_ms for phase in known.phases)
+        return round(start_ms * MS_NS), round(min(end_ms, known.iteration_ms) * MS_NS)
+
     def problem(self, profiles: Mapping[str, Profile], *, slowly: bool = False) -> cc.Problem:
         """These jobs as they are now, in the one placement that they have.
 
@@ -146,17 +155,41 @@ class Network:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
 
         They were only seen while they met, so it takes them less when they are apart; without room between them they
-        could not be held there.
+        could not be held there. The longest are cut first: a job that was seen to send for a shorter time was seen
+        where fewer were in its way.
         """
         durations = {job: profile.duration_ns for job, profile in profiles.items()}
         paces = {job: profile.takes_ns or profile.iteration_ns for job, profile in profiles.items()}
         for link in self.links:
             there = [job for job in profiles if link in self.route(job)]
             full = sum(profiles[job].duration_ns / paces[job] for job in there)
-            for job in there:
-                if full > most and profiles[job].is_for_parting:
-                    durations[job] = min(durations[job], profiles[job].duration_ns * PARTED / full)
+            if full > most:
+                parting = [(profiles[job].duration_ns, paces[job]) for job in there if profiles[job].is_for_parting]
+                longest_ns = _longest(parting, PARTED / full)
+                for job in there:
+                    if profiles[job].is_for_parting:
+                        durations[job] = min(durations[job], longest_ns)
         return durations
+
+
+def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
+    """To how much the longest durations are to be cut, that so large a share is left of what all send.
+
+    Parameters
+    ----------
+    sending : sequence of (float, float)
+        Durations, and paces that they are parts of.
+    share : float
+        In (0, 1].
+    """
+    left = share * sum(duration / pace for duration, pace in sending)
+    per_ns = sum(1 / pace for _, pace in sending)  # of those that may be cut
+    for duration, pace in sorted(sending):
+        if duration * per_ns > left:
+            return left / per_ns
+        left -= duration / pace
+        per_ns -= 1 / pace
+    return max((duration for duration, _ in sending), default=0.0)
 
 
 def _add_measured(content: Any) -> set[str]:

@@ -9,12 +9,11 @@ they are, and give the other profile and a shorter pace.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import sqrt
 from statistics import fmean, median, pstdev
-from typing import Any
 
 from ..control.margin import MIN_SAMPLES, measured_jitter
 
@@ -41,6 +40,8 @@ takes that is held up in some of them."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
+
+Row = tuple[int | None, int | None, int | None]
 
 OVERRUN = 1.02
 """Communication may seem to end so much later than its iteration, as the marks are made one after the other."""
@@ -118,38 +119,34 @@ class History:
         self.count = 0
         """Samples that were ever added."""
 
-    def add(self, iterations: int, recent: Mapping[str, Any], usual: tuple[int, int] | None = None) -> bool:
+    def add(self, iterations: int, recent: Sequence[Row], usual: tuple[int, int] | None = None) -> bool:
         """Take what is new of a daemon's report; False if the job began again, and what was before is forgotten.
 
         Parameters
         ----------
         iterations : int
             That the job has reported.
-        recent : mapping
-            ``recent`` of docs/agent.md's JobStatus.
+        recent : sequence of (int or None, int or None, int or None)
+            ``recent`` of ``coordinator.status.JobStatus``.
         usual : tuple of int, optional
-            When in an iteration communication usually begins and ends, ns, as counters of the port may show: for
-            iterations of which the job says nothing.
+            When in an iteration communication usually begins and ends, ns: for iterations of which the job says
+            nothing.
         """
         goes_on = iterations >= self._iterations
         if not goes_on:
             self._samples.clear()
             self._iterations = self._unmarked = 0
-        keys = ("natural_ns", "communication_start_ns", "communication_end_ns")
-        lists = [recent.get(key) for key in keys]
-        if not all(isinstance(one, list) for one in lists):
-            lists = [[], [], []]
-        rows = list(zip(*lists, strict=False))
-        new = min(iterations - self._iterations, len(rows))
+        new = min(iterations - self._iterations, len(recent))
         self._iterations = iterations
-        for natural, *marked in rows[len(rows) - new :]:
-            start, end = marked if usual is None or all(type(time) is int for time in marked) else usual
-            known = all(type(time) is int for time in (natural, start, end))
-            if known and 0 <= start < min(end, natural) and end <= OVERRUN * natural:
+        for natural, *marked in recent[len(recent) - new :]:
+            start, end = marked if usual is None or None not in marked else usual
+            if natural is None:
+                continue
+            if start is not None and end is not None and 0 <= start < min(end, natural) and end <= OVERRUN * natural:
                 self._samples.append(Sample(natural, start, min(end, natural)))
                 self.count += 1
                 self._unmarked = 0
-            elif type(natural) is int:
+            else:
                 self._unmarked += 1
         return goes_on
 

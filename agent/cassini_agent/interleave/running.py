@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ..dispatch.http import HttpTransport
 from ..dispatch.send import Acknowledgement, Endpoint
+from ..event_loop_thread import EventLoopThread
 from .engine import Engine
 from .events import Event, Failed
 from .network import Network
+from .scope import Scope
+from .status import Row, rows
 
-__all__ = ["Interleaving", "Row", "named"]
+__all__ = ["Interleaving"]
 
 Result = TypeVar("Result")
 
 REMEMBERED = 1000
 """Events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One job, as it is now; None where nothing is known. Times in ns.
-
-    Attributes
-    ----------
-    job, host, state, note : str
-        ``state`` is that of docs/agent.md's JobStatus, or ``missing``; ``note`` says why it is not held.
-    component : str or None
-        What it is held with.
-    iteration_ns : int or None
-        Natural: without waiting.
-    pace_ns, error_ns, error_spread_ns : int or None
-        What it is held at, and how far its starts are from its grid.
-    delay_total_ns, adjustments : int
-        What it has waited since it began, and how often for its place.
-    """
-
-    job: str
-    host: str
-    state: str
-    note: str = ""
-    component: str | None = None
-    iteration_ns: int | None = None
-    pace_ns: int | None = None
-    error_ns: int | None = None
-    error_spread_ns: int | None = None
-    delay_total_ns: int = 0
-    adjustments: int = 0
 
 
 class Interleaving:
@@ -100,35 +69,26 @@ class Interleaving:
         tell: Callable[[Event], None] | None = None,
     ) -> None:
         self.events: deque[tuple[float, Event]] = deque(maxlen=REMEMBERED)
-        self._given = network, named(daemons), jobs
+        self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs))
         self._also_tell = tell
-        self._loop = asyncio.new_event_loop()
         self._engine: Engine | None = None
-        self._task: asyncio.Task[None] | None = None
         self._ready = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="cassini-interleaving", daemon=True)
+        self._thread = EventLoopThread(self._interleave, "cassini-interleaving", self._end)
 
     def __enter__(self) -> Interleaving:
-        self._thread.start()
+        self._thread.__enter__()
         self._ready.wait()
-        self._check()
+        self._thread.check()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            with suppress(RuntimeError):  # the loop has ended by itself
-                self._loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
-        if error is None:
-            self._check()
+        self._thread.__exit__(kind, error, trace)
 
     def status(self) -> list[Row]:
         """All jobs that take part, by name."""
-        self._check()
-        return self._call(self._rows)
+        return self._call(rows)
 
     def update(
         self,
@@ -137,12 +97,14 @@ class Interleaving:
         jobs: Collection[str] | None = None,
     ) -> None:
         """From now on another network, other daemons, or other jobs; None for what stays."""
-        hosts = None if daemons is None else named(daemons)
+        hosts = None if daemons is None else _named(daemons)
         self._call(lambda engine: engine.update(network, hosts, jobs))
 
     def acknowledged(self) -> list[Acknowledgement]:
-        """What became of each job at its latest arrangement, by name."""
-        return self._call(lambda engine: [one for _, one in sorted(engine.acknowledged.items())])
+        """What became of each job that is there at its latest arrangement, by name."""
+        return self._call(
+            lambda engine: [one for job, one in sorted(engine.acknowledged.items()) if job in engine.seen.jobs]
+        )
 
     def is_arranged(self) -> bool:
         """Whether all jobs that are there were arranged, and parted before that; or were found to be held already."""
@@ -150,29 +112,19 @@ class Interleaving:
 
     def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs; none is arranged until the next update."""
-        engine = self._running()
-        return asyncio.run_coroutine_threadsafe(engine.release(), self._loop).result()
+        return self._thread.call(self._running().release())
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        try:
-            self._task = self._loop.create_task(self._interleave())
-            with suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(self._task)
-        except BaseException as error:  # told at once, and handed to whoever asks
-            self._failure = error
-            with suppress(Exception):
-                self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
-        finally:
-            self._ready.set()
-            self._loop.close()
-
     async def _interleave(self) -> None:
         async with HttpTransport() as http:
-            self._engine = Engine(*self._given, self._tell, http)
+            self._engine = Engine(self._scope, self._tell, http)
             self._ready.set()
             await self._engine.run()
+
+    def _end(self, error: BaseException) -> None:
+        self._ready.set()
+        self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
 
     def _tell(self, event: Event) -> None:
         self.events.append((time.time(), event))
@@ -180,8 +132,8 @@ class Interleaving:
             self._also_tell(event)
 
     def _running(self) -> Engine:
-        self._check()
-        if self._engine is None or self._loop.is_closed():
+        self._thread.check()
+        if self._engine is None:
             raise RuntimeError("interleaving: expected to be used within its block")
         return self._engine
 
@@ -192,46 +144,11 @@ class Interleaving:
         async def there() -> Result:
             return work(engine)
 
-        return asyncio.run_coroutine_threadsafe(there(), self._loop).result()
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    @staticmethod
-    def _rows(engine: Engine) -> list[Row]:
-        unseen = set(engine.wanted or ()) - engine.seen.jobs.keys()
-        rows = [Row(name, "", "missing", "not seen yet") for name in unseen]
-        free = {job: why for group in engine.groups.values() for job, why in group.free.items()}
-        for name, job in engine.seen.jobs.items():
-            told, schedule = job.status, job.schedule
-            known = [told.get("note"), told.get("disagreement"), job.unknown, free.get(name)]
-            if name in engine.excluded:
-                known.append("it costs the others too much")
-            rows.append(
-                Row(
-                    job=name,
-                    host=job.host,
-                    state="missing" if job.missing_since_s is not None else str(told.get("state")),
-                    component=None if schedule is None else schedule.component,
-                    iteration_ns=_whole(told.get("iteration_ns")),
-                    pace_ns=None if schedule is None else schedule.pace_ns,
-                    error_ns=_whole(told.get("error_ns")),
-                    error_spread_ns=_whole(told.get("error_spread_ns")),
-                    delay_total_ns=_whole(told.get("delay_total_ns")) or 0,
-                    adjustments=_whole(told.get("adjustments")) or 0,
-                    note="; ".join(str(one) for one in known if one),
-                )
-            )
-        return sorted(rows, key=lambda row: row.job)
+        return self._thread.call(there())
 
 
-def named(daemons: Mapping[str, Endpoint] | Iterable[Endpoint]) -> dict[str, Endpoint]:
+def _named(daemons: Mapping[str, Endpoint] | Iterable[Endpoint]) -> dict[str, Endpoint]:
     """Daemons by name: by host and port, where none is given."""
     if isinstance(daemons, Mapping):
         return dict(daemons)
     return {urlsplit(one.url).netloc: one for one in daemons}
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int else None

@@ -173,7 +173,10 @@ class Agent:
     def _communication_started(self) -> None:
         self._timeline.mark((COMMUNICATION_START, self._number))
         if self._ranks.lag:
-            self._learn()  # on a GPU the start of this iteration is known by now, and what follows from it
+            self._learn()
+            if self._decider is not None and (revised := self._decider.revised(self._now_ns())) is not None:
+                self._ranks.publish(*revised)
+                self._decider.report(self._now_ns(), self._delay_total_ns)
 
     def _learn(self) -> None:
         """Take in what has become known, and let rank 0 decide for the iteration after the latest known start."""

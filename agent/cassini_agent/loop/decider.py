@@ -131,6 +131,17 @@ class Decider:
             return Release.at_once(reached_ns)
         return release.ahead(max(0, reached_ns - iteration.came_ns), schedule.pace_ns)
 
+    def revised(self, now_ns: int) -> tuple[int, Release] | None:
+        """By a schedule that has come during an iteration: the next one, and when all ranks begin it. For lag 1."""
+        self.listen(now_ns)
+        decision, schedule = self._controller.revise(), self._controller.schedule
+        if decision is None or decision.release is None or schedule is None:
+            return None
+        self._follow(schedule.version, now_ns)
+        self._note(self._decided, decision)
+        self._reporter.news()
+        return self._decided + 1, decision.release
+
     def ended(self, iteration: Iteration) -> None:
         """An iteration is over."""
         if iteration.number == self._decided:
@@ -208,20 +219,29 @@ class Decider:
     def _step(self, number: int, at_ns: int, waited_ns: int) -> int:
         said, schedule = (self._last.state, self._followed), self._controller.schedule
         version = schedule.version if schedule is not None else 0
-        if version != self._followed:  # what was measured on the grid before
-            self._reporter.flush(at_ns, self._totals(self._controller.delay_total_ns), at_once=True)
-        self._last = decision = self._controller.step(at_ns, waited_ns, self._compute_ns)
+        self._follow(version, at_ns)
+        decision = self._controller.step(at_ns, waited_ns, self._compute_ns)
         self._compute_ns = None
-        self._decided, self._followed = number, version
+        self._decided = number
         self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
         if decision.strayed or said != (decision.state, version):
             self._reporter.news()
-        self._errors[number] = version, decision.error_ns
-        while len(self._errors) > 2 * PROFILE:
-            self._errors.pop(next(iter(self._errors)))
+        self._note(number, decision)
         if decision.changed is not None:
             self._reporter.changed(decision.changed)
         return decision.delay_ns
+
+    def _follow(self, version: int, now_ns: int) -> None:
+        """From here on starts are judged by this version's grid."""
+        if version != self._followed:  # what was measured on the grid before
+            self._reporter.flush(now_ns, self._totals(self._controller.delay_total_ns), at_once=True)
+        self._followed = version
+
+    def _note(self, number: int, decision: Decision) -> None:
+        self._last = decision
+        self._errors[number] = self._followed, decision.error_ns
+        while len(self._errors) > 2 * PROFILE:
+            self._errors.pop(next(iter(self._errors)))
 
     def _obey(self, message: dict[str, Any], now_ns: int) -> None:
         kind = message.pop("type", None)

@@ -1,7 +1,8 @@
 """One decision per job: rank 0 decides what every rank waits, and at which iteration.
 
 Rank 0 decides at the start of iteration ``k`` when all ranks begin ``k + 1`` (a ``Release``), and writes it into the
-job's own store (``torch.distributed``). The others read it during iteration ``k``, each in a thread of its own, over a
+job's own store (``torch.distributed``). Where another grid comes while ``k`` is under way, it decides again as its
+communication begins. The others read it during iteration ``k``, each in a thread of its own, over a
 connection of its own: the training loop only looks whether it has come. A collective ends every iteration, so no rank
 can be at ``k + 1`` before rank 0 was at ``k``. A decision that has not come in time is no wait for that rank, and
 counted: that the others wait delays the job all the same.
@@ -53,7 +54,7 @@ class Ranks(Protocol):
     """Decisions that had not come when they were due."""
 
     def publish(self, iteration: int, release: Release) -> None:
-        """On rank 0: when all ranks begin ``iteration``. Does not block."""
+        """On rank 0: when all ranks begin ``iteration``; the last word counts. Does not block."""
 
     def due(self, iteration: int, now_ns: int) -> int:
         """What this rank waits, which comes to ``iteration`` now, ns; each decision is given once. Does not block."""
@@ -179,15 +180,12 @@ class StoreRanks:
                     self._store.delete_key(self._key(iteration - KEPT))
 
     def _read(self) -> None:
-        following = 1
         with suppress(Exception):  # the store is gone, and with it the job
             while not self._ending.is_set():
-                following = max(following, self._wanted)
-                if self._store.check([self._key(following)]):
-                    self._due[following] = _from_text(self._store.get(self._key(following)))
-                    following += 1
-                else:
-                    self._ending.wait(self._pause_s)
+                wanted = self._wanted
+                if self._store.check([self._key(wanted)]):  # again and again: rank 0 may decide anew
+                    self._due[wanted] = _from_text(self._store.get(self._key(wanted)))
+                self._ending.wait(self._pause_s)
 
 
 def _as_text(release: Release) -> str:

@@ -300,6 +300,8 @@ typedef struct cassini_joint_search {
                               what is near the others is searched. May be null: all are looked at */
   int32_t centred;         /* not 0: single jobs are moved where slack grows and no score is lost */
   int32_t reserved;        /* 0 */
+  const uint8_t* is_kept; /* [n_jobs] with start_ns: not 0 for jobs that stay where it has them, each against the others
+                             that do; bounds and proofs are then about such shifts alone. May be null: none */
 } cassini_joint_search;
 
 /* Where the shifts and scores of a joint problem go: arrays of the caller, written by the library. */

@@ -380,9 +380,10 @@ struct JointProblem {
 
 // How a joint problem is searched; the defaults are those of Python.
 struct JointSearch {
-  std::vector<int64_t> start_ns;  // [n_jobs] shifts to begin from, and never to score less than; empty: none
-  std::vector<uint8_t> is_dirty;  // [n_jobs] with start_ns: 0 where nothing changed since; empty: all are looked at
-  bool centred = false;           // shifts are moved where slack grows and no score is lost
+  std::vector<int64_t> start_ns;      // [n_jobs] shifts to begin from, and never to score less than; empty: none
+  std::vector<uint8_t> is_dirty;      // [n_jobs] with start_ns: 0 where nothing changed since; empty: all are looked at
+  bool centred = false;               // shifts are moved where slack grows and no score is lost
+  std::vector<uint8_t> is_kept = {};  // [n_jobs] with start_ns: not 0 for jobs that stay where it has them; empty: none
 };
 
 // What differs from a baseline.
@@ -462,6 +463,7 @@ inline JointSolution solve(const PreparedLinks& links, const JointProblem& probl
   how.start_ns = detail::given(search.start_ns, n_jobs, "start_ns");
   how.is_dirty = detail::given(search.is_dirty, n_jobs, "is_dirty");
   how.centred = search.centred ? 1 : 0;
+  how.is_kept = detail::given(search.is_kept, n_jobs, "is_kept");
   JointSolution out;
   const cassini_joint_output to = detail::room(out, n_jobs, problem.link.size());
   cassini_error why = sized<cassini_error>();

@@ -41,6 +41,10 @@ void solve(const JointInput& in, const cassini_joint_search& search, double slac
     begin.shift = start;
     if (search.is_dirty != nullptr) begin.dirty = {search.is_dirty, start.size()};
   }
+  if (search.is_kept != nullptr) {
+    require(search.start_ns != nullptr, "is_kept", "shifts to keep in start_ns");
+    begin.kept = {search.is_kept, start.size()};
+  }
   if (search.centred != 0) begin.slack_tolerance = slack_tolerance;
   JointAnswer found = solve_joint(problem, begin, budget);
   rotate_to_zero(problem, found.shift);

@@ -13,6 +13,7 @@ namespace cassini {
 namespace {
 
 constexpr double kMostMeetings = 16384.0;  // of one job, lifts included
+constexpr std::size_t kNoNumber = std::numeric_limits<std::size_t>::max();
 
 // A link of the part, with the part's own numbers for its jobs.
 struct PartLink {
@@ -61,33 +62,44 @@ struct Node {
 
 class PartSearch {
  public:
-  PartSearch(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget)
-      : problem_(problem), jobs_(jobs.begin(), jobs.end()), budget_(budget), n_(jobs.size()) {
+  PartSearch(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget,
+             std::span<const uint8_t> kept, std::span<const int64_t> at)
+      : problem_(problem), jobs_(jobs.begin(), jobs.end()), budget_(budget), at_(at), n_given_(jobs.size()) {
     proof_.objective = known;
-    add_links();
+    add_links(kept);
   }
 
   Proof run() {
     proof_.lower = std::min(floor_, proof_.objective);
     open_ = std::numeric_limits<double>::infinity();
-    if (n_ < 2 || done() || !find_meetings()) return proof_;
+    if (n_ < 2 || links_.empty() || done() || !find_meetings()) return proof_;
     const double given = floor_;
     equal_ = EqualJobs(n_, [&](std::size_t i, std::size_t k) { return are_equal(i, k); });
     branch_from_root();
     const double lower = cut_ ? std::min(proof_.objective, std::max(floor_, open_)) : proof_.objective;
     proof_.lower = std::max(std::min(given, proof_.objective), lower - rounding_of_bound(noise_, weight_));
+    if (proof_.improved) proof_.shift.resize(n_given_);
     return proof_;
   }
 
  private:
   bool done() const { return proof_.objective <= floor_ + noise_; }
 
-  void add_links() {
+  void add_links(std::span<const uint8_t> kept) {
+    const std::vector<std::size_t> links = links_of(problem_, jobs_);
+    std::vector<std::size_t> number(problem_.n_jobs(), kNoNumber);
+    for (std::size_t k = 0; k < n_given_; ++k) number[jobs_[k]] = k;
+    for (const std::size_t l : links) {
+      for (const std::size_t j : problem_.links[l].job) {
+        if (number[j] != kNoNumber || kept.empty() || !kept[j]) continue;
+        number[j] = jobs_.size();
+        jobs_.push_back(j);
+      }
+    }
+    n_ = jobs_.size();
     places_.resize(n_);
-    std::vector<std::size_t> number(problem_.n_jobs(), n_);
-    for (std::size_t k = 0; k < n_; ++k) number[jobs_[k]] = k;
     double rounding = 0.0;
-    for (const std::size_t l : links_of(problem_, jobs_)) {
+    for (const std::size_t l : links) {
       const JointLink& at = problem_.links[l];
       PartLink part{&at.link(), {}, at.per_excess(), at.lower_bound};
       for (std::size_t m = 0; m < at.job.size(); ++m) {
@@ -108,7 +120,7 @@ class PartSearch {
     for (const PartLink& at : links_) {
       for (std::size_t a = 0; a < at.job.size(); ++a) {
         for (std::size_t b = 0; b < at.job.size(); ++b) {
-          if (a == b) continue;
+          if (a == b || at.job[a] >= n_given_) continue;  // where those that are kept meet is of no use
           const JobPattern& k = at.link->pattern(a);
           const JobPattern& i = at.link->pattern(b);
           if (!budget_.left()) return false;
@@ -170,8 +182,11 @@ class PartSearch {
       cut_ = true;
       return open_at(floor_);
     }
-    // The first stands at 0: rotating all jobs alike changes nothing.
-    stand(root, root, 0, 0);
+    if (n_given_ < n_) {
+      for (std::size_t k = n_given_; k < n_; ++k) stand(root, root, k, wrap(at_[jobs_[k]], modulus(k)));
+    } else {
+      stand(root, root, 0, 0);  // rotating all jobs alike changes nothing
+    }
     evaluate(root);
     floor_ = std::max(floor_, std::min(root.bound, proof_.objective));
     if (root.bound < proof_.objective - noise_) expand(0);
@@ -193,19 +208,25 @@ class PartSearch {
       for (std::size_t m = 0; m < at.job.size(); ++m) {
         if (!placed_[at.job[m]]) left += at.link->pattern(m).peak;
       }
-      const Demand& before = *above.demand[p.link];
-      add(before, at.link->folded[p.member], wrap(shift, at.link->modulus[p.member]), at.link->capacity - left,
+      const Demand* before = above.demand[p.link];
+      if (before == &node.own[p.link]) {
+        std::swap(node.own[p.link], before_);
+        before = &before_;
+      }
+      add(*before, at.link->folded[p.member], wrap(shift, at.link->modulus[p.member]), at.link->capacity - left,
           at.link->limits, node.own[p.link], &budget_.work);
       node.demand[p.link] = &node.own[p.link];
       node.excess[p.link] = mean_excess(node.own[p.link], at.link->capacity);
     }
     for (std::size_t u = 0; u < n_; ++u) {
-      if (!placed_[u]) gather(above.candidates[u], node.candidates[u], u, k, &above == &node);
+      if (placed_[u]) continue;
+      if (&above == &node) known_ = node.candidates[u];
+      gather(&above == &node ? known_ : above.candidates[u], node.candidates[u], u, k);
     }
   }
 
   // Candidates of u once k stands: those known, and u's meetings with k.
-  void gather(const Candidates& known, Candidates& out, std::size_t u, std::size_t k, bool none_known) {
+  void gather(const Candidates& known, Candidates& out, std::size_t u, std::size_t k) {
     fresh_.clear();
     const int64_t lift = step(u, k);
     for (int64_t base = 0; base < modulus(u); base += lift) {
@@ -216,9 +237,8 @@ class PartSearch {
     out.clear();
     std::size_t a = 0;
     std::size_t b = 0;
-    const std::size_t n_known = none_known ? 0 : known.size();
-    while (a < n_known || b < fresh_.size()) {
-      if (b == fresh_.size() || (a < n_known && known.shift[a] <= fresh_[b])) {
+    while (a < known.size() || b < fresh_.size()) {
+      if (b == fresh_.size() || (a < known.size() && known.shift[a] <= fresh_[b])) {
         if (b < fresh_.size() && known.shift[a] == fresh_[b]) ++b;
         out.push_back(known.shift[a], known.live[a]);
         ++a;
@@ -374,7 +394,7 @@ class PartSearch {
 
   void expand(std::size_t depth) {
     Node& node = nodes_[depth];
-    if (depth + 2 == n_) return finish(node);
+    if (depth + std::max<std::size_t>(1, n_ - n_given_) + 1 == n_) return finish(node);
     collect(node);
     for (std::size_t p = 0; p < node.picks.size(); ++p) {
       const Pick pick = node.picks[p];
@@ -415,7 +435,9 @@ class PartSearch {
   const JointProblem& problem_;
   std::vector<std::size_t> jobs_;
   Budget& budget_;
-  const std::size_t n_;
+  std::span<const int64_t> at_;  // where those stand that are kept
+  std::size_t n_given_;          // jobs to be placed; the others are kept
+  std::size_t n_ = 0;
   // Of the part alone: what is taken for nothing in each of many parts must be nothing in their sum, too.
   double noise_ = 0.0;
   double weight_ = 0.0;
@@ -431,6 +453,8 @@ class PartSearch {
   std::vector<uint8_t> placed_;
   std::vector<int64_t> shift_;
   std::vector<int64_t> fresh_;
+  Candidates known_;
+  Demand before_;
   std::vector<double> sum_of_least_;
   std::vector<double> at_argmin_;
   Marginal marginal_;
@@ -450,8 +474,9 @@ std::vector<std::size_t> links_of(const JointProblem& problem, std::span<const s
   return out;
 }
 
-Proof prove_joint(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget) {
-  return PartSearch(problem, jobs, known, budget).run();
+Proof prove_joint(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget,
+                  std::span<const uint8_t> kept, std::span<const int64_t> at) {
+  return PartSearch(problem, jobs, known, budget, kept, at).run();
 }
 
 }  // namespace cassini

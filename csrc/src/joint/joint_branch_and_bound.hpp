@@ -20,7 +20,7 @@ struct Proof {
   double lower = 0.0;          // no shifts have less, proven
 };
 
-// Links of the joint problem that hold at least two of `jobs` together, all of whose jobs are among them.
+// Links of the joint problem that hold one of `jobs` together with others.
 std::vector<std::size_t> links_of(const JointProblem& problem, std::span<const std::size_t> jobs);
 
 // `jobs` are one component; `known` is what the best shifts so far cost on its links. LimitExceeded where a partial
@@ -33,6 +33,11 @@ std::vector<std::size_t> links_of(const JointProblem& problem, std::span<const s
 //    the lcm over its links of R_k, are branched on.
 //  * Excess is superadditive on each link, so what jobs left add at least may be summed, over links for one shift of each
 //    job, or over jobs with a shift of its own on each link; and links may be split between the two.
-Proof prove_joint(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget);
+//
+// The same among shifts that leave `kept` jobs at `at`: `jobs` then are what links hold together without those, and the
+// optimum has each of them connected by such meetings to a job that is kept, where one is on their links. Kept jobs are
+// not in the proof.
+Proof prove_joint(const JointProblem& problem, std::span<const std::size_t> jobs, double known, Budget& budget,
+                  std::span<const uint8_t> kept = {}, std::span<const int64_t> at = {});
 
 }  // namespace cassini

@@ -60,8 +60,8 @@ int64_t walk(const std::vector<Term>& terms, int64_t from, double limit, int dir
 
 class Centring {
  public:
-  Centring(JointState& state, double tolerance, Budget& budget)
-      : state_(state), tolerance_(tolerance), budget_(budget) {}
+  Centring(JointState& state, double tolerance, std::span<const uint8_t> kept, Budget& budget)
+      : state_(state), tolerance_(tolerance), kept_(kept), budget_(budget) {}
 
   void run() {
     const std::size_t n = state_.problem().n_jobs();
@@ -79,6 +79,7 @@ class Centring {
       bool moved = false;
       for (const std::size_t j : order) {
         if (budget_.work > most_work || !budget_.in_time()) return;
+        if (!kept_.empty() && kept_[j]) continue;
         if (!state_.problem().places[j].empty()) moved = try_places(j, limit) || moved;
       }
       if (!moved) return;
@@ -137,6 +138,7 @@ class Centring {
 
   JointState& state_;
   double tolerance_;
+  std::span<const uint8_t> kept_;
   Budget& budget_;
 };
 
@@ -161,6 +163,8 @@ int64_t joint_slack(JointState& state, std::size_t j, double tolerance, int64_t*
   return slack;
 }
 
-void centre_joint(JointState& state, double tolerance, Budget& budget) { Centring(state, tolerance, budget).run(); }
+void centre_joint(JointState& state, double tolerance, std::span<const uint8_t> kept, Budget& budget) {
+  Centring(state, tolerance, kept, budget).run();
+}
 
 }  // namespace cassini

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/budget.hpp"
 #include "joint/joint_state.hpp"
@@ -10,8 +11,8 @@ namespace cassini {
 
 // Moves single jobs within the interval on which the objective does not grow to where the least slack of the job and
 // all it shares links with grows. Slack: the largest move of a job alone that keeps each of its links within
-// `tolerance` (a score) of where it is. Bounded work.
-void centre_joint(JointState& state, double tolerance, Budget& budget);
+// `tolerance` (a score) of where it is. Those `kept` [jobs] stay; empty: none. Bounded work.
+void centre_joint(JointState& state, double tolerance, std::span<const uint8_t> kept, Budget& budget);
 
 // Slack of one job at the present shifts, over its links that guide; at most half its period.
 int64_t joint_slack(JointState& state, std::size_t j, double tolerance, int64_t* work);

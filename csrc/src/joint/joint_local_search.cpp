@@ -13,11 +13,12 @@ constexpr double kMostGroupKinks = 4096.0;  // more cost more than a group's tur
 
 }  // namespace
 
-Descent::Descent(JointState& state, Budget& budget)
-    : state_(state), budget_(budget), waits_(state.problem().n_jobs(), 0) {}
+Descent::Descent(JointState& state, std::span<const uint8_t> kept, Budget& budget)
+    : state_(state), kept_(kept), budget_(budget), waits_(state.problem().n_jobs(), 0) {}
 
 void Descent::enqueue(std::size_t j) {
   if (waits_[j] || state_.problem().places[j].empty()) return;
+  if (!kept_.empty() && kept_[j]) return;
   waits_[j] = 1;
   queue_.push_back(j);
 }
@@ -70,11 +71,13 @@ void place_greedily(JointState& state, std::span<const std::size_t> order, Budge
   state.set(shift);
 }
 
-Escape::Escape(JointState& state, Descent& descent, std::vector<std::size_t> focus, Budget& budget)
+Escape::Escape(JointState& state, Descent& descent, std::vector<std::size_t> focus, std::span<const uint8_t> kept,
+               Budget& budget)
     : state_(state),
       descent_(descent),
       budget_(budget),
       focus_(std::move(focus)),
+      kept_(kept),
       random_(20240611),
       inside_(state.problem().n_jobs(), 0),
       count_(state.problem().links.size(), 0) {}
@@ -124,7 +127,13 @@ void Escape::one_round() {
     case 0:
     case 1: {
       const std::size_t b = jobs[below(jobs.size())];
-      if (a != b) perturb_pair(a, b);
+      if (a == b) break;
+      if (!stays(a) && !stays(b)) {
+        perturb_pair(a, b);
+      } else if (!stays(a) || !stays(b)) {
+        group_.assign(1, stays(a) ? b : a);
+        rotate_group(group_);
+      }
       break;
     }
     case 2:
@@ -151,6 +160,7 @@ void Escape::grow(std::size_t seed, std::size_t size) {
     group_.push_back(k);
   }
   for (const std::size_t j : group_) inside_[j] = 0;
+  std::erase_if(group_, [&](std::size_t j) { return stays(j); });
 }
 
 // One of the best shifts that is not the present one.

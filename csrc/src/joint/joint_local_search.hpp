@@ -17,7 +17,8 @@ namespace cassini {
 // Jobs that may have a better place wait in a queue; a job that moves puts all jobs it shares links with there.
 class Descent {
  public:
-  Descent(JointState& state, Budget& budget);
+  // `kept`: [jobs] not 0 for those that are never moved; empty: none.
+  Descent(JointState& state, std::span<const uint8_t> kept, Budget& budget);
 
   void enqueue(std::size_t j);
   void enqueue_neighbours(std::size_t j);
@@ -29,6 +30,7 @@ class Descent {
 
  private:
   JointState& state_;
+  std::span<const uint8_t> kept_;
   Budget& budget_;
   std::vector<std::size_t> queue_;
   std::size_t next_ = 0;
@@ -42,14 +44,16 @@ void place_greedily(JointState& state, std::span<const std::size_t> order, Budge
 // Reproducible: the random numbers are always the same.
 class Escape {
  public:
-  // `focus`: links where it is worth trying.
-  Escape(JointState& state, Descent& descent, std::vector<std::size_t> focus, Budget& budget);
+  // `focus`: links where it is worth trying. `kept`: as for the descent.
+  Escape(JointState& state, Descent& descent, std::vector<std::size_t> focus, std::span<const uint8_t> kept,
+         Budget& budget);
 
   // Until the objective reaches `floor`, `patience` rounds in a row have not helped, or the budget ends.
   void run(double floor, int64_t patience);
 
  private:
   void one_round();
+  bool stays(std::size_t j) const { return !kept_.empty() && kept_[j] != 0; }
   std::size_t pick_link();
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   std::optional<int64_t> draw(std::vector<Minimum>& minima, int64_t present);
@@ -61,6 +65,7 @@ class Escape {
   Descent& descent_;
   Budget& budget_;
   std::vector<std::size_t> focus_;
+  std::span<const uint8_t> kept_;
   std::mt19937_64 random_;
   std::vector<std::size_t> group_;
   std::vector<uint8_t> inside_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/periods.hpp"
 #include "joint/joint_branch_and_bound.hpp"
@@ -25,7 +26,8 @@ class JointSolver {
         floor_(problem.floor()),
         state_(start.snapshot == nullptr ? JointState(problem, budget)
                                          : JointState(problem, budget, *start.snapshot, *start.from)),
-        descent_(state_, budget) {}
+        descent_(state_, start.kept, budget),
+        kept_(start.kept) {}
 
   JointAnswer run(const JointStart& start) {
     best_.shift.assign(problem_.n_jobs(), 0);
@@ -58,12 +60,27 @@ class JointSolver {
   void begin_from(const JointStart& start) {
     best_.shift.assign(start.shift.begin(), start.shift.end());
     if (start.snapshot == nullptr) state_.set(start.shift);
+    if (!kept_.empty()) best_.lower = floor_ += settled();
     offer();
     for (std::size_t j = 0; j < problem_.n_jobs(); ++j) {
       if (start.dirty.empty() || start.dirty[j]) descent_.enqueue(j);
     }
     descent_.run();
     offer();
+  }
+
+  bool stays(std::size_t j) const { return !kept_.empty() && kept_[j] != 0; }
+
+  // What links cost beyond their bounds all of whose jobs are kept: no shifts change that.
+  double settled() const {
+    double sum = 0.0;
+    for (std::size_t l = 0; l < problem_.links.size(); ++l) {
+      const auto& jobs = problem_.links[l].job;
+      if (std::all_of(jobs.begin(), jobs.end(), [&](std::size_t j) { return stays(j); })) {
+        sum += std::max(0.0, state_.gap(l));
+      }
+    }
+    return sum;
   }
 
   void begin_anew() {
@@ -174,28 +191,54 @@ class JointSolver {
       if (!at.guides || at.job.size() < 2) continue;
       const bool near = start.dirty.empty() ||
                         std::any_of(at.job.begin(), at.job.end(), [&](std::size_t j) { return start.dirty[j] != 0; });
-      if (near) out.push_back(l);
+      const bool moves = std::any_of(at.job.begin(), at.job.end(), [&](std::size_t j) { return !stays(j); });
+      if (near && moves) out.push_back(l);
     }
     return out;
   }
 
   void escape(const JointStart& start) {
     if (state_.shift() != best_.shift) state_.set(best_.shift);
-    Escape out(state_, descent_, focus(start), budget_);
-    const auto n = static_cast<int64_t>(problem_.n_jobs());
-    out.run(floor_, n * (problem_.n_jobs() <= kMostProofJobs ? kRoundsBeforeProof : kRoundsPerJob));
+    Escape out(state_, descent_, focus(start), kept_, budget_);
+    auto n = static_cast<int64_t>(problem_.n_jobs());
+    for (std::size_t j = 0; j < problem_.n_jobs(); ++j) n -= stays(j);
+    out.run(floor_, n * (n <= int64_t{kMostProofJobs} ? kRoundsBeforeProof : kRoundsPerJob));
     offer();
+  }
+
+  // What has to be searched together: components, and of these what hangs together without the jobs that are kept.
+  std::vector<std::size_t> parts() const {
+    if (kept_.empty()) return problem_.component;
+    std::vector<std::size_t> part(problem_.n_jobs());
+    std::iota(part.begin(), part.end(), std::size_t{0});
+    const auto root = [&](std::size_t j) {
+      while (part[j] != j) j = part[j] = part[part[j]];
+      return j;
+    };
+    for (const JointLink& at : problem_.links) {
+      if (!at.guides) continue;
+      std::optional<std::size_t> first;
+      for (const std::size_t j : at.job) {
+        if (stays(j)) continue;
+        if (first) part[root(j)] = root(*first);
+        first = j;
+      }
+    }
+    for (std::size_t j = 0; j < part.size(); ++j) part[j] = root(j);
+    return part;
   }
 
   // Small components one by one: the least of each is exhausted, or its bound at least raised.
   void prove() {
-    std::vector<std::size_t> size(problem_.n_components, 0);
-    for (const std::size_t c : problem_.component) ++size[c];
-    const auto small = [&](std::size_t c) { return size[c] >= 2 && size[c] <= kMostProofJobs; };
-    if (std::none_of(problem_.component.begin(), problem_.component.end(), small) || !budget_.left()) return;
-    std::map<std::size_t, std::vector<std::size_t>> jobs;  // by component
+    const std::vector<std::size_t> part_of = parts();
+    std::vector<std::size_t> size(problem_.n_jobs(), 0);
+    for (std::size_t j = 0; j < problem_.n_jobs(); ++j) size[part_of[j]] += !stays(j);
+    const std::size_t least = kept_.empty() ? 2 : 1;  // beside jobs that are kept one alone has a best place
+    const auto small = [&](std::size_t c) { return size[c] >= least && size[c] <= kMostProofJobs; };
+    if (std::none_of(part_of.begin(), part_of.end(), small) || !budget_.left()) return;
+    std::map<std::size_t, std::vector<std::size_t>> jobs;  // by part
     for (const std::size_t j : by_demand()) {
-      if (small(problem_.component[j])) jobs[problem_.component[j]].push_back(j);
+      if (!stays(j) && small(part_of[j])) jobs[part_of[j]].push_back(j);
     }
     if (state_.shift() != best_.shift) state_.set(best_.shift);
     double lower = floor_;
@@ -208,7 +251,7 @@ class JointSolver {
         known += problem_.links[l].per_excess() * state_.excess(l);
         floor += problem_.links[l].per_excess() * problem_.links[l].lower_bound;
       }
-      const Proof proof = prove_joint(problem_, part, known, budget_);
+      const Proof proof = prove_joint(problem_, part, known, budget_, kept_, best_.shift);
       lower += std::max(0.0, proof.lower - floor);
       for (std::size_t k = 0; proof.improved && k < part.size(); ++k) {
         best_.shift[part[k]] = proof.shift[k];
@@ -223,7 +266,7 @@ class JointSolver {
 
   void centre(double tolerance) {
     if (state_.shift() != best_.shift) state_.set(best_.shift);
-    centre_joint(state_, tolerance, budget_);
+    centre_joint(state_, tolerance, kept_, budget_);
     best_.shift = state_.shift();
   }
 
@@ -233,6 +276,7 @@ class JointSolver {
   double best_objective_ = std::numeric_limits<double>::infinity();
   JointState state_;
   Descent descent_;
+  std::span<const uint8_t> kept_;
   JointAnswer best_;
 };
 

@@ -473,7 +473,7 @@ static void test_joint(void) {
   uint8_t again_free[6];
   const double none_better[3] = {1.0, 1.0, 1.0}, all_one[3] = {1.0, 1.0, 1.0};
   const int64_t own[6] = {0, 127500000, 0, 127500000, 0, 0};
-  const uint8_t is_dirty[3] = {0, 0, 0};
+  const uint8_t is_dirty[3] = {0, 0, 0}, all_kept[3] = {1, 1, 1};
   const int32_t cancel = 1;
   int64_t before[3];
   int i;
@@ -497,6 +497,13 @@ static void test_joint(void) {
   search.start_ns = shift, search.is_dirty = is_dirty, search.centred = 0;
   CHECK(cassini_solve_joint(prepared, &joint, &search, NULL, NULL, &joint_output, &warm, NULL) == CASSINI_OK);
   CHECK(warm.score >= result.score - 1e-12 && warm.upper_bound >= warm.score);
+
+  /* Where all stay there is nothing to search, and nothing better among such shifts. */
+  search.is_dirty = NULL, search.is_kept = all_kept;
+  CHECK(cassini_solve_joint(prepared, &joint, &search, NULL, NULL, &joint_output, &warm, NULL) == CASSINI_OK);
+  CHECK(warm.optimal == 1 && warm.nodes <= 1);
+  search.start_ns = NULL;
+  CHECK(cassini_solve_joint(prepared, &joint, &search, NULL, NULL, &joint_output, &warm, NULL) == CASSINI_EINVAL);
 
   /* No weights are weights of 1, here as everywhere. */
   joint.weight = all_one;

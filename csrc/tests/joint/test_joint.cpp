@@ -111,6 +111,95 @@ TEST(a_start_is_never_lost_and_only_its_neighbourhood_need_be_dirty) {
   }
 }
 
+TEST(jobs_that_are_kept_stay_and_the_others_get_the_best_places_beside_them_with_proof) {
+  std::mt19937 rng(63);
+  for (int round = 0; round < 300; ++round) {
+    const JointCase c =
+        random_case(rng, 2 + static_cast<std::size_t>(round) % 3, 1 + static_cast<std::size_t>(round) % 4, kPeriods, 2);
+    const JointProblem joint = c.joint();
+    const std::size_t n = joint.n_jobs();
+    std::vector<int64_t> start;
+    std::vector<uint8_t> kept;
+    for (const int64_t period : c.jobs.period) {
+      start.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(period)));
+      kept.push_back(rng() % 2);
+    }
+    double best = std::numeric_limits<double>::infinity();
+    std::vector<int64_t> shift = start;
+    for (std::size_t j = 0; j < n; ++j) shift[j] *= kept[j];
+    for (std::size_t j = 0; j < n;) {
+      best = std::min(best, c.objective(shift));
+      for (j = 0; j < n; ++j) {
+        if (kept[j]) continue;
+        if (++shift[j] < c.jobs.period[j]) break;
+        shift[j] = 0;
+      }
+    }
+    for (const double tolerance : {-1.0, 0.05}) {
+      for (const int64_t limit : {kNone, int64_t{2}, int64_t{15}}) {
+        JointStart begin;
+        begin.shift = start;
+        begin.kept = kept;
+        begin.slack_tolerance = tolerance;
+        const JointAnswer found = solve(joint, limit, begin);
+        for (std::size_t j = 0; j < n; ++j) {
+          CHECK(!kept[j] || wrap(found.shift[j] - start[j], joint.modulus[j]) == 0);
+        }
+        CHECK(found.lower <= best + 1e-9);
+        CHECK(c.objective(found.shift) <= c.objective(start) + 1e-9);
+        if (limit != kNone) continue;
+        CHECK(std::abs(c.objective(found.shift) - best) < 1e-9);
+        CHECK(proven(c, found));
+      }
+    }
+  }
+}
+
+TEST(exhaustive_search_beside_kept_jobs_finds_the_best_from_nothing) {
+  std::mt19937 rng(64);
+  for (int round = 0; round < 200; ++round) {
+    const JointCase c = random_case(rng, 4, 3, kPeriods, 2);
+    const JointProblem joint = c.joint();
+    // Those to be placed have to hang together without the others: one or two on one link do.
+    const JointLink& on = joint.links[static_cast<std::size_t>(rng() % joint.links.size())];
+    if (on.job.size() < 2) continue;
+    std::vector<std::size_t> jobs{on.job[0]};
+    if (rng() % 2 == 0) jobs.push_back(on.job[1]);
+    std::vector<int64_t> shift;
+    for (const int64_t period : c.jobs.period) {
+      shift.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(period)));
+    }
+    std::vector<uint8_t> kept(joint.n_jobs(), 1);
+    for (const std::size_t j : jobs) kept[j] = 0;
+    double others = 0.0;
+    std::vector<int64_t> movable;
+    int64_t work = 0;
+    const std::vector<std::size_t> links = links_of(joint, jobs);
+    for (std::size_t l = 0; l < joint.links.size(); ++l) {
+      if (std::find(links.begin(), links.end(), l) != links.end()) continue;
+      others += joint.links[l].per_excess() * excess_at(joint.links[l], shift, movable, &work);
+    }
+    Budget budget(kNone, kNone, nullptr);
+    const Proof proof = prove_joint(joint, jobs, 1e6, budget, kept, shift);
+    CHECK(proof.improved);
+    CHECK(proof.shift.size() == jobs.size());
+    double best = std::numeric_limits<double>::infinity();
+    const std::vector<int64_t> at = shift;
+    for (shift[jobs[0]] = 0; shift[jobs[0]] < c.jobs.period[jobs[0]]; ++shift[jobs[0]]) {
+      const std::size_t last = jobs.back();
+      if (jobs.size() == 1) {
+        best = std::min(best, c.objective(shift));
+        continue;
+      }
+      for (shift[last] = 0; shift[last] < c.jobs.period[last]; ++shift[last]) best = std::min(best, c.objective(shift));
+    }
+    CHECK(std::abs(proof.lower + others - best) < 1e-9);
+    shift = at;
+    for (std::size_t k = 0; k < jobs.size(); ++k) shift[jobs[k]] = proof.shift[k];
+    CHECK(std::abs(c.objective(shift) - best) < 1e-9);
+  }
+}
+
 TEST(one_link_as_a_joint_problem_is_as_good_as_the_link_alone) {
   std::mt19937 rng(55);
   for (int round = 0; round < 100; ++round) {

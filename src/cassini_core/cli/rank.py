@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ..choices import Loops, Order
-from ..formats import counted, magnitude_text, ms_text_down
+from ..errors import InputError
+from ..formats import counted, magnitude_text, ms_text, ms_text_down, score_text
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
 from ..node_budget import AUTO
 from ..ranking.aggregate import DEFAULT_AGGREGATE
+from ..ranking.options import DEFAULT_RUNNING_TOLERANCE
+from ..units import SCORE_TOLERANCE
 from .console import Waiting, emit_bytes, emit_renderables, one_line
 from .inputs import read_input
 from .options import (
@@ -31,10 +34,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..model import Problem
-    from ..results import Ranking
+    from ..results import RankedCandidate, Ranking
 
 __all__ = ["rank"]
 
+MOST_MOVES = 10
 MOST_NARROW = 10
 MOST_WARNINGS = 10
 """What is printed for people: in a large cluster one slow job has hundreds of narrow links, each with a warning."""
@@ -59,6 +63,8 @@ def rank(
     block_node_limit: BlockNodeLimit = AUTO,
     resolution_ms: ResolutionMs = DEFAULT_RESOLUTION_MS,
     slack_tolerance: SlackTolerance = DEFAULT_SLACK_TOLERANCE,
+    running: str | None = None,
+    running_tolerance: Annotated[float, Parameter(converter=number_from(0))] = DEFAULT_RUNNING_TOLERANCE,
 ) -> None:
     """Rank the candidate placements of a problem file and compute each job's time-shift.
 
@@ -92,11 +98,21 @@ def rank(
         By what fraction an iteration time may be lengthened so that jobs get a common period; 0 changes none.
     threads
         Number of threads; the answer does not depend on it. Default: one per core.
+    running
+        JSON of an earlier ranking, or - for standard input: the jobs of its best candidate run at the shifts that it
+        gives them, in place of what the problem file says.
+    running_tolerance
+        What moving a running job has to win: by how much the score has to grow, summed over the placed jobs. A loss
+        of this on each link moves nobody.
     """
-    from ..problem_file import answer_to_json, problem_from_json
+    from ..problem_file import answer_from_json, answer_to_json, problem_from_json
     from ..ranking.rank_problem import rank as rank_problem
 
+    if file == running == "-":
+        raise InputError("--running: expected a file where the problem comes from standard input, got '-'")
     problem = problem_from_json(*read_input(file))
+    if running is not None:
+        problem = _running_as(problem, answer_from_json(*read_input(running))[0])
     with Waiting("ranking candidates") as waiting:
         ranking = rank_problem(
             problem,
@@ -112,6 +128,7 @@ def rank(
             block_node_limit=block_node_limit,
             resolution_ms=resolution_ms,
             slack_tolerance=slack_tolerance,
+            running_tolerance=running_tolerance,
             progress=waiting.update,
         )
     if with_problem:
@@ -120,6 +137,38 @@ def rank(
         emit_bytes(ranking.to_json())
     else:
         emit_renderables(*_report(ranking, problem, aggregate, rows, slack_tolerance))
+
+
+def _running_as(problem: Problem, before: Ranking) -> Problem:
+    """The problem with its jobs where an earlier ranking put them; those that it did not place do not run."""
+    from ..model import Problem
+
+    shifts_ms = {} if before.best is None else before.best.shifts_ms
+    here = {job.id for job in problem.jobs}
+    return Problem(
+        problem.jobs,
+        problem.links,
+        problem.candidates,
+        {job: shift_ms for job, shift_ms in shifts_ms.items() if job in here},
+    )
+
+
+def _running_text(best: RankedCandidate, running: Set[str]) -> str:
+    """Which running jobs move, and what it would score if none did."""
+    found = best.disturbance
+    assert found is not None
+    shares = len(running & best.shifts_ms.keys())
+    if not found.moves_ms:
+        return f"No running job moves: {counted(shares, 'job')} of this candidate that share links run, and stay."
+    waits = ", ".join(f"{job} {ms_text(ms)} ms" for job, ms in list(found.moves_ms.items())[:MOST_MOVES])
+    more = len(found.moves_ms) - MOST_MOVES
+    waits += f", and {more} more (--json has them)" if more > 0 else ""
+    is_proven = found.score_if_kept >= found.upper_bound_if_kept - SCORE_TOLERANCE
+    bound = "proven" if is_proven else f"bound {score_text(found.upper_bound_if_kept)}"
+    return (
+        f"Of {counted(shares, 'running job')} {len(found.moves_ms)} move, each waiting once: {waits}. If all stayed, "
+        f"it would score {score_text(found.score_if_kept)} ({bound})."
+    )
 
 
 def _report(
@@ -155,6 +204,8 @@ def _report(
             if some
         )
         yield Text(f"Demand above capacity: {magnitude_text(best.total_excess_gbps)} Gbit/s on average, over {links}.")
+    if best is not None and best.disturbance is not None and best.links:
+        yield Text(one_line(_running_text(best, problem.running_shifts_ms.keys())))
     warnings = (*ranking.warnings, *(best.warnings if best is not None else ()))
     for warning in warnings[:MOST_WARNINGS]:
         yield Text(f"Warning: {one_line(warning)}")

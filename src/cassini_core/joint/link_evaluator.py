@@ -17,7 +17,14 @@ from .known_evaluations import KnownEvaluations
 from .placement_loops import UNKNOWN
 from .scoring import ARRAYS, Scoring
 
-__all__ = ["Evaluator", "Judged"]
+__all__ = ["Evaluator", "Judged", "LinkBounds"]
+
+
+class LinkBounds(NamedTuple):
+    """Certified bounds on the score of each of some links."""
+
+    lower: Float64Array
+    upper: Float64Array
 
 
 class Judged(NamedTuple):
@@ -101,6 +108,11 @@ class Evaluator:
         expected[rows.at] = self._flat.relative_shifts(rows, shift)
         expected_number[links] = number
         self._expected, self._expected_number = expected, expected_number
+
+    def evaluate(self, links: Int64Array, shift: Int64Array) -> LinkBounds:
+        """What some links score; arguments, errors and cost as :meth:`judge`."""
+        number, known = self._numbers(links, shift), self._known
+        return LinkBounds(known.lower[number], known.upper[number])
 
     def judge(self, links: Int64Array, shift: Int64Array, held: BoolArray) -> Judged:
         """What some links, at least one, score at given shifts; what was evaluated before is not computed again.

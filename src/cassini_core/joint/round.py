@@ -111,6 +111,7 @@ class Round:
         weight: Float64Array | None = None,
         *,
         start: Int64Array | None = None,
+        kept: BoolArray | None = None,
         centred: bool = True,
         node_limit: int | None,
         deadline: Deadline | None = None,
@@ -126,6 +127,9 @@ class Round:
         start : int64 array, shape (jobs of ``flat``,), optional
             Shifts to begin from, ticks: the score is no less than theirs. Without them the search begins from the
             links' own shifts, where all have an answer.
+        kept : bool array, shape (jobs of ``flat``,), optional
+            With ``start``: jobs that stay there, each against the others that do. The bound is then one for such
+            shifts alone.
         centred : bool
             Move single jobs to where slack grows and no score is lost.
         node_limit : int or None
@@ -155,6 +159,7 @@ class Round:
             upper_bound=self.bound[links],
             own_shift=own_shift,
             start=None if start is None else start[jobs],
+            kept=None if kept is None else kept[jobs].astype(np.uint8),
             centred=centred,
             options=self.links.options,
             node_limit=node_limit,

@@ -146,8 +146,8 @@ cdef class Links:
     def solve_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
                     const int64_t[::1] member not None, const double[::1] weight, Options options not None,
                     const double[::1] upper_bound=None, const int64_t[::1] own_shift=None,
-                    const int64_t[::1] start=None, const uint8_t[::1] dirty=None, bint centred=False, node_limit=None,
-                    const int32_t[::1] cancel=None, deadline_ns=None):
+                    const int64_t[::1] start=None, const uint8_t[::1] dirty=None, const uint8_t[::1] kept=None,
+                    bint centred=False, node_limit=None, const int32_t[::1] cancel=None, deadline_ns=None):
         """cassini_solve_joint. ``node_limit`` and ``deadline_ns`` replace those of the options. None: canceled."""
         cdef cassini_joint problem = self.joint(period, link, member, weight, upper_bound, own_shift)
         cdef cassini_joint_search search
@@ -158,6 +158,9 @@ cdef class Links:
         if dirty is not None:
             expect("dirty", dirty.shape[0], problem.n_jobs)
             search.is_dirty = &dirty[0] if problem.n_jobs > 0 else NULL
+        if kept is not None:
+            expect("kept", kept.shape[0], problem.n_jobs)
+            search.is_kept = &kept[0] if problem.n_jobs > 0 else NULL
         cdef cassini_options c = limited(options, node_limit, deadline_ns)
         cdef const int32_t* ended = flag(cancel)
         cdef BlockAnswer answer = new_answer(problem.n_jobs, problem.n_links)

@@ -170,6 +170,7 @@ class Links:
         own_shift: _Int64 | None = None,
         start: _Int64 | None = None,
         dirty: npt.NDArray[np.uint8] | None = None,
+        kept: npt.NDArray[np.uint8] | None = None,
         centred: bool = False,
         node_limit: int | None = None,
         cancel: npt.NDArray[np.int32] | None = None,

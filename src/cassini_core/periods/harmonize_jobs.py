@@ -29,6 +29,10 @@ __all__ = [
     "ticks_of",
 ]
 
+ROUNDING = 1
+"""Ticks by which a phase that ends with the iteration may seem to end later: its start, its duration and the iteration
+time are each rounded by half a tick at most."""
+
 SCORES_OF_MANY = 10_000
 """``harmonize`` scores so many / n^2 assignments of n > ``FEW_JOBS`` jobs, at least 16: a search costs n^2 or more."""
 
@@ -120,8 +124,10 @@ def harmonize(
 def lengthen(job: Job, pace_ticks: int) -> Job:
     """The job with an iteration time of ``pace_ticks``, the added time Down at the end.
 
-    The demand at every instant of the old iteration stays: a phase that wraps past the old end is split there.
-    Returns ``job`` itself if nothing changes. Raises InputError for a pace below the iteration time.
+    The demand at every instant of the old iteration stays: a phase that wraps past the old end is split there. One that
+    passes the end by ``ROUNDING`` or less, as its times are rounded, ends in the added time instead: that much at the
+    beginning of the iteration would keep other jobs out of a gap that is free. Returns ``job`` itself if nothing
+    changes. Raises InputError for a pace below the iteration time.
     """
     period = ticks_from_ms(job.iteration_ms)
     if pace_ticks < period:
@@ -132,7 +138,7 @@ def lengthen(job: Job, pace_ticks: int) -> Job:
     for phase in job.phases:
         # A start may round up to the end of the iteration, which is its beginning.
         start, length = ticks_from_ms(phase.start_ms) % period, ticks_from_ms(phase.duration_ms)
-        before_end = min(length, period - start)
+        before_end = length if length <= period - start + ROUNDING else period - start
         if length > before_end:
             phases.append(Phase(0.0, ms_from_ticks(length - before_end), phase.gbps))
         phases.append(Phase(ms_from_ticks(start), ms_from_ticks(before_end), phase.gbps))

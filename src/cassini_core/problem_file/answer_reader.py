@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from ..errors import shown
 from ..model import Problem
-from ..results import LinkScore, NarrowLink, RankedCandidate, Ranking
-from .answer_wire import AnswerFile, RankedCandidateWire
+from ..results import Disturbance, LinkScore, NarrowLink, RankedCandidate, Ranking
+from .answer_wire import AnswerFile, DisturbanceWire, RankedCandidateWire
 from .decoding import decode, file_error, read_file
 from .reader import problem_from_json
 
@@ -80,6 +80,7 @@ def _ranking(wire: AnswerFile, source: str) -> Ranking:
         resolution_ms=wire.resolution_ms,
         aggregate=wire.aggregate,
         slack_tolerance=wire.slack_tolerance,
+        running_tolerance=wire.running_tolerance if isinstance(wire.running_tolerance, float) else None,
     )
 
 
@@ -88,6 +89,9 @@ def _candidate(wire: RankedCandidateWire) -> RankedCandidate:
     content["links"] = tuple(LinkScore(one.id, one.score, one.upper_bound) for one in wire.links)
     narrow = wire.narrow_links
     content["narrow_links"] = tuple(NarrowLink(one.id, one.job, one.score, one.excess_gbps) for one in narrow)
+    content["disturbance"] = None
+    if isinstance(wire.disturbance, DisturbanceWire):
+        content["disturbance"] = Disturbance(**msgspec.structs.asdict(wire.disturbance))
     return RankedCandidate(**content | {"free_jobs": tuple(wire.free_jobs), "warnings": tuple(wire.warnings)})
 
 
@@ -106,10 +110,15 @@ def _check_same(ranking: Ranking, problem: Problem, source: str) -> None:
         place, routes = f"$.candidates[{at}]", placed[one.id].routes
         crossed = {link for route in routes.values() for link in route}
         links = [*(link.id for link in one.links), *(link.id for link in one.narrow_links)]
-        jobs = [*one.shifts_ms, *one.slack_ms, *one.free_jobs, *(link.job for link in one.narrow_links)]
+        moves_ms: Mapping[str, float] = {} if one.disturbance is None else one.disturbance.moves_ms
+        jobs = [*one.shifts_ms, *one.slack_ms, *one.free_jobs, *(link.job for link in one.narrow_links), *moves_ms]
         _check_ids(source, place, "links that a job of this candidate crosses", links, crossed)
         _check_ids(source, place, "jobs that this candidate places", jobs, routes)
-        for name, times in (("shifts_ms", one.shifts_ms), ("slack_ms", one.slack_ms)):
+        for name, times in (
+            ("shifts_ms", one.shifts_ms),
+            ("slack_ms", one.slack_ms),
+            ("disturbance.moves_ms", moves_ms),
+        ):
             for job, ms in times.items():
                 if not 0 <= ms <= ranking.paces_ms[job]:
                     expected = f"from 0 to the pace, {ranking.paces_ms[job]!r} ms"

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ..choices import Order, Status
 from .decoding import FileWire, count_keys_at_most
 
-__all__ = ["AnswerFile", "RankedCandidateWire"]
+__all__ = ["AnswerFile", "DisturbanceWire", "RankedCandidateWire"]
 
 
 class LinkScoreWire(Struct, forbid_unknown_fields=True, gc=False):
@@ -27,6 +27,14 @@ class NarrowLinkWire(Struct, forbid_unknown_fields=True, gc=False):
     job: str
     score: float
     excess_gbps: float
+
+
+class DisturbanceWire(Struct, forbid_unknown_fields=True, gc=False):
+    """What a ranked candidate asks of running jobs."""
+
+    moves_ms: dict[str, float]
+    score_if_kept: float
+    upper_bound_if_kept: float
 
 
 class RankedCandidateWire(Struct, forbid_unknown_fields=True):
@@ -48,10 +56,12 @@ class RankedCandidateWire(Struct, forbid_unknown_fields=True):
     links: list[LinkScoreWire]
     narrow_links: list[NarrowLinkWire]
     warnings: list[str]
+    disturbance: DisturbanceWire | UnsetType = UNSET
 
     def count_keys(self) -> int:
         """As in :class:`FileWire`."""
-        return 16 + len(self.shifts_ms) + len(self.slack_ms) + 3 * len(self.links) + 4 * len(self.narrow_links)
+        moves = 4 + len(self.disturbance.moves_ms) if isinstance(self.disturbance, DisturbanceWire) else 0
+        return moves + 16 + len(self.shifts_ms) + len(self.slack_ms) + 3 * len(self.links) + 4 * len(self.narrow_links)
 
 
 class AnswerFile(FileWire):
@@ -67,9 +77,15 @@ class AnswerFile(FileWire):
     paces_ms: dict[str, float]
     candidates: list[RankedCandidateWire]
     warnings: list[str]
+    running_tolerance: float | UnsetType = UNSET
     problem: Raw | UnsetType = UNSET
 
     def count_keys(self) -> int:
         """As in :class:`FileWire`; keys of the problem are checked where that is read."""
-        own = 10 + len(self.paces_ms) + sum(candidate.count_keys() for candidate in self.candidates)
+        own = (
+            10
+            + (self.running_tolerance is not UNSET)
+            + len(self.paces_ms)
+            + sum(candidate.count_keys() for candidate in self.candidates)
+        )
         return own + 1 + count_keys_at_most(bytes(self.problem)) if isinstance(self.problem, Raw) else own

@@ -69,8 +69,8 @@ def load_problem(path: str | os.PathLike[str]) -> Problem:
 def problem_from_json(data: bytes, source: str = "problem") -> Problem:
     """As :func:`load_problem`, from bytes; ``source`` stands for the file in messages."""
     wire: ProblemFile | DifferencesFile
-    # The word may stand elsewhere in the file.
-    if b"cassini-problem/2" in data and format_of(data) == "cassini-problem/2":
+    # The word may stand elsewhere in the file. Of one that is no JSON it is told what is wrong as of this version.
+    if b"cassini-problem/2" in data and format_of(data) in ("cassini-problem/2", None):
         wire = decode(data, DifferencesFile, source)
     else:
         wire = decode(data, ProblemFile, source)
@@ -102,8 +102,9 @@ def _of_differences(wire: DifferencesFile, jobs: list[Job], links: list[Link], s
     for candidate in wire.candidates:
         with within(source, f"$.candidates[{len(candidates)}]", {"^routes": "moves"}):
             candidates.append(Candidate.moved(candidate.id, base, candidate.moves, _hosts(candidate.hosts)))
+    running = wire.running_shifts_ms if isinstance(wire.running_shifts_ms, dict) else {}
     with within(source, "$", {r"^(candidates\[\d+\])\.routes": r"\1.moves"}):
-        return Problem(jobs, links, candidates)
+        return Problem(jobs, links, candidates, running)
 
 
 def _hosts(wire: HostsWire | msgspec.UnsetType) -> HostsWire:

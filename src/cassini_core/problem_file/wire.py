@@ -88,6 +88,7 @@ class DifferencesFile(FileWire):
     links: list[LinkWire]
     base: BaseWire
     candidates: list[MovesWire]
+    running_shifts_ms: dict[str, float] | UnsetType = UNSET
 
     def count_keys(self) -> int:
         """As in :class:`FileWire`."""
@@ -100,6 +101,7 @@ class DifferencesFile(FileWire):
         hosts: list[HostsWire] = [one for one in every if isinstance(one, dict)]
         fixed = 6 + 3 * (len(self.jobs) + phases) + 2 * (len(self.links) + len(self.candidates)) + len(hosts)
         nested = sum(len(route) for of in routes for route in of.values() if type(route) is dict)
+        fixed += 1 + len(self.running_shifts_ms) if isinstance(self.running_shifts_ms, dict) else 0
         return fixed + nested + sum(map(len, routes)) + sum(len(of) + sum(map(len, of.values())) for of in hosts)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError, shown
-from ..formats import finite, json_line
+from ..formats import by_id, finite, json_line
 from ..model import Candidate, Job, Problem
 from ..results import LinkSolution, Ranking
 
@@ -28,7 +28,8 @@ def problem_to_json(problem: Problem, *, differences: bool = False) -> bytes:
     problem : Problem
     differences : bool
         Tell each candidate by how it differs from the first (``cassini-problem/2``), which is shorter where candidates
-        have most routes in common. So is a problem written in which a candidate has hosts, which version 1 cannot tell.
+        have most routes in common. So is a problem written in which a candidate has hosts or jobs run, which version 1
+        cannot tell.
     """
     return json_line(_problem(problem, differences))
 
@@ -43,15 +44,17 @@ def _problem(problem: Problem, differences: bool) -> dict[str, Any]:
     jobs = [_job(job) for job in problem.jobs]
     links = [{"id": link.id, "capacity_gbps": link.capacity_gbps} for link in problem.links]
     content: dict[str, Any] = {"format": "cassini-problem/1", "jobs": jobs, "links": links}
-    if not differences and not any(candidate.hosts for candidate in problem.candidates):
+    running = problem.running_shifts_ms
+    if not differences and not running and not any(candidate.hosts for candidate in problem.candidates):
         candidates = [{"id": one.id, "routes": _routes(one.routes)} for one in problem.candidates]
         return content | {"candidates": candidates}
     base = problem.candidates[0] if problem.candidates else Candidate("base", {})
-    return content | {
+    content |= {
         "format": "cassini-problem/2",
         "base": {"routes": _routes(base.routes), **_hosts(base.hosts)},
         "candidates": [_moves(candidate, base) for candidate in problem.candidates],
     }
+    return content | ({"running_shifts_ms": by_id(running, "running_shifts_ms")} if running else {})
 
 
 def _moves(candidate: Candidate, base: Candidate) -> dict[str, Any]:

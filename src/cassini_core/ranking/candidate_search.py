@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +25,9 @@ __all__ = ["CandidateSearch"]
 
 IMPROVED = 8
 """The number of best large placements that are searched once more, on all their links."""
+
+SETTLED = 32
+"""The number of best large placements for which shifts are looked for that move few running jobs."""
 
 _LATE = "no time-shifts: the deadline came first"
 _NO_NODES = "the candidates before it took all search nodes of the ranking"
@@ -117,7 +120,8 @@ class CandidateSearch:
         """Its answer, found with at most so many search nodes."""
         placement = self._placements[number]
         if not self._large[number]:
-            return self._maker.entry(number, answer_placement(placement, self._context, self._options.loops, nodes))
+            found = answer_placement(placement, self._context, self._options.loops, nodes)
+            return self._maker.settled(self._maker.entry(number, found), thorough=True)
         if self._base is None:
             return self.late(number)
         return self._maker.entry(number, self._base.answer(placement, nodes))
@@ -165,14 +169,12 @@ class CandidateSearch:
 
     def _improve(self, base: BasePlacement, entries: list[Entry], pool: Executor) -> None:
         """Searches the best large placements once more, as far as there is time."""
-        # Equal scores are sorted by id, so that the order of candidates decides nothing.
-        scored = sorted(
-            (-one.worth[0], -one.worth[1], one.candidate.id, one.number)
-            for one in entries
-            if self._large[one.number] and one.worth is not None
-        )
+        best = _best(one.free or one for one in entries if self._large[one.number])
         search = self._deadline.from_now()
-        futures = [pool.submit(self._improved, base, entries[number], search) for *_, number in scored[:IMPROVED]]
+        futures = [pool.submit(self._improved, base, entries[number], search) for number in best[:IMPROVED]]
+        if self._options.running_shifts_ms:
+            others = best[IMPROVED:SETTLED]
+            futures += [pool.submit(self._maker.settled, entries[number], thorough=False) for number in others]
         for future in futures:
             entry = future.result()
             entries[entry.number] = entry
@@ -184,7 +186,17 @@ class CandidateSearch:
         """
         if not search.leaves(FREEING_PER_ANSWERING):
             return before
-        answers = (base.improved(before.answer), before.answer)
+        found = (before.free or before).answer
+        answers = (base.improved(found), found)
         bound = min((one.mean_bound for one in answers if one.mean_bound is not None), default=None)
         both = [self._maker.entry(before.number, replace(one, mean_bound=bound)) for one in answers]
-        return min(both, key=Entry.key)
+        best = min(both, key=lambda one: (one.free or one).key())
+        return self._maker.settled(best, thorough=True)
+
+
+def _best(entries: Iterable[Entry]) -> list[int]:
+    """The numbers of those with a score, best first; equal scores by id: the order of candidates decides nothing."""
+    scored = sorted(
+        (-one.worth[0], -one.worth[1], one.candidate.id, one.number) for one in entries if one.worth is not None
+    )
+    return [number for *_, number in scored]

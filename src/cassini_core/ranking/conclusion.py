@@ -88,6 +88,9 @@ def _verdict(
         company = _quoted(tied[0].id) if len(tied) == 1 else f"{len(tied)} other candidates"
         return f"{name} and {company} tie at {points}{_tie_break(ranking, best, tied, problem)}"
     second, verb = solved[0], "wins" if ranking.best_proven else "leads"
+    if _score_of(second) > score and equals and second in equals:
+        less = magnitude_text(_score_of(second) - score)
+        return f"{name} {verb} with {points}: {_quoted(second.id)} scores {less} more, but {_moves_more(second, best)}"
     runner_up = f"the runner-up {_quoted(second.id)} ({score_text(_score_of(second))})"
     if not equals:
         return f"{name} {verb} with {points}: it places {_jobs(best)}, {runner_up} only {second.jobs_placed}"
@@ -96,6 +99,9 @@ def _verdict(
 
 def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCandidate], problem: Problem) -> str:
     """What sets the best apart from all that tie with it, if anything can be named."""
+    moves = _moves(best)
+    if moves is not None and all((_moves(one) or 0) > moves for one in tied):
+        return f", and {_quoted(best.id)} comes first because it moves the fewest running jobs"
     periods = {job.id: job.iteration_ms for job in problem.jobs} | dict(ranking.paces_ms)
     number = {candidate.id: n for n, candidate in enumerate(problem.candidates)}
     own, *others = (tie_break(_least_slack(c, periods), len(c.links), number.get(c.id, 0)) for c in (best, *tied))
@@ -103,6 +109,18 @@ def _tie_break(ranking: Ranking, best: RankedCandidate, tied: Sequence[RankedCan
         if all(value < other - 1e-6 for other in theirs):
             return f", and {_quoted(best.id)} {reason}"
     return ""
+
+
+def _moves(candidate: RankedCandidate) -> int | None:
+    """How many running jobs it moves; None where that is not known, or none runs."""
+    return None if candidate.disturbance is None else len(candidate.disturbance.moves_ms)
+
+
+def _moves_more(candidate: RankedCandidate, best: RankedCandidate) -> str:
+    moves, least = _moves(candidate), _moves(best) or 0
+    if moves is None:
+        return "it was not looked at how few running jobs it might move"
+    return f"moves {counted(moves, 'running job')} and not {least}"
 
 
 def _least_slack(candidate: RankedCandidate, periods: Mapping[str, float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -15,15 +15,18 @@ from ..errors import InputError, shown
 from ..joint.loop_policy import LOOP_POLICIES
 from ..kernel.search_limits import SearchLimits
 from ..links.evaluation_cost import LinkEffort
-from ..model import Problem
+from ..model import Problem, checked_running_shifts_ms
 from ..node_budget import AUTO, NodeLimit, block_limit, link_limit
 from ..units import MAX_TICKS, TICKS_PER_MS
 from .aggregate import Aggregate, aggregate_named
 
-__all__ = ["Progress", "RankOptions", "checked_options"]
+__all__ = ["DEFAULT_RUNNING_TOLERANCE", "Progress", "RankOptions", "checked_options"]
 
 Progress = Callable[[int, int], None]
 """``progress(done, total)``."""
+
+DEFAULT_RUNNING_TOLERANCE = 0.01
+"""A move that costs a job a pace of waiting pays back within 100 iterations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class RankOptions:
     slack_tolerance: float
     executor: Executor | None
     progress: Progress
+    running_shifts_ms: Mapping[str, float]
+    running_tolerance: float
 
     def limits(self, n_problems: int, n_candidates: int, effort: LinkEffort) -> SearchLimits:
         """What each link problem and each block may cost in a round of this size."""
@@ -75,6 +80,8 @@ def checked_options(
     slack_tolerance: Any,
     executor: Any,
     progress: Any,
+    running_shifts_ms: Any,
+    running_tolerance: Any,
 ) -> RankOptions:
     """The arguments of ``rank`` as options; see there for each.
 
@@ -107,7 +114,15 @@ def checked_options(
         slack_tolerance=number_between(slack_tolerance, 0, math.inf, "", "slack_tolerance"),
         executor=executor,
         progress=_silent if progress is None else progress,
+        running_shifts_ms=_running(running_shifts_ms, problem),
+        running_tolerance=number_between(running_tolerance, 0, math.inf, "", "running_tolerance"),
     )
+
+
+def _running(value: Any, problem: Problem) -> Mapping[str, float]:
+    if value is None:
+        return problem.running_shifts_ms
+    return checked_running_shifts_ms(value, {job.id for job in problem.jobs})
 
 
 def _loops(loops: Any) -> Loops:

@@ -50,7 +50,8 @@ from ..results import Ranking
 from ..units import SCORE_TOLERANCE, ticks_from_ms
 from .aggregate import DEFAULT_AGGREGATE
 from .candidate_search import CandidateSearch
-from .options import Progress, RankOptions, checked_options
+from .disturbance import DisturbanceMaker
+from .options import DEFAULT_RUNNING_TOLERANCE, Progress, RankOptions, checked_options
 from .ranked_candidate import CandidateMaker, Entry, unread
 
 __all__ = ["rank", "rank_checked"]
@@ -73,6 +74,8 @@ def rank(
     slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    running_shifts_ms: Mapping[str, float] | None = None,
+    running_tolerance: float = DEFAULT_RUNNING_TOLERANCE,
 ) -> Ranking:
     """Ranks the candidate placements of a problem by how well the jobs that share links interleave.
 
@@ -129,6 +132,17 @@ def rank(
         found in this process, by threads, and so is all else.
     progress : callable or None
         Called in the calling thread as ``progress(done, total)``, counting distinct link problems and candidates.
+    running_shifts_ms : mapping of str to float, optional
+        Job id to the time-shift at which it runs now, ms: by how much its iterations start after an instant that is
+        the same for all, modulo the pace. By default those of the problem; an empty mapping: none runs. Of each
+        candidate the answer then says which running jobs move, by how much, and what it scores if all stay
+        (``disturbance``).
+    running_tolerance : float
+        What moving a running job has to win: by how much the score has to grow, summed over the placed jobs. Of each
+        candidate the shifts are chosen, and candidates come, by their score less ``running_tolerance`` times the share
+        of placed jobs that run and move; among equals the fewest jobs move, then the least waiting decides. So no score
+        is less by more than this share of the tolerance than without running jobs. A job that moves waits up to a pace,
+        once: with 0.01 a move pays back within 100 iterations.
 
     Returns
     -------
@@ -181,6 +195,8 @@ def rank(
         slack_tolerance=slack_tolerance,
         executor=executor,
         progress=progress,
+        running_shifts_ms=running_shifts_ms,
+        running_tolerance=running_tolerance,
     )
     return rank_checked(problem, options, Deadline(options.deadline_s))
 
@@ -328,6 +344,10 @@ def _solve_links(
 def _answer_candidates(read: _Reading, context: Round, options: RankOptions, searched: Searched | None) -> list[Entry]:
     """One shift per job for each candidate that can be among the first."""
     maker = CandidateMaker(context, read.catalog.shared, options.aggregate, options.order)
+    if running := options.running_shifts_ms:
+        maker = DisturbanceMaker(
+            context, read.catalog.shared, options.aggregate, options.order, running, options.running_tolerance
+        )
     search = CandidateSearch(
         read.placements, read.large, read.base_links, context, maker, options, read.deadline, searched
     )
@@ -378,6 +398,7 @@ def _ranking(
         resolution_ms=next((one.resolution_ms for one in candidates if one.resolution_ms is not None), None),
         aggregate=options.aggregate_name,
         slack_tolerance=options.slack_tolerance,
+        running_tolerance=options.running_tolerance if options.running_shifts_ms else None,
     )
 
 
@@ -385,7 +406,7 @@ def _cannot_come_before(best: Entry, other: Entry) -> bool:
     if other is best or other.placed != best.placed:
         return other.placed <= best.placed
     assert best.candidate.score is not None
-    return best.candidate.score >= other.candidate.upper_bound - SCORE_TOLERANCE
+    return best.candidate.score - best.cost >= other.bound - SCORE_TOLERANCE
 
 
 def _unread(problem: Problem, options: RankOptions) -> Ranking:
@@ -402,4 +423,5 @@ def _unread(problem: Problem, options: RankOptions) -> Ranking:
         order=options.order,
         aggregate=options.aggregate_name,
         slack_tolerance=options.slack_tolerance,
+        running_tolerance=options.running_tolerance if options.running_shifts_ms else None,
     )

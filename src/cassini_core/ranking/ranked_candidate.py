@@ -51,30 +51,46 @@ def bucket(score: float) -> int:
 class Entry:
     """A candidate, the answer that it was made from, its number in the problem, and what decides before its score.
 
-    ``placed`` is the number of jobs that it places, or 0 where that plays no part in the order.
+    ``placed`` is the number of jobs that it places, or 0 where that plays no part in the order. ``cost`` is what its
+    moves of running jobs take off the score where candidates compare, and ``waiting`` the iterations that these jobs
+    wait together. ``bound_if_moved``: nothing is worth more that moves a running job. ``free`` is the same candidate
+    without regard to running jobs.
     """
 
     candidate: RankedCandidate
     answer: PlacementAnswer
     number: int
     placed: int
+    cost: float = 0.0
+    waiting: float = 0.0
+    bound_if_moved: float = math.inf
+    free: Entry | None = None
 
     @property
     def worth(self) -> Worth | None:
         """What it compares by; None without a score."""
-        return None if self.candidate.score is None else (self.placed, bucket(self.candidate.score))
+        return None if self.candidate.score is None else (self.placed, bucket(self.candidate.score - self.cost))
+
+    @property
+    def bound(self) -> float:
+        """No shifts score more, less what their moves cost."""
+        bound, disturbance = self.candidate.upper_bound, self.candidate.disturbance
+        if disturbance is None:
+            return bound
+        return max(disturbance.upper_bound_if_kept, min(bound, self.bound_if_moved))
 
     @property
     def most(self) -> Worth:
         """No shifts make it worth more."""
         return self.placed, bucket(self.candidate.upper_bound)
 
-    def key(self) -> tuple[int, bool, int, tuple[float, int, int]]:
+    def key(self) -> tuple[int, bool, int, int, float, tuple[float, int, int]]:
         """Best first: by jobs placed, then by score, and by bound after all that have a score."""
         if self.worth is None:
-            return -self.placed, True, -self.most[1], tie_break(0.0, 0, self.number)
+            return -self.placed, True, -self.most[1], 0, 0.0, tie_break(0.0, 0, self.number)
         ties = tie_break(self.answer.least_slack, len(self.answer.placement.links), self.number)
-        return -self.placed, False, -self.worth[1], ties
+        moves = 0 if self.candidate.disturbance is None else len(self.candidate.disturbance.moves_ms)
+        return -self.placed, False, -self.worth[1], moves, self.waiting, ties
 
 
 class CandidateMaker:
@@ -129,8 +145,13 @@ class CandidateMaker:
             jobs_placed=len(placement.placed),
             narrow_links=placement.narrow_links,
             resolution_ms=self._resolution_ms(placement),
+            disturbance=None,
         )
         return Entry(candidate, answer, number, self.decisive(candidate.jobs_placed))
+
+    def settled(self, entry: Entry, *, thorough: bool) -> Entry:
+        """What is left to do for the best of many large placements: nothing where no job runs."""
+        return entry
 
     def late_entry(self, number: int, placement: Placement) -> Entry:
         """What is known where there is not even time to look at the bounds of links; O(1)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from ..node_budget import AUTO, NodeLimit
 from ..results import Ranking
 from . import rank_problem as ranking
 from .aggregate import DEFAULT_AGGREGATE
-from .options import Progress, checked_options
+from .options import DEFAULT_RUNNING_TOLERANCE, Progress, checked_options
 
 __all__ = ["Ranker"]
 
@@ -80,6 +81,8 @@ class Ranker:
         slack_tolerance: float = DEFAULT_SLACK_TOLERANCE,
         executor: Executor | None = None,
         progress: Progress | None = None,
+        running_shifts_ms: Mapping[str, float] | None = None,
+        running_tolerance: float = DEFAULT_RUNNING_TOLERANCE,
     ) -> Ranking:
         """As :func:`cassini_core.rank`: same arguments, same answer, same errors.
 
@@ -105,6 +108,8 @@ class Ranker:
             slack_tolerance=slack_tolerance,
             executor=executor,
             progress=progress,
+            running_shifts_ms=running_shifts_ms,
+            running_tolerance=running_tolerance,
         )
         return ranking.rank_checked(problem, options, Deadline(options.deadline_s), self._store)
 

@@ -79,7 +79,7 @@ structs! {
         upper_bound: *const f64,
         own_shift_ns: *const i64,
     }
-    cassini_joint_search { start_ns: *const i64, is_dirty: *const u8, centred: i32, reserved: i32 }
+    cassini_joint_search { start_ns: *const i64, is_dirty: *const u8, centred: i32, reserved: i32, is_kept: *const u8 }
     cassini_joint_output { shift_ns: *mut i64, score_lower: *mut f64, score_upper: *mut f64 }
     cassini_joint_result { score: f64, upper_bound: f64, nodes: i64, optimal: i32, stopped_by: i32 }
 }

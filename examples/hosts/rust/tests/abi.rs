@@ -93,6 +93,7 @@ fn structs_are_laid_out_as_listed() {
             is_dirty: "const uint8_t *",
             centred: "int32_t ",
             reserved: "int32_t ",
+            is_kept: "const uint8_t *",
         }),
         listed!(cassini_joint_output {
             size: "int64_t ",

@@ -1,0 +1,89 @@
+"""From profiles of jobs that meet to what they are told: the ranking, with a margin for each job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .. import dispatch
+from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
+from ..dispatch.plan import ALONE
+from ..schedule import MS_NS, SECOND_NS, Schedule
+from .network import Network
+from .profile import Profile
+
+if TYPE_CHECKING:
+    import cassini_core as cc
+
+__all__ = ["planned"]
+
+ROOM = 0.04
+"""Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
+
+PARTS = 0.999
+"""A plan that scores less does not part jobs, and so does not show what they are by themselves."""
+
+FILLED = 0.8
+"""So much of a link's time their communication is to fill at most: else they have no room to be late in."""
+
+
+def planned(
+    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule]
+) -> tuple[dispatch.Plan, float | None]:
+    """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as five rankings.
+
+    ``schedules`` are those in force: jobs stay where they are held, where that costs little.
+    """
+    if len(profiles) < 2:
+        return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
+    plan, score = _ranked(network, profiles, version, schedules, slowly=False)
+    does_part = bool(plan.schedules) and score is not None and score >= PARTS
+    if not does_part and any(one.is_for_parting for one in profiles.values()):
+        # They were seen to send for so long that no shift parts them. At the pace they have there is room.
+        slow, its_score = _ranked(network, profiles, version, schedules, slowly=True)
+        if slow.schedules and (not plan.schedules or (its_score or 0.0) > (score or 0.0)):
+            plan, score = slow, its_score
+    parted = {one.component for one in plan.schedules if profiles[one.job].is_for_parting}
+    # Such a pace is too long for jobs that are apart, on purpose: nobody is to judge what it wins.
+    told = [replace(one, gain_ns=0) if one.component in parted else one for one in plan.schedules]
+    return replace(plan, schedules=tuple(told)), score
+
+
+def _ranked(
+    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule], *, slowly: bool
+) -> tuple[dispatch.Plan, float | None]:
+    problem = network.problem(profiles, slowly=slowly)
+    margins, measured = _paces(problem, profiles)
+    lead_ns = round(dispatch.LEAD_S * SECOND_NS)
+    running = dispatch.with_running_shifts(problem, schedules, time.time_ns() + lead_ns)
+    arranged = arrange(running.problem, margins=margins, measured=measured)
+    plan = arranged.plan(
+        epoch_ns=time.time_ns() + lead_ns,
+        version=version,
+        lease_ns=round(dispatch.LEASE_S * SECOND_NS),
+        since_ns=running.since_ns,
+    )
+    best = arranged.ranking.best
+    return plan, None if best is None else best.score
+
+
+def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, NaturalTimes]]:
+    """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
+    margins, measured = {}, {}
+    route = problem.candidates[0].routes
+    sending_ns = {
+        link.id: sum(
+            phase.duration_ms * MS_NS for job in problem.jobs if link.id in route[job.id] for phase in job.phases
+        )
+        for link in problem.links
+    }
+    for job in problem.jobs:
+        known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
+        if profile.is_for_parting:
+            needed_ns = max((1 + ROOM) * known_ns, *(sending_ns[link] / FILLED for link in route[job.id]))
+            margins[job.id] = min(LARGEST_MARGIN, needed_ns / known_ns - 1)
+        else:
+            measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
+    return margins, measured

@@ -1,0 +1,150 @@
+"""A host's daemon in simulated time: the daemon's own parts, with requests handed over instead of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from cassini_agent.daemon.clocks import ClockMapping, CoordinatorClock
+from cassini_agent.daemon.counter_source import NoCounters
+from cassini_agent.daemon.counts import Counts
+from cassini_agent.daemon.limits import Limits
+from cassini_agent.daemon.local_socket import LocalSocket
+from cassini_agent.daemon.registry import Job, Registry
+from cassini_agent.daemon.schedules import RefusedError, Schedules
+from cassini_agent.daemon.status import CounterView, job_status_json
+from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.schedule import Schedule
+
+from .simulated_time import Clock
+
+__all__ = ["Host", "Requests"]
+
+
+class Host:
+    """One daemon: started, killed, started again with what its journal would have.
+
+    Parameters
+    ----------
+    path : Path
+        Of its socket.
+    clock : Clock
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.path = path
+        self.is_up = False
+        self._clock = clock
+        self._journal: list[Mapping[str, Any]] = []
+
+    def start(self) -> None:
+        """In an event loop that runs."""
+        limits, counts = Limits(), Counts()
+        self._registry = Registry(limits)
+        self._coordinators = CoordinatorClock(self._clock)
+        self._schedules = Schedules(self._registry, self._coordinators, "boot")
+        if self._schedules.restore(self._journal):
+            raise RuntimeError("the journal has lines that make no sense")
+        self._counters = CounterView(NoCounters(), counts)
+        self._socket = LocalSocket(
+            self.path, self._registry, limits, counts, self._clock, lambda _: None, self._on_refused
+        )
+        self._socket.start()
+        self.is_up = True
+
+    def kill(self) -> None:
+        """At once; its journal stays."""
+        self._journal = [json.loads(line) for line in self._schedules.records()]
+        self.is_up = False
+        self._socket.stop()
+
+    @staticmethod
+    def _on_refused(reason: str, details: Mapping[str, object]) -> None:
+        raise RuntimeError(f"the daemon refuses its job: {reason} {details}")
+
+    async def answer(self, method: str, path: str, body: Any) -> Reply:
+        """The requests of docs/agent.md that a scheduler makes."""
+        parts = urlsplit(path)
+        query = parse_qs(parts.query, keep_blank_values=True)
+        try:
+            match method, parts.path.split("/")[2:]:
+                case "GET", ["jobs"]:
+                    changes = self._registry.changes
+                    if "wait_ms" in query:
+                        await changes.after(int(query["since"][0]), int(query["wait_ms"][0]) / 1e3)
+                    found = map(self._registry.get, query.get("job") or self._registry.ids())
+                    jobs = [self._status(job) for job in found if job is not None]
+                    return Reply(200, {"jobs": jobs, "change": changes.count})
+                case "GET", ["jobs", name]:
+                    job = self._registry.get(name)
+                    return Reply(404, {}) if job is None else Reply(200, self._status(job))
+                case "PUT", ["jobs", name, "schedule"]:
+                    job, _ = self._schedules.offer(name, Schedule.from_mapping(body))
+                case "DELETE", ["jobs", name, "schedule"]:
+                    job = self._schedules.clear(name, int(query["version"][0]))
+                case "POST", ["clock"]:
+                    if body["mapping"] is not None:
+                        mapping = ClockMapping(**body["mapping"])
+                        asyncio.get_running_loop().call_soon(self._schedules.follow, mapping)
+                    reading = self._coordinators.observe()
+                    return Reply(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
+                case _:
+                    return Reply(405, {})
+        except RefusedError as error:
+            return Reply(409, {"accepted": False, "reason": error.reason, "error": str(error)})
+        return Reply(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+
+    def _status(self, job: Job) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(job_status_json(job, self._counters, self._clock.monotonic_ns()))
+        return told
+
+
+class Requests:
+    """How requests get to hosts, and answers back: each takes a while.
+
+    Parameters
+    ----------
+    hosts : mapping of str to Host
+        By the URLs of their daemons.
+    way_ms : float
+        One way, on average: half of it, and the rest is random (exponential).
+    seed : int
+        Of that.
+    """
+
+    def __init__(self, hosts: Mapping[str, Host], way_ms: float, seed: int) -> None:
+        self._hosts = hosts
+        self._way_ms = way_ms
+        # One for each host: in which order hosts are asked differs from process to process.
+        self._rngs = {url: random.Random(f"{seed} {url}") for url in hosts}
+
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
+        """One; ConnectionError if nobody is there."""
+        host = self._hosts[endpoint.url]
+        await self._way(endpoint.url)
+        if not host.is_up:
+            raise ConnectionRefusedError(endpoint.url)
+        reply = await host.answer(method, path, body)
+        if not host.is_up:
+            raise ConnectionResetError(endpoint.url)
+        await self._way(endpoint.url)
+        return reply
+
+    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
+        return await self.request("GET", endpoint, f"/v1/jobs/{job}")
+
+    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
+        return await self.request("PUT", endpoint, f"/v1/jobs/{schedule.job}/schedule", schedule.to_mapping())
+
+    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
+        return await self.request("DELETE", endpoint, f"/v1/jobs/{job}/schedule?version={version}")
+
+    async def _way(self, url: str) -> None:
+        await asyncio.sleep(self._way_ms * (0.5 + self._rngs[url].expovariate(2.0)) / 1e3)
