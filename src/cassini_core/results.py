@@ -8,7 +8,7 @@ it is equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -205,9 +205,18 @@ class Disturbance:
     upper_bound_if_kept: float
 
 
+class _Deferring:
+    """Room for what makes the fields of a :class:`RankedCandidate` that have no value yet; None where all have."""
+
+    __slots__ = ("_rest",)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class RankedCandidate:
+class RankedCandidate(_Deferring):
     """One candidate with its score, proof and shifts; docs/method.md defines every word.
+
+    In a ranking, what belongs to each job and to each link is put together when one of it is first asked for: of
+    thousands of candidates most are never looked at so closely.
 
     Attributes
     ----------
@@ -263,6 +272,24 @@ class RankedCandidate:
     narrow_links: tuple[NarrowLink, ...] = ()
     resolution_ms: float | None = None
     disturbance: Disturbance | None = None
+
+    @classmethod
+    def deferred(cls, rest: Callable[[], Mapping[str, Any]], **known: Any) -> RankedCandidate:
+        """A candidate of the fields ``known``; ``rest`` makes all others, later or never, and the same every time."""
+        one = cls.__new__(cls)
+        for name, value in known.items():
+            object.__setattr__(one, name, value)
+        object.__setattr__(one, "_rest", rest)
+        return one
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what has no value: of two threads both make it, and it is the same.
+        rest = None if name == "_rest" else getattr(self, "_rest", None)
+        if rest is not None:
+            for field_name, value in rest().items():
+                object.__setattr__(self, field_name, value)
+            object.__setattr__(self, "_rest", None)
+        return object.__getattribute__(self, name)
 
     def records(self) -> list[dict[str, Any]]:
         """One flat dictionary per job that shares a link: ``job``, ``shift_ms``, ``slack_ms``, ``free``."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -13,8 +11,7 @@ from hypothesis import strategies as st
 from cassini_core import LinkScore
 from cassini_core.arrays import int64
 from cassini_core.links.shared_links import SharedLink
-from cassini_core.ranking.aggregate import aggregate_named
-from cassini_core.ranking.ranked_candidate import CandidateMaker
+from cassini_core.ranking.link_scores import LinkScores
 
 SHARED = [SharedLink(f"link {k}", 50.0, ("a", "b"), k, k) for k in range(4)]
 BOUND = np.array([1.0, 0.75, 0.5, 0.25])
@@ -26,11 +23,10 @@ answers = st.dictionaries(st.integers(0, 3), st.sampled_from([-0.5, 0.0, 0.125, 
 def test_each_candidate_has_its_own_scores_whatever_was_made_before_and_by_which_thread(
     given_scores: list[dict[int, float]],
 ) -> None:
-    context: Any = SimpleNamespace(bound=BOUND)
-    maker = CandidateMaker(context, SHARED, aggregate_named("mean"))
+    maker = LinkScores(SHARED, BOUND)
 
     def made(scores: dict[int, float]) -> tuple[LinkScore, ...]:
-        return maker._link_scores(int64(scores), np.array(list(scores.values()), dtype=np.float64))
+        return maker.of(int64(scores), np.array(list(scores.values()), dtype=np.float64))
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(made, given_scores))

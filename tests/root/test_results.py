@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
+import pickle
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from html.parser import HTMLParser
 from typing import Any, get_args
@@ -199,3 +205,64 @@ def test_the_html_of_many_candidates_is_cut_and_says_so() -> None:
 def test_all_of_a_ranking_in_a_few_lines() -> None:
     ranking = cc.rank(mixed_scores())
     assert ranking.best is ranking[0] is ranking[ranking[0].id]
+
+
+# Candidates of which a part is made when it is asked for
+
+
+def deferred(asked: list[int]) -> tuple[cc.RankedCandidate, cc.RankedCandidate]:
+    """A whole candidate, and an equal one whose rest is made later; ``asked`` grows when it is."""
+    whole = cc.RankedCandidate("c", 0.5, 1.0, False, "tree", {"a": 1.0}, {"a": 2.0}, 3.0, ("a",), "l", 0.0, (), ("w",))
+    fields = {field.name: getattr(whole, field.name) for field in dataclasses.fields(whole)}
+    names = ["shifts_ms", "slack_ms", "free_jobs", "worst_link", "total_excess_gbps", "links", "warnings"]
+    rest = {name: fields.pop(name) for name in names}
+
+    def make() -> dict[str, Any]:
+        asked.append(1)
+        return rest
+
+    return whole, cc.RankedCandidate.deferred(make, **fields)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda one: one,
+        lambda one: pickle.loads(pickle.dumps(one)),
+        copy.copy,
+        copy.deepcopy,
+        dataclasses.replace,
+    ],
+    ids=["itself", "pickled", "copied", "deep-copied", "replaced"],
+)
+def test_what_is_made_later_shows_nowhere(look: Callable[[cc.RankedCandidate], cc.RankedCandidate]) -> None:
+    asked: list[int] = []
+    whole, one = deferred(asked)
+    assert one.score == whole.score
+    assert not asked
+    again = look(one)
+    assert again == whole == one
+    assert hash(again) == hash(whole)
+    assert repr(again) == repr(whole)
+    assert dataclasses.asdict(again) == dataclasses.asdict(whole)
+    assert len(asked) == 1
+
+
+def test_a_candidate_has_no_other_attributes() -> None:
+    for one in deferred([]):
+        with pytest.raises(AttributeError, match="nothing"):
+            _ = one.nothing  # type: ignore[attr-defined]
+
+
+def test_threads_that_ask_at_once_find_the_same() -> None:
+    for _ in range(50):
+        whole, one = deferred([])
+        begin = threading.Barrier(4)
+
+        def look(one: cc.RankedCandidate = one, begin: threading.Barrier = begin) -> Any:
+            begin.wait()
+            return one.shifts_ms, one.warnings, one.links
+
+        with ThreadPoolExecutor(4) as pool:
+            found = [future.result() for future in [pool.submit(look) for _ in range(4)]]
+        assert found == [(whole.shifts_ms, whole.warnings, whole.links)] * 4

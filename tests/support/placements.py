@@ -32,7 +32,8 @@ def crossings_of(jobs: Sequence[Sequence[str]], n_placed: int) -> Crossings:
     """Which jobs cross the shared links of a candidate, from their ids on each link."""
     number = {job: k for k, job in enumerate(sorted({job for on_link in jobs for job in on_link}))}
     ends = offsets(map(len, jobs))
-    return Crossings(ends[:-1], int64(number[job] for on_link in jobs for job in on_link), len(number), n_placed)
+    crossing = int64(number[job] for on_link in jobs for job in on_link)
+    return Crossings(np.arange(len(jobs)), ends, crossing, len(number), n_placed)
 
 
 PAIR = [up("a", 100, 0, 50, 50), up("b", 100, 0, 50, 50), up("c", 100, 0, 50, 50)]

@@ -169,11 +169,12 @@ def prediction(problem: Problem, one: RankedCandidate, name: str) -> float:
         for link_id in route:
             on_link.setdefault(link_id, []).append(number)
     jobs = [on_link[link.id] for link in one.links]
-    first = offsets(map(len, jobs))[:-1]
+    crossing = int64(itertools.chain.from_iterable(jobs))
     number = {job: k for k, job in enumerate(routes)}
     worst_first = sorted(one.narrow_links, key=lambda link: link.score)
     narrow = Narrow(int64(number[link.job] for link in worst_first), np.array([link.score for link in worst_first]))
-    crossings = Crossings(first, int64(itertools.chain.from_iterable(jobs)), len(routes), len(routes), narrow)
+    ends = offsets(map(len, jobs))
+    crossings = Crossings(np.arange(len(jobs)), ends, crossing, len(routes), len(routes), narrow)
     return aggregate_named(name)(np.array(scores, dtype=np.float64), crossings)
 
 

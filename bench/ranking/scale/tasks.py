@@ -131,7 +131,57 @@ def deadlines(file: str, calls: dict[str, int], long_s: float, node_limit: int) 
     return with_deadlines(rank, load(file), {float(one): n for one, n in calls.items()}, long_s, node_limit)
 
 
-TASKS: dict[str, Callable[..., Found]] = {"size": size, "small": small, "deadlines": deadlines}
+def threads(file: str, threads: list[int], runs: int) -> Found:
+    """A round ranked with some numbers of threads in turns; all answers have the same bytes."""
+    rank, _ = _imported()
+    problem = load(file)
+    first, first_s, _ = _timed(lambda: rank(problem, threads=threads[-1]))
+
+    from .answer_check import WrongAnswerError, check, digest
+
+    check(problem, first)
+    said = digest(first)
+    del first
+    samples: dict[int, list[tuple[float, float]]] = {number: [] for number in threads}
+    for turn in range(runs):
+        for number in threads if turn % 2 == 0 else reversed(threads):
+            again, wall_s, cpu_s = _timed(lambda n=number: rank(problem, threads=n))
+            if digest(again) != said:
+                raise WrongAnswerError(f"{number} threads, turn {turn + 1}: not the bytes of the first call")
+            samples[number].append((wall_s, cpu_s))
+            del again
+    return {
+        "runs": runs,
+        "first_s": first_s,
+        "wall_s": {number: statistics.median(wall_s for wall_s, _ in own) for number, own in samples.items()},
+        "cpu_s": {number: statistics.median(cpu_s for _, cpu_s in own) for number, own in samples.items()},
+        "peak_mib": peak_mib(),
+        "sha256": said,
+    }
+
+
+def loading(cache: str) -> Found:
+    """Compiled loops, loaded by a process that finds what others left in a cache."""
+    import os
+
+    os.environ["NUMBA_CACHE_DIR"] = cache
+    _imported()
+    _, import_s, _ = _timed(lambda: importlib.import_module("numba"))
+
+    from cassini_core.compiled import compiled, why_not
+    from cassini_core.joint.placement_loops import LOOPS
+
+    _, load_s, _ = _timed(lambda: compiled(LOOPS))
+    return {"import_s": import_s, "load_s": load_s, "why_not": why_not()}
+
+
+TASKS: dict[str, Callable[..., Found]] = {
+    "size": size,
+    "small": small,
+    "deadlines": deadlines,
+    "threads": threads,
+    "loading": loading,
+}
 
 
 def main() -> None:

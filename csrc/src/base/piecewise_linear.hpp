@@ -21,7 +21,11 @@ struct SlopeChange {
   double change;
 };
 
-inline bool earlier(const SlopeChange& x, const SlopeChange& y) { return x.at < y.at; }
+// An object, not a function: where it is handed over, it is compiled in.
+struct Earlier {
+  bool operator()(const SlopeChange& x, const SlopeChange& y) const { return x.at < y.at; }
+};
+inline constexpr Earlier earlier{};
 
 // Memory that building profiles shares.
 struct SweepScratch {

@@ -44,9 +44,9 @@ void clear(Demand& out, int64_t modulus, double weight) {
   out.atoms.clear();
 }
 
-bool atom_less(const Atom& x, const Atom& y) {
+constexpr auto atom_less = [](const Atom& x, const Atom& y) {
   return x.value < y.value || (x.value == y.value && x.weight < y.weight);
-}
+};
 
 // Sorts the atoms from `first` on, which ascend in few pieces, and joins equal values.
 void merge_equal(AtomList& atoms, std::size_t first) {

@@ -132,8 +132,12 @@ void Marginal::fold_events(const Demand& demand, double capacity) {
       push(from + rest - modulus_, -1.0);
     }
   }
-  std::sort(event_.begin(), event_.end(),
-            [](const Event& x, const Event& y) { return x.at != y.at ? x.at < y.at : x.index < y.index; });
+  // Intervals ascend: there is one run for each turn of the circle that they go through, and equal events stay in order.
+  run_.assign(1, 0);
+  for (std::size_t e = 1; e < event_.size(); ++e) {
+    if (event_[e].at < event_[e - 1].at) run_.push_back(e);
+  }
+  merge_runs(event_.data(), event_.size(), run_, merged_, [](const Event& x, const Event& y) { return x.at < y.at; });
   at_.push_back(0);
   for (const Event& event : event_) {
     if (event.at != at_.back()) at_.push_back(event.at);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/piecewise_linear.hpp"
 #include "demand/folded_demand.hpp"
@@ -119,6 +120,8 @@ class Marginal {
   SmallVector<double, 48> sum_;   // [level][breakpoint] integral of rate from 0
   SmallVector<double, 32> jump_;  // scratch of fold_events
   SmallVector<Event, 32> event_;
+  std::vector<std::size_t> run_;  // scratch of fold_events
+  std::vector<Event> merged_;
 };
 
 }  // namespace cassini

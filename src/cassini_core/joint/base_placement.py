@@ -14,14 +14,14 @@ import numpy as np
 from ..arrays import Int64Array
 from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
 from ..errors import KernelError
-from ..kernel.prepared_links import Baseline
+from ..kernel.prepared_links import Baseline, BlockAnswer
 from ..links.incidence import Incidence
 from ..links.shared_links import Placement
 from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
 
-__all__ = ["LARGE_LINKS", "BasePlacement", "large_placements"]
+__all__ = ["LARGE_LINKS", "BasePlacement", "Searched", "large_placements", "search_base"]
 
 LARGE_LINKS = 64
 """A placement with more shared links, and surely a loop, is searched from the base placement, not block by block."""
@@ -42,6 +42,23 @@ def _is_large(placement: Placement, flat: Incidence) -> bool:
     return len(job) >= len(placement.links) + int(np.count_nonzero(shares))
 
 
+Searched = tuple[Int64Array, BlockAnswer]
+"""Numbers of the jobs of the base placement, ascending, and their shifts."""
+
+
+def search_base(context: Round, links: Int64Array) -> Searched:
+    """Shifts of the base placement, searched thoroughly; looks at the answers of its own links alone.
+
+    Raises
+    ------
+    KernelError
+        A defect.
+    """
+    nodes = enlarged(context.limits.block_node_limit, BASE_EFFORT, BASE_NODES)
+    time_for_it = context.links.deadline.part(BASE_SHARE)
+    return context.solve_block(links, centred=False, node_limit=nodes, deadline=time_for_it)
+
+
 class BasePlacement:
     """The base placement of a round, searched; placements are answered from its shifts.
 
@@ -50,6 +67,8 @@ class BasePlacement:
     context : Round
     links : int64 array
         Indices of its shared links; at least one.
+    searched : Searched, optional
+        Its shifts, if they were searched before.
 
     Raises
     ------
@@ -59,12 +78,11 @@ class BasePlacement:
         A defect.
     """
 
-    def __init__(self, context: Round, links: Int64Array) -> None:
+    def __init__(self, context: Round, links: Int64Array, searched: Searched | None = None) -> None:
         self._context = context
         flat, prepared = context.flat, context.links
-        begun, time_for_it = prepared.deadline.from_now(), prepared.deadline.part(BASE_SHARE)
-        nodes = enlarged(context.limits.block_node_limit, BASE_EFFORT, BASE_NODES)
-        jobs, found = context.solve_block(links, centred=False, node_limit=nodes, deadline=time_for_it)
+        begun = prepared.deadline.from_now()
+        jobs, found = search_base(context, links) if searched is None else searched
         if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
         shift = context.by_number(jobs, found.shift)

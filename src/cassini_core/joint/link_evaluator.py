@@ -1,42 +1,61 @@
-"""Scores, slack and hold of links at given shifts, each computed once.
+"""What the links of placements score at given shifts, each link evaluated once at the shifts of its jobs.
 
-Candidates of one round differ in few links, so most links are asked for at shifts at which they were evaluated before.
 The score of a link only depends on its *relative shifts*: those of its jobs against the first of them.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Float64Array, Int64Array, Rows, cut, int64, offsets
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows
 from ..errors import KernelError
 from ..kernel.prepared_links import PreparedLinks
 from ..links.incidence import Incidence
+from .known_evaluations import KnownEvaluations
+from .placement_loops import UNKNOWN
+from .scoring import ARRAYS, Scoring
 
-__all__ = ["Evaluator", "LinkEvaluations"]
-
-_Key = tuple[int, bytes]
-"""A link problem and the relative shifts of its jobs, ticks as int64."""
-
-_Found = tuple[float, float, int, bytes]
-"""What a key leads to: the lower and the upper bound of the score, the hold, and each job's slack, ticks as int64."""
+__all__ = ["Evaluator", "Judged", "LinkBounds"]
 
 
-class LinkEvaluations(NamedTuple):
-    """What some links score at given shifts.
+class LinkBounds(NamedTuple):
+    """Certified bounds on the score of each of some links."""
 
-    ``lower`` and ``upper`` are certified bounds on each link's score, ``hold`` is in ticks. ``slack`` has one entry for
-    each of ``crossings``, ticks.
+    lower: Float64Array
+    upper: Float64Array
+
+
+class Judged(NamedTuple):
+    """What a placement is worth at given shifts, ticks.
+
+    Attributes
+    ----------
+    lower, upper : float64 array, shape (links,)
+        Certified bounds on each link's score; ``upper`` is ``lower`` itself where every score is exact.
+    jobs : int64 array
+        Numbers of the jobs that share a link, ascending.
+    shift, slack : int64 array, shape (jobs,)
+    free : bool array, shape (jobs,)
+        Whether the job's shift matters on none of its links.
+    hold : int
+        The least of a link.
+    meets_bounds : bool
+        Every link reaches its own bound.
+    least_slack : float
+        The least slack of a job as a share of its iteration time.
     """
 
     lower: Float64Array
     upper: Float64Array
-    hold: Int64Array
+    jobs: Int64Array
+    shift: Int64Array
     slack: Int64Array
-    crossings: Rows
+    free: BoolArray
+    hold: int
+    meets_bounds: bool
+    least_slack: float
 
 
 class Evaluator:
@@ -49,15 +68,29 @@ class Evaluator:
         Their shared links.
     evaluation_nodes : float64 array
         What evaluating each problem once costs, search nodes.
+    bound : float64 array, shape (shared links,)
+        Certified upper bounds.
+    scoring : Scoring, optional
     """
 
-    def __init__(self, links: PreparedLinks, flat: Incidence, evaluation_nodes: Float64Array) -> None:
+    def __init__(
+        self,
+        links: PreparedLinks,
+        flat: Incidence,
+        evaluation_nodes: Float64Array,
+        bound: Float64Array,
+        scoring: Scoring = ARRAYS,
+    ) -> None:
         self._links = links
         self._flat = flat
         self._evaluation_nodes = evaluation_nodes
+        self._bound = bound
+        self._scoring = scoring
         self._counted = 0
-        self._known: dict[_Key, _Found] = {}
-        self._expected: tuple[Int64Array, LinkEvaluations] | None = None  # relative shifts at all crossings; all links
+        self._known = KnownEvaluations(scoring.table)
+        # Where most placements have most jobs: relative shifts by crossing, and the evaluations of the links.
+        self._expected = np.full(len(flat.job), -1, dtype=np.int64)
+        self._expected_number = np.full(len(flat.problem), UNKNOWN, dtype=np.int64)
 
     def expect(self, links: Int64Array, shift: Int64Array) -> None:
         """Evaluate ``links`` at ``shift``, where most candidates will have most of them.
@@ -69,18 +102,20 @@ class Evaluator:
         KernelError
             A defect.
         """
-        found = self.evaluate(links, shift)
-        at = found.crossings.at
-        n_links, n_crossings = len(self._flat.problem), len(self._flat.job)
-        relative = np.full(n_crossings, -1, dtype=np.int64)
-        relative[at] = self._flat.relative_shifts(found.crossings, shift)
-        lower, upper, hold = np.zeros(n_links), np.zeros(n_links), np.zeros(n_links, dtype=np.int64)
-        slack = np.zeros(n_crossings, dtype=np.int64)
-        lower[links], upper[links], hold[links], slack[at] = found.lower, found.upper, found.hold, found.slack
-        self._expected = relative, LinkEvaluations(lower, upper, hold, slack, found.crossings)
+        number = self._numbers(links, shift)
+        rows = self._flat.rows(links)
+        expected, expected_number = self._expected.copy(), self._expected_number.copy()
+        expected[rows.at] = self._flat.relative_shifts(rows, shift)
+        expected_number[links] = number
+        self._expected, self._expected_number = expected, expected_number
 
-    def evaluate(self, links: Int64Array, shift: Int64Array) -> LinkEvaluations:
-        """Score, slack and hold of each link; what was evaluated before is not computed again.
+    def evaluate(self, links: Int64Array, shift: Int64Array) -> LinkBounds:
+        """What some links score; arguments, errors and cost as :meth:`judge`."""
+        number, known = self._numbers(links, shift), self._known
+        return LinkBounds(known.lower[number], known.upper[number])
+
+    def judge(self, links: Int64Array, shift: Int64Array, held: BoolArray) -> Judged:
+        """What some links, at least one, score at given shifts; what was evaluated before is not computed again.
 
         Parameters
         ----------
@@ -88,6 +123,8 @@ class Evaluator:
             Indices of shared links.
         shift : int64 array, shape (jobs of ``flat``,)
             Ticks.
+        held : bool array, shape (crossings of ``flat``,)
+            Whether the job's shift matters on the link.
 
         Raises
         ------
@@ -96,60 +133,74 @@ class Evaluator:
 
         Notes
         -----
-        O(crossings) in whole arrays; O(events log events) per job of each link that was not evaluated before.
+        O(crossings); O(events log events) per job of each link that was not evaluated before.
         """
-        crossings = self._flat.rows(links)
-        relative = self._flat.relative_shifts(crossings, shift)
-        n = len(links)
-        if self._expected is None or n == 0:
-            lower, upper, hold = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-            slack, differs = np.empty(len(relative), dtype=np.int64), np.ones(n, dtype=np.bool_)
-        else:
-            expected, found = self._expected
-            lower, upper, hold = found.lower[links], found.upper[links], found.hold[links]
-            slack = found.slack[crossings.at]
-            differs = ~np.logical_and.reduceat(relative == expected[crossings.at], crossings.first)
-        other = np.flatnonzero(differs)
-        if len(other):
-            where = np.repeat(differs, crossings.size)
-            keys = list(
-                zip(
-                    self._flat.problem[links[other]].tolist(),
-                    cut(relative[where], offsets(crossings.size[other])),
-                    strict=True,
-                )
-            )
-            lowers, uppers, holds, slacks = zip(*self._look_up(keys), strict=True)
-            lower[other], upper[other], hold[other] = lowers, uppers, holds
-            slack[where] = np.frombuffer(b"".join(slacks), dtype=np.int64)
-        return LinkEvaluations(lower, upper, hold, slack, crossings)
+        flat, number = self._flat, self._numbers(links, shift)
+        known = self._known
+        n_jobs = len(flat.period)
+        lower = np.empty(len(links))
+        job, own_shift, slack = np.empty((3, n_jobs), dtype=np.int64)
+        free = np.empty(n_jobs, dtype=np.bool_)
+        count, hold, certain, meets_bounds, least_slack = self._scoring.judge(
+            links,
+            number,
+            shift,
+            flat.offset,
+            flat.job,
+            flat.period,
+            self._bound,
+            held,
+            known.lower,
+            known.upper,
+            known.hold,
+            known.first,
+            known.slack,
+            lower,
+            job,
+            own_shift,
+            slack,
+            free,
+        )
+        upper = lower if certain else known.upper[number]
+        arrays = job[:count], own_shift[:count], slack[:count], free[:count]
+        return Judged(lower, upper, *arrays, hold, meets_bounds, least_slack)
 
     def new_nodes(self) -> int:
         """What evaluations since the last call cost, search nodes; not to be called while others evaluate.
 
         The same whoever evaluated what first.
         """
-        new = [problem for problem, _ in itertools.islice(self._known, self._counted, None)]
+        new = self._known.problem[self._counted : self._known.count]
         self._counted += len(new)
         return int(self._evaluation_nodes[new].sum())
 
-    def _look_up(self, keys: list[_Key]) -> list[_Found]:
-        known = self._known
-        new = [key for key in dict.fromkeys(keys) if key not in known]
-        if new:
-            known.update(zip(new, self._computed(new), strict=True))
-        return [known[key] for key in keys]
+    def _numbers(self, links: Int64Array, shift: Int64Array) -> Int64Array:
+        """The evaluation of each link, by its number in ``self._known``."""
+        flat = self._flat
+        number, other = np.empty((2, len(links)), dtype=np.int64)
+        first = np.empty(len(links) + 1, dtype=np.int64)
+        relative = np.empty(flat.count(links), dtype=np.int64)
+        expected = self._expected, self._expected_number
+        apart = self._scoring.stand(
+            links, shift, flat.offset, flat.job, flat.period, *expected, number, other, first, relative
+        )
+        if apart:
+            other, first = other[:apart], first[: apart + 1]
+            asked = relative[: first[-1]]
+            number[other] = self._known.numbers(flat.problem[links[other]], first, asked, self._computed)
+        return number
 
-    def _computed(self, keys: list[_Key]) -> list[_Found]:
+    def _computed(
+        self, problem: Int64Array, relative: Int64Array
+    ) -> tuple[Float64Array, Float64Array, Int64Array, Int64Array]:
         arrays = self._links.arrays
-        problems = int64(problem for problem, _ in keys)
-        jobs = Rows.of(arrays.job_offset, problems)
-        # Each link is evaluated at the key's canonical shifts: the first caller's would change the last digits.
+        jobs = Rows.of(arrays.job_offset, problem)
+        # Each link is evaluated at its canonical shifts: the first caller's would change the last digits.
         found = self._links.prepared().evaluate_block(
             arrays.period[jobs.at],
-            problems,
+            problem,
             np.arange(len(jobs.at)),
-            shift=np.frombuffer(b"".join([relative for _, relative in keys]), dtype=np.int64),
+            shift=relative,
             options=self._links.options,
             with_slack=self._links.limits.with_slack,
             cancel=self._links.cancel,
@@ -158,5 +209,5 @@ class Evaluator:
             raise KernelError("evaluate_block: canceled")
         lower, upper, slack, hold = found
         slack = np.zeros(len(jobs.at), dtype=np.int64) if slack is None else slack
-        hold = np.zeros(len(keys), dtype=np.int64) if hold is None else hold
-        return list(zip(lower.tolist(), upper.tolist(), hold.tolist(), cut(slack, offsets(jobs.size)), strict=True))
+        hold = np.zeros(len(problem), dtype=np.int64) if hold is None else hold
+        return lower, upper, hold, slack

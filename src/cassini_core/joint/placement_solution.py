@@ -14,7 +14,6 @@ import numpy as np
 from ..arrays import BoolArray, Float64Array, Int64Array
 from ..choices import Status
 from ..links.shared_links import Placement
-from ..units import SCORE_TOLERANCE
 from .round import Round
 
 __all__ = ["PlacementAnswer", "bounds_only", "verified"]
@@ -108,32 +107,24 @@ def verified(
     -----
     Evaluates the links that were not evaluated at these shifts before: O(events log events) per job each.
     """
-    flat, bounds = context.flat, context.bound[placement.links]
-    seen = context.evaluator.evaluate(placement.links, shift)
-    job = flat.job[seen.crossings.at]
-    slack = flat.period // 2
-    np.minimum.at(slack, job, seen.slack)
-    held, shares = np.zeros((2, len(flat.jobs)), dtype=np.bool_)
-    held[job[context.held[seen.crossings.at]]] = True
-    shares[job] = True
-    jobs = np.flatnonzero(shares)
+    bounds = context.bound[placement.links]
+    seen = context.evaluator.judge(placement.links, shift, context.held)
     intervals = [
         f"link {placement.shared[k].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
         for k in np.flatnonzero(seen.upper > seen.lower).tolist()
     ]
-    loops_cost_nothing = bool((seen.lower >= bounds - SCORE_TOLERANCE).all())
     return PlacementAnswer(
         placement,
-        "consistent" if status == "joint" and loops_cost_nothing else status,
+        "consistent" if status == "joint" and seen.meets_bounds else status,
         bounds,
         scores=seen.lower,
-        jobs=jobs,
-        shift=shift[jobs],
-        slack=slack[jobs],
-        free=~held[jobs],
-        hold=int(seen.hold.min()),
+        jobs=seen.jobs,
+        shift=seen.shift,
+        slack=seen.slack,
+        free=seen.free,
+        hold=seen.hold,
         warnings=tuple(intervals),
         mean_bound=mean_bound,
-        least_slack=float((slack[jobs] / flat.period[jobs]).min()),
+        least_slack=seen.least_slack,
         nodes=nodes,
     )

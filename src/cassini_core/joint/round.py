@@ -15,6 +15,7 @@ from ..links.incidence import Incidence
 from ..links.shared_links import SharedLink
 from ..lockless_cached_property import lockless_cached_property
 from .link_evaluator import Evaluator
+from .scoring import ARRAYS, Scoring
 
 __all__ = ["Round"]
 
@@ -34,10 +35,11 @@ class Round:
         The same problems.
     evaluation_nodes : float64 array, optional
         What evaluating each problem once costs, search nodes; nothing if not given.
+    scoring : Scoring, optional
 
     Attributes
     ----------
-    flat, solved, links
+    flat, solved, links, scoring
         As given.
     limits : SearchLimits
         Those of ``links``.
@@ -56,6 +58,7 @@ class Round:
         solved: LinkAnswers,
         links: PreparedLinks,
         evaluation_nodes: Float64Array | None = None,
+        scoring: Scoring = ARRAYS,
     ) -> None:
         self.flat = flat
         self.solved = solved
@@ -64,7 +67,9 @@ class Round:
         self.period = dict(zip(flat.jobs, flat.period.tolist(), strict=True))
         self.bound: Float64Array = solved.upper_bound[flat.problem]
         self.answered: BoolArray = solved.answered[flat.problem]
-        self.evaluator = Evaluator(links, flat, np.zeros(len(solved)) if evaluation_nodes is None else evaluation_nodes)
+        self.scoring = scoring
+        nodes = np.zeros(len(solved)) if evaluation_nodes is None else evaluation_nodes
+        self.evaluator = Evaluator(links, flat, nodes, self.bound, scoring)
 
     @lockless_cached_property
     def held(self) -> BoolArray:

@@ -24,6 +24,7 @@ RESULT_TYPE = _kernel.result_dtype
 _Columns = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
 
 _BY_NODES = _kernel.STOPPED_BY.index("nodes")
+_BY_LIMITS = _kernel.STOPPED_BY.index("limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,10 @@ class LinkAnswers:
         """Why the search of a link that has an answer ended; see ``_kernel.LinkAnswer``."""
         reason: StoppedBy = _kernel.STOPPED_BY[self.result["stopped_by"][link]]
         return reason
+
+    def stopped_by_limits(self) -> BoolArray:
+        """Of which links exact scoring is beyond the limits of folding."""
+        return np.asarray(self.result["stopped_by"] == _BY_LIMITS)
 
     def want_nodes(self, links: Int64Array) -> BoolArray:
         """Which of some links have an answer that more search nodes can better."""

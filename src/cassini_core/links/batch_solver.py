@@ -63,6 +63,10 @@ class BatchSolver:
         the limits of the next ones are lowered once these took too much.
     evaluation_nodes : float64 array, shape (links,), optional
         What evaluating each link once costs, whatever its limit, search nodes.
+    first : int
+        So many links, the first, are solved before ``after_first`` is called.
+    after_first : callable, optional
+        Called in one of the threads with the answers, while the other links are solved.
     """
 
     def __init__(
@@ -78,6 +82,8 @@ class BatchSolver:
         store: LinkStore | None = None,
         together: int | None = None,
         evaluation_nodes: Float64Array | None = None,
+        first: int = 0,
+        after_first: Callable[[LinkAnswers], None] | None = None,
     ) -> None:
         n_links = len(links.arrays)
         same = NO_LIMIT if links.limits.node_limit is None else links.limits.node_limit
@@ -100,6 +106,8 @@ class BatchSolver:
         )
         self._ended = np.zeros(n_links, dtype=np.bool_)
         self._missed = np.zeros(n_links, dtype=np.bool_)
+        self._first = first
+        self._after_first = after_first
 
     def solve(self) -> LinkAnswers:
         """The answers of all links.
@@ -115,6 +123,7 @@ class BatchSolver:
         if n_links == 0 or self._deadline.passed():
             return self._answers
         with canceling_pool(self._threads, "cassini-link", self._links.cancel) as pool:
+            self._pool = pool
             runner = ChunkRunner(self._links, pool, self._threads, self._deadline, self._executor)
             asked = float(self._limit.sum(dtype=np.float64))
             if self._together is None or self._has_deadline or asked <= self._together:
@@ -173,6 +182,9 @@ class BatchSolver:
             self._answers.take(links, found)
         at_limit = self._limit[links] == (NO_LIMIT if limit is None else limit)
         self._ended[links[at_limit | ~self._answers.want_nodes(links)]] = True
+        if self._after_first is not None and self._ended[: self._first].all():
+            self._pool.submit(self._after_first, self._answers)
+            self._after_first = None
 
     def _unknown(self, links: Int64Array, limit: Int64Array) -> Int64Array:
         """Take the answers that are known, and return the links that have none."""

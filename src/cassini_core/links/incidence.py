@@ -35,19 +35,16 @@ NO_NARROW = Narrow(np.zeros(0, dtype=np.int64), np.zeros(0))
 class Crossings(NamedTuple):
     """Which jobs cross the shared links of one candidate, and which links are too narrow for their only job.
 
-    ``job[first[i]:first[i + 1]]`` are numbers, below ``n_jobs``, of the jobs on link ``i``; the last link's go to the
-    end. The candidate places ``n_placed`` jobs, those without a shared link included.
+    ``job[offset[link] : offset[link + 1]]`` are numbers, below ``n_jobs``, of the jobs on each link of ``links``. The
+    candidate places ``n_placed`` jobs, those without a shared link included.
     """
 
-    first: Int64Array
+    links: Int64Array
+    offset: Int64Array
     job: Int64Array
     n_jobs: int
     n_placed: int
     narrow: Narrow = NO_NARROW
-
-    def jobs_per_link(self) -> Int64Array:
-        """How many jobs cross each link."""
-        return np.diff(self.first, append=len(self.job))
 
 
 @dataclass(frozen=True)
@@ -93,9 +90,8 @@ class Incidence:
         return int((self.offset[links + 1] - self.offset[links]).sum())
 
     def crossings(self, links: Int64Array, n_placed: int, narrow: Narrow = NO_NARROW) -> Crossings:
-        """The jobs on the shared links of a candidate that places ``n_placed`` jobs; O(crossings)."""
-        rows = self.rows(links)
-        return Crossings(rows.first, self.job[rows.at], len(self.jobs), n_placed, narrow)
+        """The jobs on the shared links of a candidate that places ``n_placed`` jobs; O(1)."""
+        return Crossings(links, self.offset, self.job, len(self.jobs), n_placed, narrow)
 
     def relative_shifts(self, rows: Rows, shift: Int64Array) -> Int64Array:
         """At each crossing, the job's shift from the first of its link: turning all jobs of a link changes nothing."""

@@ -6,24 +6,26 @@ import copy
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Int64Array
 from ..checks import number_between
 from ..deadline import Deadline, DeadlinePassed
-from ..kernel.prepared_link import PreparedLink
 from ..links.folding import repeats
 from ..links.route_deltas import RouteTable
-from ..links.solution_cache import LinkStore, PaceScore
+from ..links.solution_cache import LinkStore
 from ..model import Job, Problem, checked_jobs
 from ..node_budget import CAREFUL_PACE_NODES, PACE_LINK_NODES
 from ..units import TICKS_PER_MS, kbps_from_gbps
 from .harmonize_jobs import lengthen, loudest_gbps, ticks_of
 from .pace_choices import Meeting, Times, choose
-from .pace_work import PACE_EVENTS, PaceWork, WorkSpent, search_work
+from .pace_scores import PaceScores, Question
+from .pace_work import PaceWork, WorkSpent
 
 __all__ = ["pace_problem", "paced_problem"]
 
@@ -32,6 +34,20 @@ CarefulLinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None, i
 
 LinkScore = Callable[[Sequence[Job], float, Mapping[str, float] | None], float]
 """Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1): at most 1."""
+
+LookAhead = Callable[[Sequence[Question]], None]
+
+
+class _Scores(NamedTuple):
+    """The scores of links that paces are judged by."""
+
+    hasty: LinkScore
+    careful: CarefulLinkScore | None
+    look_ahead: LookAhead | None
+
+
+LOOKED_AHEAD = 32
+"""So many links are looked at ahead: more would be in vain where the work that is allowed ends."""
 
 MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
@@ -56,6 +72,9 @@ DENSE_JOBS = 1024
 MOST_PAIRS = 2**23
 """With more jobs a list of pairs says it, if it has at most so many."""
 
+_FREE_MEMBERS = 32
+"""Jobs on a link for which it costs nothing to ask again."""
+
 _BASE_WORK = 200
 """Nodes that making the assignments for a few jobs is charged."""
 
@@ -67,6 +86,7 @@ def paced_problem(
     deadline: Deadline,
     routes: RouteTable | None = None,
     store: LinkStore | None = None,
+    threads: int = 1,
 ) -> Problem | None:
     """The problem with every job at the iteration time at which it is to be paced.
 
@@ -82,6 +102,8 @@ def paced_problem(
         Of the problem's candidates, if it was made already.
     store : LinkStore, optional
         Scores found before, and what to add them to.
+    threads : int
+        Threads that score links; the paces do not depend on it.
 
     Returns
     -------
@@ -98,32 +120,21 @@ def paced_problem(
         return problem
 
     work = PaceWork()
-
-    def link_score(
-        jobs: Sequence[Job],
-        capacity_gbps: float,
-        multipliers: Mapping[str, float] | None,
-        node_limit: int = PACE_LINK_NODES,
-    ) -> float:
-        deadline.check()
-        link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        question = b"" if store is None else store.pace_question(link, resolution_ms)
-        if store is not None and (known := store.scores.find((question,), node_limit)[0]) is not None:
-            work.count_search(known.work)
-            return known.score
-        answer = link.solve(
-            resolution_ms=resolution_ms, node_limit=node_limit, with_slack=False, max_events=PACE_EVENTS
-        )
-        took = search_work(link, answer)
-        work.count_search(took)
-        if store is not None:
-            store.scores.keep((question,), node_limit, (PaceScore(answer.score_lower, answer.nodes, took),))
-        return answer.score_lower
-
-    try:
-        return pace_problem(problem, tolerance, link_score, link_score, routes=routes, go_on=deadline.check, work=work)
-    except DeadlinePassed:
-        return None
+    with ThreadPoolExecutor(threads, thread_name_prefix="cassini-pace") as pool:
+        scores = PaceScores(resolution_ms, deadline, work, store, pool if threads > 1 else None, threads)
+        try:
+            return pace_problem(
+                problem,
+                tolerance,
+                scores.score,
+                scores.score,
+                routes=routes,
+                go_on=deadline.check,
+                work=work,
+                look_ahead=scores.look_ahead,
+            )
+        except DeadlinePassed:
+            return None
 
 
 def pace_problem(
@@ -135,6 +146,7 @@ def pace_problem(
     routes: RouteTable | None = None,
     go_on: Callable[[], None] = lambda: None,
     work: PaceWork | None = None,
+    look_ahead: LookAhead | None = None,
 ) -> Problem:
     """The problem with the iteration times at which its jobs are to be paced.
 
@@ -157,6 +169,8 @@ def pace_problem(
         Called now and then; the search ends with what it raises.
     work : PaceWork, optional
         Counts what the scores, if they count, and this function cost.
+    look_ahead : callable, optional
+        Told of links before ``link_score`` is asked for them.
 
     Notes
     -----
@@ -171,7 +185,8 @@ def pace_problem(
     gbps = [capacity[link] for link in routes.links]
     loads = {(gbps[load[0]], load[1:]) for load in routes.loads if len(load) > 2}
     go_on()
-    paces = _paces(problem.jobs, routes.members, loads, tolerance, link_score, careful_score, go_on, work or PaceWork())
+    scores = _Scores(link_score, careful_score, look_ahead)
+    paces = _paces(problem.jobs, routes.members, loads, tolerance, scores, go_on, work or PaceWork())
     jobs = tuple(lengthen(job, paces[job.id]) for job in problem.jobs)
     if all(map(operator.is_, jobs, problem.jobs)):
         return problem
@@ -190,8 +205,7 @@ def _paces(
     members: Sequence[tuple[str, float]],
     loads: Iterable[_Load],
     tolerance: float,
-    link_score: LinkScore,
-    careful_score: CarefulLinkScore | None,
+    scores: _Scores,
     go_on: Callable[[], None],
     work: PaceWork,
 ) -> dict[str, int]:
@@ -206,8 +220,8 @@ def _paces(
     for component in components:
         go_on()
         turns = max(1_000, MAX_WORK * len(component) // n_links)
-        judge = _LinkMean(by_id, members, component, link_score, turns, work)
-        careful = judge.careful(careful_score) if careful_score else None
+        judge = _LinkMean(by_id, members, component, scores, turns, work)
+        careful = judge.careful(scores.careful) if scores.careful else None
         times = Times.of(ticks_of(judge.jobs), tolerance, judge.meet)
         try:
             for _ in range(min(len(judge.jobs), MAX_BASES)):
@@ -234,7 +248,7 @@ class _LinkMean:
         by_id: Mapping[str, Job],
         members: Sequence[tuple[str, float]],
         loads: Sequence[_Load],
-        score: LinkScore,
+        scores: _Scores,
         turns: int,
         work: PaceWork,
     ) -> None:
@@ -250,18 +264,24 @@ class _LinkMean:
         self.meet = _meeting(self._members, len(self.jobs))
         self._ticks = ticks_of(self.jobs)
         self._natural = np.array(self._ticks, dtype=np.int64)
-        self._score = score
+        self._score = scores.hasty
+        self._look_ahead = scores.look_ahead
         self._is_careful = False
         self._most_turns = turns
         self._left = turns
         self._work = work
         self._lengthened: dict[tuple[int, int], Job] = {}
+        self._counted: set[tuple[str, tuple[int, ...]]] = set()
         self._turns: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._unchanged: dict[int, float] = {}  # by link: at the jobs' own iteration times
 
     def value(self, paces: Int64Array) -> float:
         ticks = paces.tolist()
-        gains = [self._ask(link, ticks) - self._ask(link, self._ticks) for link in self._touched(paces)]
+        gains = [
+            self._ask(link, ticks) - self._ask_unchanged(link)
+            for link in self._seen_ahead(self._touched(paces), (ticks, self._ticks))
+        ]
         return math.fsum(gains) / len(self._links)
 
     def renew(self) -> None:
@@ -274,13 +294,14 @@ class _LinkMean:
         limit = max(PACE_LINK_NODES, min(CAREFUL_PACE_NODES, 20 * CAREFUL_PACE_NODES // max(1, len(self._links))))
 
         def value(paces: Int64Array) -> float:
-            known, left, hasty = self._known, self._left, self._score
+            known, unchanged, left, hasty = self._known, self._unchanged, self._left, self._score
             self._is_careful = True
-            self._known, self._score = {}, lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
+            self._known, self._unchanged = {}, {}
+            self._score = lambda jobs, gbps, multipliers: score(jobs, gbps, multipliers, limit)
             try:
                 return self.value(paces)
             finally:
-                self._known, self._left, self._score = known, left, hasty
+                self._known, self._unchanged, self._left, self._score = known, unchanged, left, hasty
                 self._is_careful = False
 
         return value
@@ -288,7 +309,8 @@ class _LinkMean:
     def ceiling(self, paces: Int64Array) -> float:
         if self._left <= 0:
             return -math.inf
-        return math.fsum(1.0 - self._ask(link, self._ticks) for link in self._touched(paces)) / len(self._links)
+        touched = self._seen_ahead(self._touched(paces), (self._ticks,))
+        return math.fsum(1.0 - self._ask_unchanged(link) for link in touched) / len(self._links)
 
     def _touched(self, paces: Int64Array) -> list[int]:
         self._work.spend(1 + (len(paces) + len(self._job_at)) // 512)
@@ -296,32 +318,71 @@ class _LinkMean:
         touched[self._link_at[(paces != self._natural)[self._job_at]]] = True
         return np.flatnonzero(touched).tolist()
 
+    def _seen_ahead(self, links: Sequence[int], at: Sequence[Sequence[int]]) -> Iterator[int]:
+        """The same links, some at a time looked at ahead for each of some iteration times."""
+        if self._look_ahead is None or self._is_careful:
+            yield from links
+            return
+        for begin in range(0, len(links), LOOKED_AHEAD):
+            some = links[begin : begin + LOOKED_AHEAD]
+            asked = {(link, self._at_link(link, ticks)) for ticks in at for link in some}
+            new = [key for key in asked if key not in self._known and self._is_judged(*key)]
+            if len(new) > 1:
+                self._look_ahead([self._question(*key) for key in new])
+            yield from some
+
+    def _at_link(self, link: int, ticks: Sequence[int]) -> tuple[int, ...]:
+        return tuple([ticks[member] for member in self._members[link]])
+
+    def _is_judged(self, link: int, paces: tuple[int, ...]) -> bool:
+        """Whether it costs no more to judge than it can bring; what is there already is always judged."""
+        return self._is_careful or self._turns_of(paces) <= MAX_TURNS or paces == self._at_link(link, self._ticks)
+
+    def _turns_of(self, paces: tuple[int, ...]) -> int:
+        if paces not in self._turns:  # most links have the same few iteration times
+            self._turns[paces] = _turns(paces)
+        return self._turns[paces]
+
+    def _question(self, link: int, paces: tuple[int, ...]) -> Question:
+        capacity, on_it = self._links[link]
+        jobs = tuple([self._at(job, pace) for job, pace in zip(self._members[link], paces, strict=True)])
+        return jobs, capacity, dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
+
     def _at(self, job: int, pace: int) -> Job:
-        known = self._lengthened.get((job, pace))
-        if known is None:
-            self._work.spend(len(self.jobs[job].phases) // 2)
-            known = self._lengthened[job, pace] = lengthen(self.jobs[job], pace)
-        return known
+        if (job, pace) not in self._lengthened:
+            self._lengthened[job, pace] = lengthen(self.jobs[job], pace)
+        return self._lengthened[job, pace]
+
+    def _ask_unchanged(self, link: int) -> float:
+        if link not in self._unchanged:
+            found = self._ask(link, self._ticks)
+            if len(self._members[link]) > _FREE_MEMBERS:
+                return found  # to ask again is counted again
+            self._unchanged[link] = found
+        return self._unchanged[link]
 
     def _ask(self, link: int, ticks: Sequence[int]) -> float:
         members = self._members[link]
-        if len(members) > 32:
-            self._work.spend(len(members) // 32)
-        key = (link, tuple([ticks[member] for member in members]))
+        if len(members) > _FREE_MEMBERS:
+            self._work.spend(len(members) // _FREE_MEMBERS)
+        paces = self._at_link(link, ticks)
+        key = link, paces
         if key not in self._known:
             self._work.spend(1)
-            if key[1] not in self._turns:  # most links have the same few iteration times
-                self._work.spend(len(members) ** 2 // 8)
-                self._turns[key[1]] = _turns(key[1])
-            turns, natural = self._turns[key[1]], all(ticks[member] == self._ticks[member] for member in members)
-            if turns > MAX_TURNS and not natural and not self._is_careful:
-                return -math.inf  # costs more to judge than it can bring; what is there already is always judged
-            capacity, on_it = self._links[link]
-            jobs = [self._at(job, pace) for job, pace in zip(members, key[1], strict=True)]
-            multipliers = dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
-            self._known[key] = float(self._score(jobs, capacity, multipliers))
-            self._left -= min(turns, _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
+            self._count(paces, len(members) ** 2 // 8)
+            if not self._is_judged(link, paces):
+                return -math.inf
+            for job, pace in zip(members, paces, strict=True):
+                self._count((job, pace), len(self.jobs[job].phases) // 2, "job")
+            self._known[key] = float(self._score(*self._question(link, paces)))
+            self._left -= min(self._turns_of(paces), _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
         return self._known[key]
+
+    def _count(self, what: tuple[int, ...], work: int, kind: str = "turns") -> None:
+        """Count work that is done once."""
+        if (kind, what) not in self._counted:
+            self._work.spend(work)
+            self._counted.add((kind, what))
 
 
 def _meeting(members: Sequence[Sequence[int]], n: int) -> Meeting | None:

@@ -20,9 +20,10 @@ import numpy as np
 
 from ..arrays import Float64Array
 from ..errors import InputError, shown
+from ..joint import placement_arrays
 from ..links.incidence import Crossings
 
-__all__ = ["DEFAULT_AGGREGATE", "Aggregate", "aggregate_named", "mean"]
+__all__ = ["DEFAULT_AGGREGATE", "Aggregate", "aggregate_named", "mean", "per_job"]
 
 DEFAULT_AGGREGATE = "per_job"
 """It predicts slowdown best (bench/results/ranking-prediction.md)."""
@@ -105,15 +106,18 @@ def _interpolated(ascending: Sequence[float], percent: float) -> float:
     return ascending[low] + (place - low) * (ascending[high] - ascending[low])
 
 
-def _per_job(scores: Float64Array, crossings: Crossings) -> float:
+def per_job(
+    scores: Float64Array, crossings: Crossings, over_jobs: Callable[..., float] = placement_arrays.per_job
+) -> float:
+    """The mean over all placed jobs of the score of each job's worst link. O(crossings).
+
+    ``over_jobs`` is that function of :class:`cassini_core.joint.scoring.Scoring`: all give the same.
+    """
     if not crossings.n_placed:
         return 1.0
-    narrow = crossings.narrow
-    worst = np.ones(max(crossings.n_jobs, 1 + int(narrow.job.max(initial=-1))))
-    np.minimum.at(worst, crossings.job, np.repeat(scores, crossings.jobs_per_link()))
-    np.minimum.at(worst, narrow.job, narrow.score)
-    below = worst[worst < 1.0]  # all others are at 1, as are the jobs without a shared or narrow link
-    return math.fsum([*below.tolist(), float(crossings.n_placed - len(below))]) / crossings.n_placed
+    links, offset, job, n_jobs, n_placed, narrow = crossings
+    worst = np.empty(max(n_jobs, 1 + int(narrow.job.max(initial=-1))))
+    return over_jobs(links, scores, offset, job, narrow.job, narrow.score, n_placed, worst)
 
 
-_NAMED: dict[str, Aggregate] = {"per_job": _per_job, "mean": mean, "min": _minimum}
+_NAMED: dict[str, Aggregate] = {"per_job": per_job, "mean": mean, "min": _minimum}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..arrays import Int64Array
 from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline, DeadlinePassed
-from ..joint.base_placement import BasePlacement
+from ..joint.base_placement import BasePlacement, Searched
 from ..joint.loop_policy import answer_placement
 from ..joint.placement_solution import bounds_only
 from ..joint.round import Round
@@ -48,6 +48,8 @@ class CandidateSearch:
     options : RankOptions
     deadline : Deadline
         What was not begun by then has its bound only.
+    searched : Searched, optional
+        The base placement, if it was searched already.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class CandidateSearch:
         maker: CandidateMaker,
         options: RankOptions,
         deadline: Deadline,
+        searched: Searched | None = None,
     ) -> None:
         self._placements = placements
         self._large = large
@@ -68,6 +71,7 @@ class CandidateSearch:
         self._options = options
         self._deadline = deadline
         self._has_deadline = deadline.remaining_s() is not None
+        self._searched = searched
         self._base: BasePlacement | None = None
         self._late: list[Entry] = []
 
@@ -90,7 +94,8 @@ class CandidateSearch:
         # A thread searches the base placement, so that the calling one can be interrupted, and make late entries.
         with canceling_pool(1, "cassini-base", cancel) as pool:
             wanted = any(self._large) and len(self._base_links) and not self._deadline.passed()
-            searched = pool.submit(BasePlacement, self._context, self._base_links) if wanted else None
+            given = self._context, self._base_links, self._searched
+            searched = pool.submit(BasePlacement, *given) if wanted else None
             self._make_late_entries()
             if searched is not None:
                 with suppress(DeadlinePassed):

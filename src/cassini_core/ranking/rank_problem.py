@@ -7,7 +7,7 @@ each by itself, candidates answered from these answers, and what came out is sor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +27,9 @@ from ..deadline import (
     DeadlinePassed,
 )
 from ..errors import InputError
-from ..joint.base_placement import large_placements
+from ..joint.base_placement import Searched, large_placements, search_base
 from ..joint.round import Round
+from ..joint.scoring import Scoring, scoring_of
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_link import (
     DEFAULT_MAX_EVENTS,
@@ -218,8 +219,9 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     routes = RouteTable(problem.candidates, deadline.check_reading)
     paced = _pace(problem, routes, options, deadline, store)
     read = _read(problem if paced is None else paced, routes, options, deadline)
-    context = Round(read.catalog.incidence, _solve_links(read, options, store), read.links, read.effort.nodes)
-    entries = _answer_candidates(read, context, options)
+    solved, scoring, searched = _solve_links(read, options, store)
+    context = Round(read.catalog.incidence, solved, read.links, read.effort.nodes, scoring)
+    entries = _answer_candidates(read, context, options, searched)
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
         *_different_jobs(routes.placed, options.order),
@@ -238,7 +240,9 @@ def _pace(
     if seconds is not None and seconds < PACING_PER_READING * deadline.elapsed_s():
         return None
     try:
-        return paced_problem(problem, options.period_tolerance, options.resolution_ms, in_time, routes, store)
+        return paced_problem(
+            problem, options.period_tolerance, options.resolution_ms, in_time, routes, store, options.threads
+        )
     except InputError:
         LinkCatalog(problem, routes)  # of a link that is too large it says which
         raise
@@ -297,13 +301,30 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
 
-def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) -> LinkAnswers:
-    """Every distinct link problem by itself."""
+def _solve_links(
+    read: _Reading, options: RankOptions, store: LinkStore | None
+) -> tuple[LinkAnswers, Scoring, Searched | None]:
+    """Every distinct link problem by itself; what candidates will be scored by; and the base placement, if several
+    threads have no deadline: then it is searched beside the links that it does not have.
+    """
+    flat = read.catalog.incidence
+    n_crossings = sum(flat.count(placement.links) for placement in read.placements)
+    in_hurry = read.deadline.remaining_s() is not None
+    searched: Future[Searched] = Future()
+    first = int(flat.problem[read.base_links].max(initial=-1)) + 1 if options.threads > 1 and not in_hurry else 0
+
+    def search(answers: LinkAnswers) -> None:
+        try:
+            searched.set_result(search_base(Round(flat, answers, read.links), read.base_links))
+        except BaseException as error:  # raised where the result is asked for
+            searched.set_exception(error)
+
     links, total = read.links, len(read.links.arrays) + len(read.placements)
     with canceling_pool(1, "cassini-prepare", links.cancel) as pool:
         if len(read.base_links):  # the base placement will need them; meanwhile links are solved
             pool.submit(links.prepared)
-        return BatchSolver(
+        scoring = pool.submit(scoring_of, n_crossings, in_hurry=in_hurry)
+        solved = BatchSolver(
             links,
             link_limits(options.node_limit, links.arrays.n_jobs()),
             threads=options.threads,
@@ -314,10 +335,13 @@ def _solve_links(read: _Reading, options: RankOptions, store: LinkStore | None) 
             store=store,
             together=all_links_limit(options.node_limit, read.n_routes),
             evaluation_nodes=read.effort.nodes,
+            first=first,
+            after_first=search if first else None,
         ).solve()
+        return solved, scoring.result(), searched.result() if first else None
 
 
-def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> list[Entry]:
+def _answer_candidates(read: _Reading, context: Round, options: RankOptions, searched: Searched | None) -> list[Entry]:
     """One shift per job for each candidate that can be among the first."""
     maker = CandidateMaker(context, read.catalog.shared, options.aggregate, options.order)
     if running := options.running_shifts_ms:
@@ -325,7 +349,7 @@ def _answer_candidates(read: _Reading, context: Round, options: RankOptions) -> 
             context, read.catalog.shared, options.aggregate, options.order, running, options.running_tolerance
         )
     search = CandidateSearch(
-        read.placements, read.large, read.base_links, context, maker, options, deadline=read.deadline
+        read.placements, read.large, read.base_links, context, maker, options, read.deadline, searched
     )
     return search.run(None if options.top is None else all_candidates_limit(options.block_node_limit, read.n_routes))
 

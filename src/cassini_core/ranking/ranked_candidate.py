@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import BoolArray, Float64Array, Int64Array, objects
+from ..arrays import BoolArray, Float64Array, int64
 from ..choices import Order
 from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
@@ -17,9 +19,10 @@ from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
 from ..links.shared_links import Placement, SharedLink
 from ..lockless_cached_property import lockless_cached_property
-from ..results import LinkScore, RankedCandidate
+from ..results import RankedCandidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
-from .aggregate import Aggregate, mean
+from .aggregate import Aggregate, mean, per_job
+from .link_scores import LinkScores
 
 __all__ = ["TIE_BREAKS", "CandidateMaker", "Entry", "Worth", "bucket", "tie_break", "unread"]
 
@@ -85,7 +88,7 @@ class Entry:
         """Best first: by jobs placed, then by score, and by bound after all that have a score."""
         if self.worth is None:
             return -self.placed, True, -self.most[1], 0, 0.0, tie_break(0.0, 0, self.number)
-        ties = tie_break(self.answer.least_slack, len(self.candidate.links), self.number)
+        ties = tie_break(self.answer.least_slack, len(self.answer.placement.links), self.number)
         moves = 0 if self.candidate.disturbance is None else len(self.candidate.disturbance.moves_ms)
         return -self.placed, False, -self.worth[1], moves, self.waiting, ties
 
@@ -106,14 +109,13 @@ class CandidateMaker:
         self, context: Round, shared: Sequence[SharedLink], aggregate: Aggregate, order: Order = "jobs_placed"
     ) -> None:
         self._context = context
-        self._shared = shared
-        self._aggregate = aggregate
+        over_jobs = partial(per_job, over_jobs=context.scoring.per_job) if aggregate is per_job else aggregate
+        self._aggregate: Aggregate = over_jobs
+        self._is_mean = aggregate is mean
         self._order = order
-        # Most candidates have most links at the same score: their first LinkScore serves all.
-        self._first: dict[int, LinkScore] = {}
-        self._first_made = objects(None for _ in shared)
-        self._first_score = np.full(len(shared), np.nan)
-        self._others: dict[tuple[int, float], LinkScore] = {}
+        self._details = _Details(
+            context.flat.name, context.flat.capacity_gbps, LinkScores(shared, context.bound), context.solved
+        )
 
     def most(self, placement: Placement) -> Worth:
         """No shifts make the placement worth more; O(crossings)."""
@@ -125,36 +127,25 @@ class CandidateMaker:
         return n_placed if self._order == "jobs_placed" else 0
 
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
-        """The answer as the ranking shows it; O(crossings)."""
-        placement, flat = answer.placement, self._context.flat
+        """The answer as the ranking shows it; O(crossings). What it says of single jobs and links is made later."""
+        placement = answer.placement
         crossings = self._crossings(placement)
         bound = self._aggregate(answer.bounds, crossings)
-        if self._aggregate is mean and answer.mean_bound is not None:
+        if self._is_mean and answer.mean_bound is not None:
             bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
         score = None if answer.scores is None else self._aggregate(answer.scores, crossings)
-        jobs = flat.name[answer.jobs]
-        names = jobs.tolist()
-        candidate = RankedCandidate(
+        candidate = RankedCandidate.deferred(
+            partial(self._details.of, answer),
             id=placement.id,
             score=score,
             upper_bound=bound,
             optimal=score is not None and score >= bound - SCORE_TOLERANCE,
             status=answer.status,
-            shifts_ms=dict(zip(names, (answer.shift / TICKS_PER_MS).tolist(), strict=True)),
-            slack_ms=dict(zip(names, (answer.slack / TICKS_PER_MS).tolist(), strict=True)),
             hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
-            free_jobs=tuple(jobs[answer.free].tolist()),
-            worst_link=_worst_link(answer),
-            total_excess_gbps=self._total_excess_gbps(answer),
-            links=self._link_scores(placement.links, answer.scores),
             jobs_placed=len(placement.placed),
             narrow_links=placement.narrow_links,
             resolution_ms=self._resolution_ms(placement),
-            warnings=(
-                *placement.warnings,
-                *filter(None, self._unproven[placement.links].tolist()),
-                *answer.warnings,
-            ),
+            disturbance=None,
         )
         return Entry(candidate, answer, number, self.decisive(candidate.jobs_placed))
 
@@ -185,40 +176,45 @@ class CandidateMaker:
         whatever_shifts = context.links.arrays.area_bounds()[flat.problem]
         return np.asarray(has_free & (context.bound < whatever_shifts - SCORE_TOLERANCE))
 
-    @lockless_cached_property
-    def _unproven(self) -> npt.NDArray[np.object_]:
-        """By shared link: where its own optimum is not known a line that says why, with the gap; else None."""
-        solved = self._context.solved
-        why = {k: _why_unproven(solved, k) for k in np.flatnonzero(~solved.optimal).tolist()}
-        return objects(
-            f"link {link.id!r}: {why[link.problem]}" if link.problem in why else None for link in self._shared
-        )
 
-    @lockless_cached_property
-    def _without_scores(self) -> npt.NDArray[np.object_]:
-        bounds = self._context.bound.tolist()
-        return objects(LinkScore(link.id, None, bound) for link, bound in zip(self._shared, bounds, strict=True))
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """Makes what a candidate says of single jobs and links. It keeps nothing else of the round.
 
-    def _link_scores(self, links: Int64Array, scores: Float64Array | None) -> tuple[LinkScore, ...]:
-        if scores is None:
-            return tuple(self._without_scores[links].tolist())
-        other = np.flatnonzero(self._first_score[links] != scores)
-        found = self._first_made[links].tolist()
-        for k, link, score in zip(other.tolist(), links[other].tolist(), scores[other].tolist(), strict=True):
-            found[k] = self._others.get((link, score)) or self._make(link, score)
-        return tuple(found)
+    ``job`` are ids by number, ``capacity_gbps`` is by shared link, ``solved`` by link problem.
+    """
 
-    def _make(self, link: int, score: float) -> LinkScore:
-        made = LinkScore(self._shared[link].id, score, float(self._context.bound[link]))
-        first = self._first.setdefault(link, made)  # of several threads all write the same
-        self._first_made[link] = first
-        self._first_score[link] = first.score
-        return made if first is made else self._others.setdefault((link, score), made)
+    job: npt.NDArray[np.object_]
+    capacity_gbps: Float64Array
+    scores: LinkScores
+    solved: LinkAnswers
+
+    def of(self, answer: PlacementAnswer) -> dict[str, Any]:
+        """The fields, by name; O(jobs and links)."""
+        placement = answer.placement
+        jobs = self.job[answer.jobs]
+        names = jobs.tolist()
+        return {
+            "shifts_ms": dict(zip(names, (answer.shift / TICKS_PER_MS).tolist(), strict=True)),
+            "slack_ms": dict(zip(names, (answer.slack / TICKS_PER_MS).tolist(), strict=True)),
+            "free_jobs": tuple(jobs[answer.free].tolist()),
+            "worst_link": _worst_link(answer),
+            "total_excess_gbps": self._total_excess_gbps(answer),
+            "links": self.scores.of(placement.links, answer.scores),
+            "warnings": (*placement.warnings, *self._unproven(placement.shared), *answer.warnings),
+        }
+
+    def _unproven(self, shared: Sequence[SharedLink]) -> Iterator[str]:
+        """A line for each link whose own optimum is not known: why, with the gap."""
+        optimal = self.solved.optimal[int64(link.problem for link in shared)].tolist()
+        for link, proven in zip(shared, optimal, strict=True):
+            if not proven:
+                yield f"link {link.id!r}: {_why_unproven(self.solved, link.problem)}"
 
     def _total_excess_gbps(self, answer: PlacementAnswer) -> float | None:
         if answer.scores is None:
             return None
-        excess = (1.0 - answer.scores) * self._context.flat.capacity_gbps[answer.placement.links]
+        excess = (1.0 - answer.scores) * self.capacity_gbps[answer.placement.links]
         return math.fsum([*excess.tolist(), *(link.excess_gbps for link in answer.placement.narrow_links)])
 
 

@@ -1,0 +1,192 @@
+"""What links score at relative shifts, each evaluated once, whichever placement asks.
+
+Candidates of one round differ in few links, so most links are asked for at shifts at which they were evaluated before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Float64Array, Int64Array, Rows, cut, offsets
+from .placement_loops import UNKNOWN
+from .scoring import Table
+
+__all__ = ["Compute", "KnownEvaluations"]
+
+Compute: TypeAlias = Callable[[Int64Array, Int64Array], tuple[Float64Array, Float64Array, Int64Array, Int64Array]]
+"""``compute(problem, relative)``: lower and upper bound of the score and hold of each, and slack of each job."""
+
+_FIRST_ROOM = 64
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class KnownEvaluations:
+    """Evaluations by number, as arrays; may be used from several threads.
+
+    An array that is full is replaced by a longer one, and no entry changes: who got a number finds it in the arrays of
+    that time and of any later.
+
+    Parameters
+    ----------
+    table : Table or None
+        Compiled loops over a hash table; None: a dictionary is asked.
+
+    Attributes
+    ----------
+    count : int
+        How many are known.
+    problem, hold : int64 array
+        By number; entries from ``count`` on mean nothing. ``hold`` in ticks.
+    lower, upper : float64 array
+        Certified bounds on the score.
+    first : int64 array
+        The first entry of each number in ``relative`` and ``slack``.
+    relative, slack : int64 array
+        One entry per job, ticks.
+    """
+
+    def __init__(self, table: Table | None) -> None:
+        self._table = table
+        self._lock = threading.Lock()
+        self._number: dict[tuple[int, bytes], int] = {}
+        self._slot = np.full(2 * _FIRST_ROOM, UNKNOWN)
+        self._hash = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self.count = 0
+        self.problem, self.hold = np.zeros((2, _FIRST_ROOM), dtype=np.int64)
+        self.lower, self.upper = np.zeros((2, _FIRST_ROOM))
+        self.first = np.zeros(_FIRST_ROOM + 1, dtype=np.int64)
+        self.relative, self.slack = np.zeros((2, _FIRST_ROOM), dtype=np.int64)
+
+    def numbers(self, problem: Int64Array, first: Int64Array, relative: Int64Array, compute: Compute) -> Int64Array:
+        """The numbers of some evaluations; what is not known is computed.
+
+        Parameters
+        ----------
+        problem : int64 array, shape (questions,)
+        first : int64 array, shape (questions + 1,)
+            Where the jobs of each question begin in ``relative``; 0 first.
+        relative : int64 array, shape (jobs of all questions,)
+            Shifts against the first job of the link, ticks in ``[0, period)``.
+        compute : callable
+            Called without a lock; two threads may ask the same at a time.
+        """
+        hashes, number = np.zeros((2, len(problem)), dtype=np.int64)
+        keys = [] if self._table else list(zip(problem.tolist(), cut(relative, first), strict=True))
+        with self._lock:
+            self._find(keys, problem, first, relative, hashes, number)
+        some = np.flatnonzero(number == UNKNOWN)
+        if not len(some):
+            return number
+        lower, upper, hold, slack = compute(problem[some], relative[Rows.of(first, some).at])
+        with self._lock:
+            self._make_room(len(some), len(slack))
+            if self._table is None:
+                self._add(keys, some, first, relative, lower, upper, hold, slack, number)
+            else:
+                self.count = self._table.add(
+                    some,
+                    problem,
+                    first,
+                    relative,
+                    hashes,
+                    lower,
+                    upper,
+                    hold,
+                    slack,
+                    self.count,
+                    self._slot,
+                    self.problem,
+                    self.first,
+                    self.relative,
+                    self._hash,
+                    self.lower,
+                    self.upper,
+                    self.hold,
+                    self.slack,
+                    number,
+                )
+        equal = np.flatnonzero(number < UNKNOWN)
+        number[equal] = number[UNKNOWN - 1 - number[equal]]
+        return number
+
+    def _find(
+        self,
+        keys: list[tuple[int, bytes]],
+        problem: Int64Array,
+        first: Int64Array,
+        relative: Int64Array,
+        to_hash: Int64Array,
+        to_number: Int64Array,
+    ) -> None:
+        if self._table is not None:
+            self._make_room(len(problem), len(relative))
+            place = np.empty(len(problem), dtype=np.int64)
+            known = self.problem, self.first, self.relative
+            self._table.find(problem, first, relative, *known, self._slot, place, to_hash, to_number)
+            return
+        known_number, asked = self._number, dict[tuple[int, bytes], int]()
+        for k, key in enumerate(keys):
+            number = known_number.get(key)
+            if number is None:
+                number = UNKNOWN - 1 - asked[key] if key in asked else UNKNOWN
+                asked.setdefault(key, k)
+            to_number[k] = number
+
+    def _add(
+        self,
+        keys: list[tuple[int, bytes]],
+        some: Int64Array,
+        first: Int64Array,
+        relative: Int64Array,
+        lower: Float64Array,
+        upper: Float64Array,
+        hold: Int64Array,
+        slack: Int64Array,
+        to_number: Int64Array,
+    ) -> None:
+        """What the table's ``add`` does, with the dictionary."""
+        begin = self.count
+        own = []  # places in some that nobody added meanwhile
+        for i, k in enumerate(some.tolist()):
+            number = self._number.setdefault(keys[k], self.count)
+            to_number[k] = number
+            if number == self.count:
+                self.count += 1
+                own.append(i)
+        size = first[some + 1] - first[some]
+        mine = np.array(own, dtype=np.int64)
+        numbers = slice(begin, self.count)
+        self.lower[numbers], self.upper[numbers], self.hold[numbers] = lower[mine], upper[mine], hold[mine]
+        self.problem[numbers] = [keys[k][0] for k in some[mine].tolist()]
+        self.first[begin + 1 : self.count + 1] = self.first[begin] + np.cumsum(size[mine])
+        entries = slice(int(self.first[begin]), int(self.first[self.count]))
+        self.relative[entries] = relative[Rows.of(first, some[mine]).at]
+        self.slack[entries] = slack[Rows.of(offsets(size), mine).at]
+
+    def _make_room(self, n_more: int, n_more_entries: int) -> None:
+        need = self.count + n_more
+        if need > len(self.problem):
+            room = 2 * need
+            self.problem, self.hold = _longer(self.problem, room), _longer(self.hold, room)
+            self._hash = _longer(self._hash, room)
+            self.lower, self.upper = _longer(self.lower, room), _longer(self.upper, room)
+            self.first = _longer(self.first, room + 1)
+        need_entries = int(self.first[self.count]) + n_more_entries
+        if need_entries > len(self.relative):
+            self.relative = _longer(self.relative, 2 * need_entries)
+            self.slack = _longer(self.slack, 2 * need_entries)
+        if self._table is not None and 2 * need > len(self._slot):
+            self._slot = np.full(4 << (2 * need).bit_length(), UNKNOWN)
+            self._table.hash_again(self._hash, self.count, self._slot)
+
+
+def _longer(array: npt.NDArray[Number], room: int) -> npt.NDArray[Number]:
+    longer = np.zeros(room, dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

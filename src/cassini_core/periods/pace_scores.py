@@ -1,0 +1,173 @@
+"""What links score by which iteration times are chosen: many in one call of the kernel, by all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+
+from ..arrays import int64, offsets
+from ..deadline import Deadline
+from ..kernel.link_arrays import LinkAnswers, LinkArrays, solve_chunk
+from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS, PreparedLink
+from ..kernel.search_limits import SearchLimits
+from ..links.solution_cache import LinkStore, PaceScore
+from ..model import Job
+from ..node_budget import PACE_LINK_NODES
+from ..units import kbps_from_gbps
+from .pace_work import PACE_EVENTS, PaceWork, links_work, search_work
+
+__all__ = ["PaceScores", "Question"]
+
+Question = tuple[tuple[Job, ...], float, Mapping[str, float] | None]
+"""Jobs on a link ordered by id, its capacity in Gbit/s, multipliers by job id (None: all 1)."""
+
+_PART = 4
+"""Fewer links are not worth a thread of their own."""
+
+
+class PaceScores:
+    """Scores links whose jobs run at some iteration times, each within a limit of nodes.
+
+    Parameters
+    ----------
+    resolution_ms : float
+        How precisely a shift can be held, ms.
+    deadline : Deadline
+        Past it every call raises.
+    work : PaceWork
+        Counts what every score took, also if it was known.
+    store : LinkStore, optional
+        Scores found before, and what to add them to.
+    pool : Executor, optional
+        Threads that score many links.
+    threads : int
+        How many.
+    """
+
+    def __init__(
+        self,
+        resolution_ms: float,
+        deadline: Deadline,
+        work: PaceWork,
+        store: LinkStore | None,
+        pool: Executor | None,
+        threads: int,
+    ) -> None:
+        self._resolution_ms = resolution_ms
+        self._deadline = deadline
+        self._work = work
+        self._store = store
+        self._pool = pool
+        self._threads = threads
+        self._ahead: dict[tuple[float, ...], PaceScore] = {}
+        self._limits = SearchLimits(PACE_LINK_NODES, resolution_ms, max_events=PACE_EVENTS, with_slack=False)
+        self._columns: dict[
+            tuple[int, float], tuple[Job, PreparedLink]
+        ] = {}  # by the job, which is kept, and multiplier
+
+    def score(
+        self,
+        jobs: Sequence[Job],
+        capacity_gbps: float,
+        multipliers: Mapping[str, float] | None,
+        node_limit: int = PACE_LINK_NODES,
+    ) -> float:
+        """What one link scores.
+
+        Raises
+        ------
+        DeadlinePassed
+            There is no time.
+        """
+        self._deadline.check()
+        usual = node_limit == PACE_LINK_NODES and len(self._ahead) > 0
+        found = self._ahead.pop(_name(jobs, capacity_gbps, multipliers), None) if usual else None
+        if found is None:
+            found = self._found(jobs, capacity_gbps, multipliers, node_limit)
+        self._work.count_search(found.work)
+        return found.score
+
+    def look_ahead(self, questions: Sequence[Question]) -> None:
+        """Score links that :meth:`score` will be asked for next, within ``PACE_LINK_NODES``; counts no work.
+
+        Raises
+        ------
+        DeadlinePassed
+            There is no time.
+        """
+        self._ahead.clear()
+        if self._store is not None:
+            return  # mostly they are known
+        usual = [question for question in questions if self._fits(*question)]
+        n_parts = max(1, min(self._threads, len(usual) // _PART)) if self._pool else 1
+        parts = [usual[k::n_parts] for k in range(n_parts)]
+        arrays = [self._arrays(part) for part in parts if part]
+        if self._pool is None or len(arrays) < 2:
+            found = [self._solved(one) for one in arrays]
+        else:
+            found = list(self._pool.map(self._solved, arrays))
+        self._deadline.check()
+        for part, one, answers in zip(parts, arrays, found, strict=False):
+            work = links_work(one, answers).tolist()
+            scores, nodes = answers.score_lower.tolist(), answers.nodes.tolist()
+            for question, *values in zip(part, scores, nodes, work, strict=True):
+                self._ahead[_name(*question)] = PaceScore(*values)
+
+    def _found(
+        self, jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None, node_limit: int
+    ) -> PaceScore:
+        link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
+        question = b"" if self._store is None else self._store.pace_question(link, self._resolution_ms)
+        if self._store is not None and (known := self._store.scores.find((question,), node_limit)[0]) is not None:
+            return known
+        answer = link.solve(
+            resolution_ms=self._resolution_ms, node_limit=node_limit, with_slack=False, max_events=PACE_EVENTS
+        )
+        found = PaceScore(answer.score_lower, answer.nodes, search_work(link, answer))
+        if self._store is not None:
+            self._store.scores.keep((question,), node_limit, (found,))
+        return found
+
+    def _column(self, job: Job, multiplier: float) -> PreparedLink:
+        known = self._columns.get((id(job), multiplier))
+        if known is None:
+            alone = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
+            known = self._columns[id(job), multiplier] = job, alone
+        return known[1]
+
+    def _on_link(self, jobs: Sequence[Job], multipliers: Mapping[str, float] | None) -> list[PreparedLink]:
+        if multipliers is None:
+            return [self._column(job, 1.0) for job in jobs]
+        return [self._column(job, multipliers.get(job.id, 1.0)) for job in jobs]
+
+    def _fits(self, jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> bool:
+        """Whether the link can be scored at all; else whoever asks for it is told why."""
+        if len(jobs) > MAX_JOBS:
+            return False
+        alone = self._on_link(jobs, multipliers)
+        rates = sum(int(one.phase_rate.sum()) for one in alone)
+        return rates <= MAX_RATE_SUM_KBPS and sum(len(one.phase_rate) for one in alone) <= MAX_PHASES
+
+    def _arrays(self, questions: Sequence[Question]) -> LinkArrays:
+        links = [self._on_link(jobs, multipliers) for jobs, _, multipliers in questions]
+        alone = [one for on_link in links for one in on_link]
+        return LinkArrays(
+            job_offset=offsets(map(len, links)),
+            period=np.concatenate([one.period for one in alone]),
+            phase_offset=offsets(len(one.phase_rate) for one in alone),
+            phase_start=np.concatenate([one.phase_start for one in alone]),
+            phase_length=np.concatenate([one.phase_length for one in alone]),
+            phase_rate=np.concatenate([one.phase_rate for one in alone]),
+            capacity=int64(kbps_from_gbps(capacity_gbps) for _, capacity_gbps, _ in questions),
+        )
+
+    def _solved(self, arrays: LinkArrays) -> LinkAnswers:
+        return solve_chunk(arrays, self._limits, self._deadline.remaining_s())
+
+
+def _name(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> tuple[float, ...]:
+    """Tells the questions of one look ahead apart: their jobs are there meanwhile."""
+    factors = () if multipliers is None else multipliers.values()
+    return capacity_gbps, *factors, *map(id, jobs)
