@@ -273,15 +273,6 @@ class RankedCandidate(_Deferring):
     resolution_ms: float | None = None
     disturbance: Disturbance | None = None
 
-    @classmethod
-    def deferred(cls, rest: Callable[[], Mapping[str, Any]], **known: Any) -> RankedCandidate:
-        """A candidate of the fields ``known``; ``rest`` makes all others, later or never, and the same every time."""
-        one = cls.__new__(cls)
-        for name, value in known.items():
-            object.__setattr__(one, name, value)
-        object.__setattr__(one, "_rest", rest)
-        return one
-
     def __getattr__(self, name: str) -> Any:
         # Asked for what has no value: of two threads both make it, and it is the same.
         rest = None if name == "_rest" else getattr(self, "_rest", None)
@@ -351,6 +342,15 @@ class RankedCandidate(_Deferring):
                 ),
             }
         return content
+
+
+def deferred_candidate(rest: Callable[[], Mapping[str, Any]], **known: Any) -> RankedCandidate:
+    """A candidate of the fields ``known``; ``rest`` makes all others, later or never, and the same every time."""
+    one = RankedCandidate.__new__(RankedCandidate)
+    for name, value in known.items():
+        object.__setattr__(one, name, value)
+    object.__setattr__(one, "_rest", rest)
+    return one
 
 
 @dataclass(frozen=True, slots=True, repr=False)

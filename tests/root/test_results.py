@@ -23,7 +23,7 @@ import cassini_core as cc
 import wild_strategies as wild
 from cassini_core.errors import worded
 from cassini_core.problem_file import link_solution_to_json, ranking_to_json
-from cassini_core.results import HTML_ROWS
+from cassini_core.results import HTML_ROWS, deferred_candidate
 from placements import mixed_scores
 
 scores = st.none() | st.floats(-1e9, 1)
@@ -221,7 +221,7 @@ def deferred(asked: list[int]) -> tuple[cc.RankedCandidate, cc.RankedCandidate]:
         asked.append(1)
         return rest
 
-    return whole, cc.RankedCandidate.deferred(make, **fields)
+    return whole, deferred_candidate(make, **fields)
 
 
 @pytest.mark.parametrize(

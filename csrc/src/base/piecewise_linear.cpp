@@ -71,7 +71,7 @@ Minimum TermSum::minimum(int64_t modulus, bool all, int64_t* work) {
   for (const Term& term : terms) gather(term, modulus);
   if (runs_.empty()) runs_.push_back(0);
   *work += static_cast<int64_t>(16 * (bends_.size() + terms.size()));
-  merge_runs(bends_.data(), bends_.size(), runs_, merged_, earlier);
+  merge_runs(bends_.data(), bends_.size(), runs_, merged_, is_earlier);
 
   double value = 0.0;
   double slope = 0.0;

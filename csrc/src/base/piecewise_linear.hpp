@@ -25,7 +25,7 @@ struct SlopeChange {
 struct Earlier {
   bool operator()(const SlopeChange& x, const SlopeChange& y) const { return x.at < y.at; }
 };
-inline constexpr Earlier earlier{};
+inline constexpr Earlier is_earlier{};
 
 // Memory that building profiles shares.
 struct SweepScratch {

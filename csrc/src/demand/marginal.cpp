@@ -402,7 +402,7 @@ void Marginal::profile(double offset, PiecewiseLinear& out, SweepScratch& scratc
     meet(arc.start, rate, -1.0);
   }
   if (scratch.runs.empty()) scratch.runs.push_back(0);
-  merge_runs(scratch.bends.data(), scratch.bends.size(), scratch.runs, scratch.merged, earlier);
+  merge_runs(scratch.bends.data(), scratch.bends.size(), scratch.runs, scratch.merged, is_earlier);
 
   out.modulus = modulus_;
   out.knots.clear();

@@ -19,7 +19,7 @@ from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
 from ..links.shared_links import Placement, SharedLink
 from ..lockless_cached_property import lockless_cached_property
-from ..results import RankedCandidate
+from ..results import RankedCandidate, deferred_candidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
 from .aggregate import Aggregate, mean, per_job
 from .link_scores import LinkScores
@@ -134,7 +134,7 @@ class CandidateMaker:
         if self._is_mean and answer.mean_bound is not None:
             bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
         score = None if answer.scores is None else self._aggregate(answer.scores, crossings)
-        candidate = RankedCandidate.deferred(
+        candidate = deferred_candidate(
             partial(self._details.of, answer),
             id=placement.id,
             score=score,
