@@ -13,6 +13,7 @@ __all__ = [
     "PAIR",
     "changed",
     "coming_and_going",
+    "crowded",
     "disturbed",
     "jittered",
     "more_jobs",
@@ -97,6 +98,19 @@ def disturbed(minutes: float) -> list[Scenario]:
 def _stalled(late_ms: float, minutes: float) -> tuple[JobModel, ...]:
     first, second = jittered(PAIR, 0.01)
     return (replace(first, stalls=tuple((60e3 * (0.5 + k), late_ms) for k in range(int(minutes)))), second)
+
+
+def crowded(minutes: float) -> list[Scenario]:
+    """Three jobs of two ranks with little room between their bursts, that stall in turn."""
+    starts_ms = {"a": 0.0, "b": 60.0, "c": 150.0}
+    models = jittered([JobModel(name, 300.0, 112.0, ranks=2, start_ms=at) for name, at in starts_ms.items()], 0.03)
+    stalls_ms = [20e3 + 12e3 * k for k in range(int(5 * minutes))]
+    stalled = [replace(model, stalls=tuple((at, 100.0) for at in stalls_ms[k::3])) for k, model in enumerate(models)]
+    name = "three jobs that fill 80 %, 3 % jitter"
+    return [
+        Scenario(name, models, minutes=minutes),
+        Scenario(f"{name}, each 12 s one stalls for 100 ms", tuple(stalled), minutes=minutes),
+    ]
 
 
 def patterned(minutes: float) -> list[Scenario]:

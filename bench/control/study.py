@@ -34,6 +34,7 @@ def main() -> None:
         "Jitter, clocks, ranks": scenarios.sweeps(minutes),
         "More jobs, other paces": scenarios.more_jobs(minutes),
         "Disturbances": scenarios.disturbed(minutes),
+        "Little room": scenarios.crowded(minutes),
         "Changed iteration times": scenarios.changed(minutes),
         "Iterations that differ in turn": scenarios.patterned(minutes),
         "Jobs that come and go": scenarios.coming_and_going(minutes),

@@ -74,6 +74,16 @@ def test_stalls_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: 
     assert min(outcome.held_share) > 0.9
 
 
+@pytest.mark.parametrize(("scenario", "most"), list(zip(scenarios.crowded(2), (0.03, 0.12), strict=True)))
+def test_jobs_with_little_room_get_back_to_their_places_however_often_they_stall(
+    scenario: Scenario, most: float
+) -> None:
+    """Once their allowances were spent they held each other up for ever, by a fifth of their time."""
+    outcome = run(scenario, seed=1)
+    assert max(outcome.slower) < most
+    assert min(outcome.held_share) > 0.7
+
+
 @pytest.mark.parametrize("every_s", [1.0, 7.3, 60.0])
 def test_applying_again_changes_nothing(every_s: float) -> None:
     """Also while the coordinator moves epochs, which it does here."""

@@ -318,3 +318,15 @@ def test_wrong_running_shifts_in_a_file_are_refused(written: str, expected: str)
     with pytest.raises(InputError) as error:
         problem_from_json(text, "file")
     assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("aggregate", ["min", "p10"])
+def test_groups_that_are_worth_moving_only_together_move(aggregate: str) -> None:
+    """By the worst link nothing is won while another one is as bad."""
+    jobs = [Job(name, 40.0, [Phase(0.0, 20.0, 50.0)]) for name in "abcd"]
+    routes = {"a": {"u": 1.0}, "b": {"u": 1.0}, "c": {"v": 1.0}, "d": {"v": 1.0}}
+    problem = Problem(jobs, [Link("u", 50.0), Link("v", 50.0)], [cc.Candidate("x", routes)])
+    found = rank(problem, aggregate=aggregate, running_shifts_ms=dict.fromkeys("abcd", 0.0), running_tolerance=0.01)
+    assert found[0].score == 1.0
+    assert found[0].disturbance is not None
+    assert len(found[0].disturbance.moves_ms) == 2

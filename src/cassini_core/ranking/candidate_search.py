@@ -174,10 +174,13 @@ class CandidateSearch:
         futures = [pool.submit(self._improved, base, entries[number], search) for number in best[:IMPROVED]]
         if self._options.running_shifts_ms:
             others = best[IMPROVED:SETTLED]
-            futures += [pool.submit(self._maker.settled, entries[number], thorough=False) for number in others]
+            futures += [pool.submit(self._settled_in_time, entries[number], search) for number in others]
         for future in futures:
             entry = future.result()
             entries[entry.number] = entry
+
+    def _settled_in_time(self, before: Entry, search: Deadline) -> Entry:
+        return self._maker.settled(before, thorough=False) if search.leaves(FREEING_PER_ANSWERING) else before
 
     def _improved(self, base: BasePlacement, before: Entry, search: Deadline) -> Entry:
         """The better of two answers of one placement, with what is proven by either.

@@ -78,7 +78,7 @@ class DisturbanceMaker(CandidateMaker):
         self._matters = context.held & changes[Rows.of(arrays.job_offset, flat.problem).at]
 
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
-        """The answer as it was found; until it is :meth:`settled` it counts as if all that run were moved."""
+        """The answer as it was found; until it is :meth:`settled` it counts as if that cost all of the tolerance."""
         free = super().entry(number, answer)
         if answer.scores is None:
             return free
@@ -86,7 +86,7 @@ class DisturbanceMaker(CandidateMaker):
             score = free.candidate.score or 0.0
             nothing = Disturbance({}, score, max(score, free.candidate.upper_bound))
             return replace(free, candidate=replace(free.candidate, disturbance=nothing))
-        return replace(free, cost=self._price(answer) * int((self._running[answer.jobs] >= 0).sum()), free=free)
+        return replace(free, cost=self._tolerance if (self._running[answer.jobs] >= 0).any() else 0.0, free=free)
 
     def settled(self, entry: Entry, *, thorough: bool) -> Entry:
         """The candidate with shifts that move few running jobs; ``thorough``: not only all or none of a group.
@@ -226,6 +226,10 @@ class _Settling:
         best = self._chosen(free, kept, to_move, thorough)
         if best.value < free.score - self._tolerance:  # links of several groups lost a little each
             best = self._chosen(free, kept, disturbed, thorough)
+            if free.is_better_than(best):  # groups that are worth moving only together
+                best = free
+        if not best.wait and best.score > kept.score:
+            kept = best
         return _Settled(self._verified(best), best.wait, kept.score, self._bound_if_kept(kept))
 
     # --- what is tried ------------------------------------------------------------------------------------------------
