@@ -79,7 +79,7 @@ def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int)
         for job, shift in zip("abc", (0, 70, 140), strict=True)
     }
     three = Played(members, {"a": error_a * MS_NS, "b": 0, "c": 0}, says={"b": state})
-    assert [type(event) for event in run(three, 12)] == [events.Reanchored]
+    assert [type(event) for event in run(three, 12)] == [events.Reanchored, events.Settled]
     del three.says["b"]
     assert {three.status(job).state for job in "ac"} == {"held"}
 
@@ -98,6 +98,16 @@ def test_a_job_that_stays_unlocked_is_let_go_of_and_who_is_left_alone_too(jobs: 
     assert told[0] == events.MemberUnlocked("c", "b")
     assert [type(event) for event in told[1:]] == ([events.Dissolved] if len(jobs) == 2 else [])
     assert sorted(played.component.members) == (["a", "c"] if len(jobs) == 3 else [])
+
+
+@pytest.mark.parametrize("jobs", ["ab", "abc"])
+def test_where_all_stay_unlocked_all_are_let_go_of(jobs: str) -> None:
+    played = Played({job: Member(schedule(job), host=job) for job in jobs}, dict.fromkeys(jobs, 0))
+    played.says = dict.fromkeys(jobs, "unlocked")
+    outcomes = [played.poll(second) for second in range(30)]
+    released = [member.schedule.job for outcome in outcomes for member in outcome.released]
+    assert sorted(released) == sorted(jobs)
+    assert played.component.members == {}
 
 
 def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:

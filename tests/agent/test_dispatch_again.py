@@ -181,14 +181,20 @@ def test_a_daemon_that_is_away_moves_nobody() -> None:
     move=st.integers(-(10**9), 10**9),
     turn=st.integers(-3, 3),
     longer=st.sampled_from([0, 0, 10**5]),
+    later=st.integers(0, 10**9),
 )
-def test_a_job_whose_daemon_is_away_stays_in_its_component(silent: str, move: int, turn: int, longer: int) -> None:
-    """A coordinator goes on with what is acknowledged: without the job it would move the others away from it."""
+def test_a_job_whose_daemon_is_away_stays_in_its_component(
+    silent: str, move: int, turn: int, longer: int, later: int
+) -> None:
+    """A coordinator goes on with what is acknowledged: without the job it would move the others away from it.
+
+    The plan may count its shifts from another epoch, by ``later``.
+    """
     daemons = FakeDaemons()
     daemons.schedules = {one.job: one for one in PLANNED.schedules}
     for jobs in ("ab", "cd"):
         coordinated(daemons, jobs, move, turn, longer)
-    has = daemons.schedules
+    has = {job: replace(one, shift_ns=(one.shift_ns + later) % one.pace_ns) for job, one in daemons.schedules.items()}
     known: dict[str, dispatch.Known | str] = {job: dispatch.Known(one.version, one, True) for job, one in has.items()}
     found = difference(PLANNED, {**known, silent: "no answer"}, version=9, now_ns=10**18, lease_ns=SECOND_NS)
     assert not found.send

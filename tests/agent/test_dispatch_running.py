@@ -101,7 +101,7 @@ def test_what_has_expired_does_not_run() -> None:
 
 
 def test_an_arrangement_keeps_who_runs_unless_that_leaves_little_room() -> None:
-    three = one_link(*PAIR, burst("c", 200, 30))
+    three = one_link(*PAIR, burst("c", 200, 20))
     kept = dispatch.arrange(dataclasses.replace(three, running_shifts_ms={"a": 0.0, "b": 100.0}))
     assert kept.ranking.best is not None
     assert kept.ranking.best.disturbance == cc.Disturbance({}, 1.0, 1.0)

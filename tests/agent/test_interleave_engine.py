@@ -98,7 +98,7 @@ def test_a_job_that_fits_beside_the_others_moves_none_of_them() -> None:
     played.look(32)
     played.settle()
     before = dict(daemons.schedules)
-    daemons.hosts["http://other:1"]["c"] = PlayedJob(350, 40)
+    daemons.hosts["http://other:1"]["c"] = PlayedJob(370, 20)
     played.look(20)
     assert played.arranged()[-1] == "c joined"
     after = daemons.schedules

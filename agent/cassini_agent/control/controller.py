@@ -237,6 +237,8 @@ class Controller:
         """
         if self._latest is None or self._schedule is None or not self._mooring.aligns:
             return None
+        if self._latest.rests or self._latest.stalled:
+            return None  # nothing is waited after such a start; where the job is, the next one tells
         if self._latest.now_ns >= self._schedule.expires_ns or self._why_free(self._schedule):
             return None
         decision = self._placed(self._schedule, self._latest, None)
@@ -282,7 +284,8 @@ class Controller:
         if stalled:
             self._mooring.drop()
         elif natural is not None and self._mooring.lost_since_ns is not None:
-            self._allowance.lost(max(0, natural - schedule.iteration_ns))
+            by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
+            self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
         start = _Start(now_ns, applied_ns, natural, rests, stalled)
         self._latest = start if self.lag else None
         return self._placed(schedule, start, changed)

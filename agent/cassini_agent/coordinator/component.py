@@ -130,7 +130,8 @@ class Component:
                 if isinstance(event, events.NotWorth):
                     self._release(self.members, outcome)
                 elif isinstance(event, events.MemberFreed | events.MemberUnlocked):
-                    self._release([event.job], outcome)
+                    # The one before may have left this one alone, and so set it free.
+                    self._release(self.members.keys() & {event.job}, outcome)
                     self._release_the_last(outcome)
         contradicted = self._contradicted(known)
         outcome.events += [

@@ -232,7 +232,7 @@ class Coordinator:
                 host: group.create_task(self._ask(host, jobs, host in clocks_of)) for host, jobs in jobs_on.items()
             }
             for host in self._withdrawals.hosts() & asked.keys():
-                group.create_task(self._withdraw(host, asked[host]))
+                group.create_task(self._withdraw(host, jobs_on[host], asked[host]))
             for component, its in of_component.items():
                 group.create_task(self._attend(component, {host: asked[host] for host in sorted(its)}))
 
@@ -338,8 +338,9 @@ class Coordinator:
         except Exception as error:
             log.info("job %s: version %d did not get there: %r", job, version, error)
 
-    async def _withdraw(self, host: str, asked: Awaitable[dict[str, JobStatus] | None]) -> None:
-        await asyncio.gather(*map(self._clear, self._withdrawals.due(host, await asked, self._clock_ns())))
+    async def _withdraw(self, host: str, jobs: Collection[str], asked: Awaitable[dict[str, JobStatus] | None]) -> None:
+        answer = await asked
+        await asyncio.gather(*map(self._clear, self._withdrawals.due(host, jobs, answer, self._clock_ns())))
 
     async def _clear(self, member: Member) -> None:
         """The next round sees whether it got there; where it is refused, something newer has come meanwhile."""

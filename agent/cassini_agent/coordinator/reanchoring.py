@@ -96,9 +96,9 @@ class Reanchoring:
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
     ) -> tuple[dict[str, Schedule], list[events.Event]]:
         """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
-        told = self._settled(known, now_ns)
         no_grid = [job for job, status in known.items() if status.state in FOLLOWS_NO_GRID]
         known = {job: status for job, status in known.items() if job not in no_grid}
+        told = self._settled(known, now_ns)
         is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
         places = {job: self._members[job].place_ns(status) for job, status in known.items()}
         may_do_without = self._may_do_without(places, now_ns)
@@ -210,9 +210,9 @@ class Reanchoring:
         return now_ns - self._deaf_since_ns > DEAF_NS + 3 * longest
 
     def _settled(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
-        """What the last move has really cost, once all are held on it."""
+        """What the last move has really cost, once all are held on it that follow a grid and are heard of."""
         last = self._last
-        if last is None or last.settled or len(known) < len(self._members):
+        if last is None or last.settled or len(known) < FEWEST:
             return []
         if any(
             status.state != "held" or status.followed != self._members[job].schedule.version

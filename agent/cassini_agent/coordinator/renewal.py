@@ -32,8 +32,9 @@ CHANGED = 0.002
 LONGER, SHORTER = 0.004, 0.006
 """Relative changes of the paces that are worth a new version."""
 
-UNLOCKED_NS = 20 * SECOND_NS
-"""A job that has followed no grid for so long will not soon."""
+UNLOCKED_NS, UNLOCKED_PACES = 20 * SECOND_NS, 64
+"""A job that has followed no grid for so long will not soon: a few stalls that came together are forgotten by then
+(``control.controller.WATCHED``)."""
 
 MAX_LENGTHENING = 0.03
 """A job that the others make slower than it needs by this share is better ranked again."""
@@ -114,7 +115,7 @@ class Renewal:
         return [
             events.MemberUnlocked(self._name, job)
             for job, since_ns in self._unlocked_since_ns.items()
-            if now_ns - since_ns > UNLOCKED_NS
+            if now_ns - since_ns > max(UNLOCKED_NS, UNLOCKED_PACES * self._members[job].schedule.pace_ns)
         ]
 
     def _measured(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from .member import Member
@@ -41,10 +41,12 @@ class Withdrawals:
     def jobs_on(self, host: str) -> list[str]:
         return [job for job, left in self._left.items() if left.member.host == host]
 
-    def due(self, host: str, statuses: Mapping[str, JobStatus] | None, now_ns: int) -> list[Member]:
-        """Whom to set free now; ``statuses`` of the jobs of a host, or None if its daemon did not answer."""
+    def due(
+        self, host: str, asked: Collection[str], statuses: Mapping[str, JobStatus] | None, now_ns: int
+    ) -> list[Member]:
+        """Whom to set free now of the jobs that a host was asked for; no ``statuses`` if its daemon did not answer."""
         found = []
-        for job in self.jobs_on(host):
+        for job in [job for job in self.jobs_on(host) if job in asked]:
             left, schedule = self._left[job], self._left[job].member.schedule
             over = now_ns > schedule.expires_ns if statuses is None else not _has(statuses.get(job), schedule.version)
             if over:

@@ -64,6 +64,10 @@ def quantiles(ordered: Sequence[int], many: int) -> list[int]:
     return [ordered[i * (len(ordered) - 1) // (many - 1)] for i in range(many)]
 
 
+OUT_OF_PLACE = ("adjusting", "unlocked", "free")
+"""States in which others may hold a job up."""
+
+
 class Measurements:
     """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
 
@@ -118,7 +122,7 @@ class Measurements:
         elif message.version != self.followed:
             self._errors.clear()  # of another grid
             self._brought_apart(message.first)
-        elif self.state == "adjusting" and message.state == "held":
+        elif self.state in OUT_OF_PLACE and message.state == "held":
             self._brought_apart(message.first + len(message.start_ns))
         self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns

@@ -25,7 +25,7 @@ ALIKE = 0.03
 """Jobs that meet and whose needed times differ by less than this share have one pace: margins by themselves can make
 such a difference, and it costs less than to meet."""
 
-LEAST_HOLD, MOST_PACE = 0.9, 0.002
+LEAST_HOLD, MOST_PACE = 0.5, 0.002
 """Running jobs are kept where that leaves at least this share of the hold, and lengthens no pace by more than this."""
 
 FIRST_MARGIN = 0.01
@@ -109,7 +109,7 @@ def arrange(
     problem : Problem
         Jobs with natural iteration times. Those that it says are running keep their shifts where that costs little
         (``dispatch.Running``): little of the score (``rank``), no job more than 0.2 % of its pace, and the jobs no more
-        than a tenth of the hold that they would have else: who is late by more than that has to wait again and again.
+        than half of the hold that they would have else: who is late by more than that has to wait again and again.
     margins : mapping of str to float, optional
         By what share of its iteration time each job is to be paced slower, 0 to 0.4.
     measured : mapping of str to NaturalTimes, optional

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from ..control.anchor import Strayed, anchor
+from ..control.phase import turns
 from ..coordinator.adoption import in_pattern_of
 from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
-from ..coordinator.paces import ratio_of
+from ..coordinator.paces import ratio_of, shift_at
 from ..schedule import Schedule
 from .plan import Plan
 from .send import Known
@@ -100,10 +101,18 @@ def _runs(planned: Sequence[Schedule], answered: Mapping[str, Known], running: M
 
 
 def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[str, Schedule]:
-    """What runs, and what the jobs of silent daemons have by all that is known: they are on the grid of the others."""
+    """What runs, and what the jobs of silent daemons have by all that is known: they are on the grid of the others.
+
+    The plan counts its shifts from another epoch than what runs. How far apart the two are, a job shows that runs.
+    """
     ratio = dict(zip([one.job for one in planned], ratio_of([one.pace_ns for one in planned]), strict=True))
+    turn = dict(zip(ratio, turns(list(ratio.values())), strict=True))
     newest = next(iter(running.values()))
-    return in_pattern_of(newest, {one.job: one for one in planned}, ratio, {}) | running
+    (own,) = (one for one in planned if one.job == newest.job)
+    turn_ns = turn[own.job] * newest.pace_ns // ratio[own.job]
+    later_ns = shift_at(own.pace_ns, newest, turn_ns, 0) - own.shift_ns
+    known = {one.job: replace(one, shift_ns=(one.shift_ns + later_ns) % one.pace_ns) for one in planned}
+    return in_pattern_of(newest, known, ratio, {}) | running
 
 
 def _is_on(planned: Schedule, had: Schedule) -> bool:

@@ -119,7 +119,8 @@ class Engine:
             self.groups.clear()
             self.holding.forget(self.holding.kept())
             free = dict.fromkeys(self.seen.jobs, "interleaving ends")
-            return await self.holding.withdraw(free, self._host_of(free))
+            # Nobody tries again later: also those that were silent a moment ago are told.
+            return await self.holding.withdraw(free, self._host_of(free), to_silent=True)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 

@@ -65,26 +65,31 @@ class Holding:
         self._silent = self._hosts.keys() - answers.keys()
         return answers
 
-    async def send(self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str]) -> list[Acknowledgement]:
+    async def send(
+        self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str], *, to_silent: bool = False
+    ) -> list[Acknowledgement]:
         """Have these jobs do what is planned; those that are not in the plan lose their schedules.
 
-        Daemons that did not answer a moment ago are left to the coordinator: others would wait for them.
+        Daemons that did not answer a moment ago are left to the coordinator, as others would wait for them, unless
+        ``to_silent``.
         """
         # Until it knows the new ones, the coordinator would take them for somebody else's.
         self.coordinator.make_way(host_of)
-        where = {job: self._hosts[host] for job, host in host_of.items() if host not in self._silent}
+        where = {job: self._hosts[host] for job, host in host_of.items() if to_silent or host not in self._silent}
         answers = await dispatch.send_plan(plan, version, where, self._daemons)
         answers = [one if one.job in where else replace(one, reason=UNREACHABLE) for one in answers]
         sent = {one.job: one.schedule for one in answers if one.schedule is not None}
         self.keep(sent, host_of, {one.job: one.planned for one in answers if one.planned is not None})
         return answers
 
-    async def withdraw(self, reasons: Mapping[str, str], host_of: Mapping[str, str]) -> list[Acknowledgement]:
+    async def withdraw(
+        self, reasons: Mapping[str, str], host_of: Mapping[str, str], *, to_silent: bool = False
+    ) -> list[Acknowledgement]:
         """Set jobs free, for these reasons."""
         if not reasons:
             return []
         here = {job: host_of[job] for job in reasons}
-        return await self.send(dispatch.Plan((), reasons), dispatch.new_version(), here)
+        return await self.send(dispatch.Plan((), reasons), dispatch.new_version(), here, to_silent=to_silent)
 
     def keep(
         self,

@@ -49,6 +49,7 @@ class Decider:
         self._controller = controller
         self._reporter = Reporter(link)
         self._last = Decision(0, "waiting")
+        self._reached = 0, 0  # when the latest iteration could begin, and when the host came to it
         self._ended = -1  # the latest iteration that is known to have ended
         self._decided = -1  # the latest iteration whose start the controller knows
         self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
@@ -125,22 +126,27 @@ class Decider:
         if iteration.number <= self._decided or iteration.start_ns is None:
             return None
         self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
-        reached_ns = iteration.start_ns - iteration.delay_ns
-        release, schedule = self._last.release, self._controller.schedule
-        if release is None or schedule is None:
-            return Release.at_once(reached_ns)
-        return release.ahead(max(0, reached_ns - iteration.came_ns), schedule.pace_ns)
+        self._reached = iteration.start_ns - iteration.delay_ns, iteration.came_ns
+        return self._release()
 
     def revised(self, now_ns: int) -> tuple[int, Release] | None:
         """By a schedule that has come during an iteration: the next one, and when all ranks begin it. For lag 1."""
         self.listen(now_ns)
         decision, schedule = self._controller.revise(), self._controller.schedule
-        if decision is None or decision.release is None or schedule is None:
+        if decision is None or schedule is None:
             return None
         self._follow(schedule.version, now_ns)
         self._note(self._decided, decision)
         self._reporter.news()
-        return self._decided + 1, decision.release
+        return self._decided + 1, self._release()
+
+    def _release(self) -> Release:
+        """As it was decided last, for hosts that come to an iteration before their GPUs."""
+        reached_ns, came_ns = self._reached
+        release, schedule = self._last.release, self._controller.schedule
+        if release is None or schedule is None:
+            return Release.at_once(reached_ns)
+        return release.ahead(max(0, reached_ns - came_ns), schedule.pace_ns)
 
     def ended(self, iteration: Iteration) -> None:
         """An iteration is over."""
