@@ -91,8 +91,9 @@ def _is_another(job: Seen, fresh: Profile, is_told: bool) -> str:
         return f"{job.name} is apart: {fresh.iteration_ns / MS_NS:.1f} ms"
     is_shorter = fresh.iteration_ns < job.planned.iteration_ns
     least = TOLD_CHANGED if is_told or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
-    # Others make iterations longer and none shorter: what is shorter now is true, however uncertain it was before.
-    error_ns = fresh.error_ns + (0 if is_shorter else job.planned.error_ns)
+    # Others make iterations longer and none shorter: one that is shorter now is so, however uncertain it was before.
+    is_certain = fresh.iteration_ns < (1 - least) * job.planned.iteration_ns
+    error_ns = fresh.error_ns + (0 if is_certain else job.planned.error_ns)
     chance = ERRORS * error_ns / job.planned.iteration_ns
     return _said(job.name, job.planned, fresh) if fresh.differs_from(job.planned) > max(least, chance) else ""
 

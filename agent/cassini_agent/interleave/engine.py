@@ -226,7 +226,9 @@ class Engine:
                 left_out[job] = profile
         group = self.groups.begin(jobs, because, time.monotonic())
         version = dispatch.new_version()
-        held = {job: had for job in jobs if (had := self.seen.jobs[job].schedule) is not None}
+        # One that is out of its place is no reason to keep another in what was to be its own.
+        seen = [self.seen.jobs[job] for job in sorted(jobs)]
+        held = {job.name: job.schedule for job in seen if job.schedule is not None and job.status.state == "held"}
         plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, version, held)
         plan = replace(plan, free={**plan.free, **left_out})
         answers = await self.holding.send(plan, version, self._host_of(jobs))
