@@ -7,7 +7,7 @@ import random
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from .processes import DAEMON_PORT, SCHEDULER_LOG, Failed, Processes, processes
 from .scenarios import ALONE, FIRST_SHIFT, HELD, RANDOM, Scenario
 from .topology import Queue
 
-__all__ = ["offsets_s", "run"]
+__all__ = ["offsets_s", "record", "run"]
 
 JOINS_S = 10.0
 """A job that joins is started so long before it begins to train: imports and connections."""
@@ -155,12 +155,12 @@ class _Run:
         written = {
             job: [lab.result(job, rank, self.ranks[job, rank], until_s + ENDING_S) for rank in range(2)] for job in jobs
         }
-        record = self._record(written, disturbed)
+        kept = self._record(written, disturbed)
         for job, offset_s in offsets.items():
-            late_us = record["jobs"][job]["starts_us"][0] - offset_s * 1e6
+            late_us = kept["jobs"][job]["starts_us"][0] - offset_s * 1e6
             if late_us > LATE_US:
                 raise Failed(f"{job} started {late_us / 1e3:.0f} ms late")
-        return record
+        return kept
 
     def kill_daemon(self, host: str) -> None:
         """See ``Live``."""
@@ -233,17 +233,30 @@ class _Run:
         origin_ns = round(self._begin_s * 1e9)
         events = [json.loads(line) for line in self._events.read_text().splitlines()] if self._events.exists() else []
         told = [{"at_us": (one.pop("t_ns") - origin_ns) // 1000, **one} for one in events]
-        sent = [one["at_us"] for one in told if one["event"] == "Arranged"]
-        return {
-            "scenario": self._scenario.name,
-            "number": self._number,
-            "end_us": round(self._scenario.seconds * 1e6),
-            "settled_us": round(self._scenario.settled_s * 1e6),
-            "arranged_us": min(sent, default=None),
-            "disturbed_us": None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed],
-            "jobs": {job: _job(ranks, origin_ns) for job, ranks in written.items()},
-            "events": told,
-        }
+        between = None if disturbed is None else [round((one - self._begin_s) * 1e6) for one in disturbed]
+        jobs = {job: _job(ranks, origin_ns) for job, ranks in written.items()}
+        return record(self._scenario, self._number, between, jobs, told)
+
+
+def record(
+    scenario: Scenario,
+    number: int,
+    disturbed_us: list[int] | None,
+    jobs: Mapping[str, Any],
+    told: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """What is kept of a run, see ``run``: of its jobs, and what the scheduler's side told."""
+    sent = [one["at_us"] for one in told if one["event"] == "Arranged"]
+    return {
+        "scenario": scenario.name,
+        "number": number,
+        "end_us": round(scenario.seconds * 1e6),
+        "settled_us": round(scenario.settled_s * 1e6),
+        "arranged_us": min(sent, default=None),
+        "disturbed_us": disturbed_us,
+        "jobs": jobs,
+        "events": told,
+    }
 
 
 def _job(ranks: list[dict[str, Any]], origin_ns: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from cassini_agent.interleave.scope import Scope
 
 from .marker import RATE_MBIT
 from .processes import DAEMON_PORT
-from .run import offsets_s
+from .run import offsets_s, record
 from .scenarios import ALONE, HELD, Scenario
 from .worker import Compute
 
@@ -209,17 +209,8 @@ class _Lab:
         await asyncio.sleep(time_s - self._clock_s())
 
     def _record(self, disturbed: list[int] | None) -> dict[str, Any]:
-        sent = [one["at_us"] for one in self._told if one["event"] == "Arranged"]
-        return {
-            "scenario": self._scenario.name,
-            "number": self._number,
-            "end_us": round(self._scenario.seconds * 1e6),
-            "settled_us": round(self._scenario.settled_s * 1e6),
-            "arranged_us": min(sent, default=None),
-            "disturbed_us": disturbed,
-            "jobs": {name: _written(job) for name, job in self._jobs.items()},
-            "events": self._told,
-        }
+        jobs = {name: _written(job) for name, job in self._jobs.items()}
+        return record(self._scenario, self._number, disturbed, jobs, self._told)
 
 
 def _url(host: str) -> str:

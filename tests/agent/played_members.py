@@ -39,6 +39,25 @@ def schedule(job: str, **other: Any) -> Schedule:
     return Schedule(**{**values, **other})
 
 
+def members_of(counts: Sequence[int], shifts: Sequence[float], hold_ns: int) -> dict[str, Member]:
+    """Jobs ``a``, ``b``, ... with paces of so many ``PACE``, and shifts that are these shares of their paces."""
+    return {
+        job: Member(
+            schedule(
+                job,
+                pace_ns=count * PACE,
+                iteration_ns=count * PACE - 2 * MS_NS,
+                shift_ns=int(shift * count * PACE),
+                hold_ns=hold_ns,
+                slack_ns=hold_ns,
+                gain_ns=0,
+            ),
+            host=job,
+        )
+        for job, count, shift in zip("abc", counts, shifts, strict=False)
+    }
+
+
 @dataclass
 class Played:
     """Jobs that do what they are told at once, each with a phase error of its own."""

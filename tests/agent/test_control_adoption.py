@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from played_members import PACE, Played, run, schedule
+from played_members import Played, members_of, run
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component
-from cassini_agent.coordinator.member import Member
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
 
@@ -24,25 +23,7 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
     counts: list[int], shifts: list[float], longer: float, sends: dict[str, float], reached: set[int]
 ) -> None:
     """A shift of several turns grows with the pace: the jobs meet as before only if it does."""
-
-    def members() -> dict[str, Member]:
-        return {
-            job: Member(
-                schedule(
-                    job,
-                    pace_ns=count * PACE,
-                    iteration_ns=count * PACE - 2 * MS_NS,
-                    shift_ns=int(shift * count * PACE),
-                    hold_ns=60 * MS_NS,
-                    slack_ns=60 * MS_NS,
-                    gain_ns=0,
-                ),
-                host=job,
-            )
-            for job, count, shift in zip("abc", counts, shifts, strict=False)
-        }
-
-    played = Played(members(), dict.fromkeys("abc", 0))
+    played = Played(members_of(counts, shifts, 60 * MS_NS), dict.fromkeys("abc", 0))
     played.sends_ns = {
         job: int(share * played.has[job].iteration_ns) for job, share in sends.items() if job in played.has
     }
@@ -59,7 +40,7 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
     lucky = {jobs[index % len(jobs)] for index in reached}
     played.has = {job: (decided if job in lucky else before)[job] for job in jobs}
     played.changed = {}
-    played.component = Component(members().values())
+    played.component = Component(members_of(counts, shifts, 60 * MS_NS).values())
     outcome = played.component.decide({job: played.status(job) for job in jobs}, 6 * SECOND_NS)
     assert [type(event) for event in outcome.events] == [events.Adopted]
     for job, member in played.component.members.items():

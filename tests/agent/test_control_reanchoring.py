@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from played_members import PACE, pair, run, schedule
+from played_members import PACE, members_of, pair, run
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component
-from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
@@ -33,21 +32,7 @@ def test_the_waits_that_are_told_are_those_of_the_schedules_that_are_sent(
     counts: tuple[int, int], errors_ms: tuple[int, int], shifts: tuple[float, float], begun: int, longer: float
 ) -> None:
     """Also where paces are renewed at the same time: the grid that jobs have strayed from is not the one they get."""
-    members = {
-        job: Member(
-            schedule(
-                job,
-                pace_ns=count * PACE,
-                iteration_ns=count * PACE - 2 * MS_NS,
-                shift_ns=int(shift * count * PACE),
-                hold_ns=40 * MS_NS,
-                slack_ns=40 * MS_NS,
-                gain_ns=0,
-            ),
-            host=job,
-        )
-        for job, count, shift in zip("ab", counts, shifts, strict=True)
-    }
+    members = members_of(counts, shifts, 40 * MS_NS)
     component = Component(members.values())
     now_ns = 100 * SECOND_NS + begun * PACE // 7
     starts_ns, statuses = {}, {}
