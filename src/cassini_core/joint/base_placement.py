@@ -16,7 +16,7 @@ from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
 from ..errors import KernelError
 from ..kernel.prepared_links import Baseline, BlockAnswer
 from ..links.incidence import Incidence
-from ..links.shared_links import Placement
+from ..links.placement import Placement
 from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
@@ -33,13 +33,13 @@ def large_placements(placements: Sequence[Placement], flat: Incidence) -> list[b
 
 
 def _is_large(placement: Placement, flat: Incidence) -> bool:
-    if len(placement.links) <= LARGE_LINKS:
+    if placement.n_links <= LARGE_LINKS:
         return False
-    job = flat.job[flat.rows(placement.links).at]
-    shares = np.zeros(len(flat.jobs), dtype=np.bool_)
-    shares[job] = True
     # A forest has fewer edges than nodes.
-    return len(job) >= len(placement.links) + int(np.count_nonzero(shares))
+    tree = placement.n_links + len(flat.jobs)
+    if placement.n_crossings < tree:  # else there is a loop, however many of all jobs are here
+        tree = placement.n_links + len(np.unique(flat.job[flat.rows(placement.links).at]))
+    return placement.n_crossings >= tree
 
 
 Searched = tuple[Int64Array, BlockAnswer]
@@ -86,9 +86,6 @@ class BasePlacement:
         if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
         shift = context.by_number(jobs, found.shift)
-        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)  # in links, by shared link
-        self._position[links] = np.arange(len(links))
-        self._n_links = len(links)
         self._baseline = Baseline(
             prepared.prepared(),
             period=flat.period,
@@ -114,12 +111,9 @@ class BasePlacement:
         links) in whole arrays.
         """
         context, flat = self._context, self._context.flat
-        position = self._position[placement.links]
-        added = placement.links[position < 0]
-        kept = np.zeros(self._n_links, dtype=np.bool_)
-        kept[position[position >= 0]] = True
+        added = placement.added
         found = self._baseline.solve(
-            dropped=np.flatnonzero(~kept),
+            dropped=placement.dropped,
             link=flat.problem[added],
             member=flat.job[flat.rows(added).at],
             upper_bound=context.bound[added],

@@ -14,8 +14,8 @@ from ..joint.base_placement import BasePlacement, Searched
 from ..joint.loop_policy import answer_placement
 from ..joint.placement_solution import bounds_only
 from ..joint.round import Round
-from ..links.route_deltas import READ_TOGETHER
-from ..links.shared_links import Placement
+from ..links.placement import Placement
+from ..links.route_rows import READ_TOGETHER
 from ..node_budget import CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE
 from .best_first import BestFirst
 from .options import RankOptions
@@ -152,7 +152,7 @@ class CandidateSearch:
 
     def _own_cost(self, entry: Entry) -> int:
         flat = self._context.flat
-        crossings = flat.count(entry.answer.placement.links)
+        crossings = entry.answer.placement.n_crossings
         graph = crossings // CROSSINGS_OF_A_NODE if self._large[entry.number] else CROSSING_COST * crossings
         return entry.answer.nodes + CANDIDATE_COST + len(flat.jobs) // CROSSINGS_OF_A_NODE + graph
 

@@ -41,8 +41,10 @@ from ..kernel.prepared_link import (
 from ..kernel.prepared_links import PreparedLinks
 from ..links.batch_solver import BatchSolver
 from ..links.evaluation_cost import LinkEffort, link_effort
-from ..links.route_deltas import READ_TOGETHER, RouteTable
-from ..links.shared_links import LinkCatalog, Placement
+from ..links.placement import Placement
+from ..links.route_deltas import RouteTable
+from ..links.route_rows import READ_TOGETHER
+from ..links.shared_links import LinkCatalog
 from ..links.solution_cache import LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
@@ -236,7 +238,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     entries = _answer_candidates(read, context, options, searched)
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
-        *_different_jobs(routes.placed, options.order),
+        *_different_jobs(routes, options.order),
     )
     return _ranking(sorted(entries, key=Entry.key), read.paces_ms, warnings, options)
 
@@ -293,7 +295,7 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
     if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
         base_links = base_links[:0]
     deadline = deadline.after_reading()
-    n_routes = sum(map(len, routes.placed))
+    n_routes = sum(routes.n_placed)
     effort = _effort(catalog, placements, n_routes, options)
     limits = options.limits(len(catalog.problems), len(placements), effort)
     links = PreparedLinks(catalog.problems, limits, deadline)
@@ -307,8 +309,11 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
     problem = catalog.incidence.problem
     uses = np.zeros(len(problem), dtype=np.int64)
-    for placement in placements:
-        uses[placement.links] += 1  # none stands twice in one
+    for placement in placements:  # no link stands twice in one
+        uses[placement.base.links[placement.dropped]] -= 1
+        uses[placement.added] += 1
+    if placements:
+        uses[placements[0].base.links] += len(placements)
     of_problem = np.bincount(problem, uses, len(catalog.problems)).astype(np.int64)
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
@@ -320,7 +325,7 @@ def _solve_links(
     threads have no deadline: then it is searched beside the links that it does not have.
     """
     flat = read.catalog.incidence
-    n_crossings = sum(flat.count(placement.links) for placement in read.placements)
+    n_crossings = sum(placement.n_crossings for placement in read.placements)
     in_hurry = read.deadline.remaining_s() is not None
     searched: Future[Searched] = Future()
     first = int(flat.problem[read.base_links].max(initial=-1)) + 1 if options.threads > 1 and not in_hurry else 0
@@ -380,12 +385,11 @@ def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: boo
     return tuple(line for count, line in lines if count)
 
 
-def _different_jobs(placed: Sequence[tuple[str, ...]], order: Order) -> Iterator[str]:
+def _different_jobs(routes: RouteTable, order: Order) -> Iterator[str]:
     """A line where candidates do not place the same jobs: their scores are not about the same."""
-    distinct = {id(jobs): jobs for jobs in placed}.values()  # of a thousand candidates mostly a few objects
-    if len(set(distinct)) < 2:
+    if len(set(routes.other_jobs)) < 2:
         return
-    least, most = min(map(len, distinct)), max(map(len, distinct))
+    least, most = min(routes.n_placed), max(routes.n_placed)
     if least == most:
         yield f"candidates do not place the same jobs, though each places {least}"
     elif order == "jobs_placed":

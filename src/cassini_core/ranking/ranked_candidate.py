@@ -17,7 +17,7 @@ from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
 from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
-from ..links.shared_links import Placement, SharedLink
+from ..links.placement import Placement, SharedLink
 from ..lockless_cached_property import lockless_cached_property
 from ..results import RankedCandidate, deferred_candidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
@@ -88,7 +88,7 @@ class Entry:
         """Best first: by jobs placed, then by score, and by bound after all that have a score."""
         if self.worth is None:
             return -self.placed, True, -self.most[1], 0, 0.0, tie_break(0.0, 0, self.number)
-        ties = tie_break(self.answer.least_slack, len(self.answer.placement.links), self.number)
+        ties = tie_break(self.answer.least_slack, self.answer.placement.n_links, self.number)
         moves = 0 if self.candidate.disturbance is None else len(self.candidate.disturbance.moves_ms)
         return -self.placed, False, -self.worth[1], moves, self.waiting, ties
 
@@ -120,7 +120,7 @@ class CandidateMaker:
     def most(self, placement: Placement) -> Worth:
         """No shifts make the placement worth more; O(crossings)."""
         bound = self._aggregate(self._context.bound[placement.links], self._crossings(placement))
-        return self.decisive(len(placement.placed)), bucket(bound)
+        return self.decisive(placement.n_placed), bucket(bound)
 
     def decisive(self, n_placed: int) -> int:
         """The number of jobs placed as far as it plays a part in the order."""
@@ -142,7 +142,7 @@ class CandidateMaker:
             optimal=score is not None and score >= bound - SCORE_TOLERANCE,
             status=answer.status,
             hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
-            jobs_placed=len(placement.placed),
+            jobs_placed=placement.n_placed,
             narrow_links=placement.narrow_links,
             resolution_ms=self._resolution_ms(placement),
             disturbance=None,
@@ -155,12 +155,12 @@ class CandidateMaker:
 
     def late_entry(self, number: int, placement: Placement) -> Entry:
         """What is known where there is not even time to look at the bounds of links; O(1)."""
-        found = unread(placement.id, len(placement.placed))
-        answer = PlacementAnswer(placement, "bound_only", self._context.bound[:0])
+        found = unread(placement.id, placement.n_placed)
+        answer = PlacementAnswer(placement, "bound_only", self._context.bound)
         return Entry(found, answer, number, self.decisive(found.jobs_placed))
 
     def _crossings(self, placement: Placement) -> Crossings:
-        return self._context.flat.crossings(placement.links, len(placement.placed), placement.narrow)
+        return self._context.flat.crossings(placement.links, placement.n_placed, placement.narrow)
 
     def _resolution_ms(self, placement: Placement) -> float | None:
         return self._context.limits.resolution_ms if self._by_resolution[placement.links].any() else None
