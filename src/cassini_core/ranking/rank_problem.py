@@ -17,8 +17,10 @@ from ..arrays import Int64Array, int64
 from ..choices import AggregateName, Loops, Order
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
+    BOUNDING_PER_READING,
     FINISH_S,
     FINISH_S_PER_CANDIDATE,
+    FREEING_PER_READING,
     LINK_SHARE,
     LINK_SHARE_OF_LARGE,
     PACING_PER_READING,
@@ -290,8 +292,8 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
     if options.loops == "joint" and len(base_links):
         found = large_placements(placements, catalog.incidence)
         large = found if sum(found) > 1 else large
-    if len(placements) > READ_TOGETHER:
-        deadline.check_reading()
+    if len(placements) > READ_TOGETHER and not deadline.leaves(FREEING_PER_READING + BOUNDING_PER_READING):
+        raise DeadlinePassed
     if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
         base_links = base_links[:0]
     deadline = deadline.after_reading()
