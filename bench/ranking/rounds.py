@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         print(f"rounds: {error}", file=sys.stderr)
         return 2
-    file.write_bytes(problem_to_json(problem))
+    file.write_bytes(problem_to_json(problem, differences=True))
     return 0
 
 

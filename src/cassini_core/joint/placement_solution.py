@@ -115,9 +115,11 @@ def verified(
     """
     links = placement.links
     seen = context.evaluator.judge(links, shift, context.held)
+    unsure = np.flatnonzero(seen.upper > seen.lower).tolist()
+    ids = [placement.base.shared[link].id for link in links[unsure].tolist()]
     intervals = [
-        f"link {placement.base.shared[links[k]].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
-        for k in np.flatnonzero(seen.upper > seen.lower).tolist()
+        f"link {link!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
+        for link, k in zip(ids, unsure, strict=True)
     ]
     return PlacementAnswer(
         placement,

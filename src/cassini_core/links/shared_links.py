@@ -19,9 +19,9 @@ from ..errors import InputError, refusal, shown
 from ..kernel.demand import Demand, Levels
 from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
+from ..lockless_cached_property import lockless_cached_property
 from ..model import Job, Link, Problem
 from ..results import NarrowLink
-from ..lockless_cached_property import lockless_cached_property
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
 from .incidence import Incidence, Narrow
 from .placement import BaseLinks, Placement, SharedLink

@@ -21,6 +21,9 @@ FIRST_TOGETHER = 16
 FIRST_ACCOUNTED, MOST_ACCOUNTED = 4, 256
 """Candidates answered before the search counts their nodes: at first and at most."""
 
+LOOKED_AT_TOGETHER = 64
+"""Candidates of which a thread asks at a time what they are worth at most."""
+
 MOST_TOGETHER = 8
 """Most candidates that a thread takes at a time."""
 
@@ -38,7 +41,7 @@ class Candidates(Protocol):
         """What is known of it where enough others are sure to be as good (``outbid``), or took all nodes."""
 
     def most(self, number: int) -> Worth:
-        """None of its answers is worth more."""
+        """None of its answers is worth more; called in several threads."""
 
     def cost(self, entries: Sequence[Entry]) -> int:
         """Nodes that some answers took, which were found together."""
@@ -107,19 +110,24 @@ class BestFirst:
         candidates = self._candidates
         if self._deadline.passed() and not self._one_at_least:
             return [candidates.late(number) for number in range(n_candidates)]
-        most = [candidates.most(number) for number in range(n_candidates)]
-        rest = sorted(range(n_candidates), key=most.__getitem__, reverse=True)  # equals stay in their order
-        self._search = self._deadline.from_now()
+        numbers = range(n_candidates)
+        parts = [numbers[k : k + LOOKED_AT_TOGETHER] for k in numbers[::LOOKED_AT_TOGETHER]]
         self._allowance = Allowance(self._nodes, n_candidates)
         together = FIRST_TOGETHER
         with canceling_pool(self._threads, "cassini-candidate", self._cancel) as pool:
+            most = [one for part in pool.map(self._most_of_part, parts) for one in part]
+            self._search = self._deadline.from_now()
+            rest = sorted(numbers, key=most.__getitem__, reverse=True)  # equals stay in their order
             while rest and not self._allowance.spent and not self._settled(most[rest[0]]):
                 some, rest = rest[:together], rest[together:]
                 together *= 2
                 rest = self._answer_some(pool, self._until_first(pool, some)) + rest
         outbid = bool(rest) and self._settled(most[rest[0]])
         self._entries |= {number: candidates.left(number, outbid=outbid) for number in rest}
-        return [self._entries[number] for number in range(n_candidates)]
+        return [self._entries[number] for number in numbers]
+
+    def _most_of_part(self, part: Sequence[int]) -> list[Worth]:
+        return [self._candidates.most(number) for number in part]
 
     def _settled(self, most: Worth) -> bool:
         """Whether ``top`` answers are at least as good as anything that is worth no more than this."""

@@ -144,7 +144,7 @@ class CandidateSearch:
         """None of its answers is worth more."""
         if self._has_deadline:
             return self.late(number).most  # made already
-        return self._maker.most(self._placements[number])
+        return self._maker.most(number, self._placements[number])
 
     def cost(self, entries: Sequence[Entry]) -> int:
         """Nodes that some answers took, which were found together: searches, evaluations, and what else took time."""

@@ -112,15 +112,15 @@ class CandidateMaker:
         over_jobs = partial(per_job, over_jobs=context.scoring.per_job) if aggregate is per_job else aggregate
         self._aggregate: Aggregate = over_jobs
         self._is_mean = aggregate is mean
+        self._bounds: dict[int, float] = {}  # by the number of the candidate
         self._order = order
         self._details = _Details(
             context.flat.name, context.flat.capacity_gbps, LinkScores(shared, context.bound), context.solved
         )
 
-    def most(self, placement: Placement) -> Worth:
-        """No shifts make the placement worth more; O(crossings)."""
-        bound = self._aggregate(self._context.bound[placement.links], self._crossings(placement))
-        return self.decisive(placement.n_placed), bucket(bound)
+    def most(self, number: int, placement: Placement) -> Worth:
+        """No shifts make the placement of this candidate worth more; O(crossings), the first time."""
+        return self.decisive(placement.n_placed), bucket(self._bound(number, placement))
 
     def decisive(self, n_placed: int) -> int:
         """The number of jobs placed as far as it plays a part in the order."""
@@ -129,11 +129,10 @@ class CandidateMaker:
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
         """The answer as the ranking shows it; O(crossings). What it says of single jobs and links is made later."""
         placement = answer.placement
-        crossings = self._crossings(placement)
-        bound = self._aggregate(answer.bounds, crossings)
+        bound = self._bound(number, placement)
         if self._is_mean and answer.mean_bound is not None:
-            bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
-        score = None if answer.scores is None else self._aggregate(answer.scores, crossings)
+            bound = min(bound, _with_narrow(answer.mean_bound, answer, self._crossings(placement)))
+        score = None if answer.scores is None else self._aggregate(answer.scores, self._crossings(placement))
         candidate = deferred_candidate(
             partial(self._details.of, answer),
             id=placement.id,
@@ -158,6 +157,12 @@ class CandidateMaker:
         found = unread(placement.id, placement.n_placed)
         answer = PlacementAnswer(placement, "bound_only", self._context.bound)
         return Entry(found, answer, number, self.decisive(found.jobs_placed))
+
+    def _bound(self, number: int, placement: Placement) -> float:
+        if number not in self._bounds:
+            bounds = self._context.bound[placement.links]
+            self._bounds[number] = self._aggregate(bounds, self._crossings(placement))
+        return self._bounds[number]
 
     def _crossings(self, placement: Placement) -> Crossings:
         return self._context.flat.crossings(placement.links, placement.n_placed, placement.narrow)
