@@ -46,7 +46,7 @@ class _Rest:
 
 _rest = _Rest()
 
-_HAS_GENERATIONS = "t" not in getattr(sys, "abiflags", "")
+HAS_GENERATIONS = "t" not in getattr(sys, "abiflags", "")
 """Python without a global lock collects all objects or none."""
 
 
@@ -55,7 +55,7 @@ def _age_what_is_new() -> None:
 
     By itself it would choose a full collection where one is due. That can wait until the caller makes objects.
     """
-    if _HAS_GENERATIONS and gc.get_count()[0] > gc.get_threshold()[0] > 0:
+    if HAS_GENERATIONS and gc.get_count()[0] > gc.get_threshold()[0] > 0:
         gc.collect(0)
 
 

@@ -38,7 +38,7 @@ MAX_MULTIPLIED_PHASES = 2**20
 MAX_ALL_PAIRS = 2**25
 """Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER, _MEMBERS_TOGETHER = 1024, 256  # so many are read before the catalog asks whether to go on
+_LOADS_TOGETHER, _MEMBERS_TOGETHER = 512, 256  # so many are read before the catalog asks whether to go on
 
 
 class LinkCatalog:

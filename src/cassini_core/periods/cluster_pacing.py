@@ -46,8 +46,9 @@ class _Scores(NamedTuple):
     look_ahead: LookAhead | None
 
 
-LOOKED_AHEAD = 32
-"""So many scores are looked up ahead in one call: more would be in vain where the work that is allowed ends."""
+FIRST_AHEAD, LOOKED_AHEAD = 4, 32
+"""So many scores are found ahead in one call, at first and, twice as many each time, at last: what is never asked for,
+because no other assignment can win or the work that is allowed ends, is no more than what was asked for."""
 
 MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
@@ -284,11 +285,13 @@ class _LinkMean:
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
         self._unchanged: dict[int, float] = {}  # by link: at the jobs' own iteration times
         self._coming: list[Int64Array] = []  # from the next one on: what may be valued, in this order
+        self._together = FIRST_AHEAD
         self._seen: set[_Asked] = set()  # in the last call ahead
 
     def expect(self, coming: Sequence[Int64Array]) -> None:
         """Be told what may be valued from now on, in this order, so that many links are scored in one call."""
         self._coming = list(reversed(coming))
+        self._together = FIRST_AHEAD
 
     def value(self, paces: Int64Array) -> float:
         touched, ticks = self._touched(paces), paces.tolist()
@@ -373,12 +376,13 @@ class _LinkMean:
     def _with_coming(self, asked: list[_Asked]) -> list[_Asked]:
         """Also what is asked for the next assignments, as far as they fit in and the work that is allowed goes."""
         left = self._left - sum(self._cost(*one) for one in asked)
+        together, self._together = self._together, min(LOOKED_AHEAD, 2 * self._together)
         for paces in reversed(self._coming):
             touched = self._changed(paces)
-            if left <= 0 or len(touched) > LOOKED_AHEAD:
+            if left <= 0 or len(touched) > together:
                 break
             new = [one for one in self._unknown(touched, (paces.tolist(),)) if one not in asked]
-            if len(asked) + len(new) > LOOKED_AHEAD:
+            if len(asked) + len(new) > together:
                 break
             asked = asked + new
             left -= sum(self._cost(*one) for one in new)
