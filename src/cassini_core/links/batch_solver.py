@@ -172,7 +172,7 @@ class BatchSolver:
 
     def _chunks(self, links: Int64Array, limit: Int64Array) -> Iterator[Chunk]:
         size = _chunk_size(len(links), self._threads, self._executor)
-        for own in np.unique(limit[links]).tolist():
+        for own in sorted(set(limit[links].tolist())):
             limits = replace(self._limits, node_limit=None if own == NO_LIMIT else own)
             group = links[limit[links] == own]
             for begin in range(0, len(group), size):
@@ -211,7 +211,7 @@ class BatchSolver:
         if self._store is None:
             return links
         unknown = []
-        for own in np.unique(limit[links]).tolist():
+        for own in sorted(set(limit[links].tolist())):
             group, most = links[limit[links] == own], None if own == NO_LIMIT else own
             known, found = self._store.find([self._questions[link] for link in group.tolist()], most)
             if found is not None:

@@ -67,27 +67,36 @@ class RouteTable:
     """
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
+        if len(candidates) <= READ_TOGETHER:
+            go_on = lambda: None  # noqa: E731 - few are always read
         rows = RouteRows(candidates, go_on)
+        go_on()
         jobs = rows.jobs
         _check_cells(candidates, len(jobs))
         self.candidate_ids = [candidate.id for candidate in candidates]
         self._routes = rows.routes()
         distinct = rows.counts()
+        go_on()
         common = [self._most_frequent(count) for count in distinct]
+        go_on()
         used = {number for count in distinct for number in count}
         self.links = sorted({link for number in used for link, _ in self._routes[number]})
+        go_on()
         pairs = {
             (k, times) for k, count in enumerate(distinct) for number in count for _, times in self._routes[number]
         }
         ordered = sorted(pairs)
+        go_on()
         self.members = [(jobs[k], multiplier) for k, multiplier in ordered]
         self._link_number = {link: n for n, link in enumerate(self.links)}
         self._member_number = {pair: n for n, pair in enumerate(ordered)}
+        go_on()
         carried: dict[int, list[int]] = {}
         for k, number in enumerate(common):
             for link, multiplier in self._routes[number]:  # ascending: jobs are
                 carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
         loads = [(link, *members) for link, members in sorted(carried.items())]
+        go_on()
         self.n_base = len(loads)
         self._number = {load: n for n, load in enumerate(loads)}
         self._common_load = {load[0]: n for n, load in enumerate(loads)}
@@ -105,6 +114,7 @@ class RouteTable:
             self.other_jobs.append(frozenset([jobs[k] for k in gone + come]))
             self.n_placed.append(n_placed - len(gone) + len(come))
         self.loads: list[tuple[int, ...]] = list(self._number)
+        go_on()
 
     def _most_frequent(self, count: Mapping[int, int]) -> int:
         # Ties go to the least route, and to any route before none: the order of candidates plays no part.

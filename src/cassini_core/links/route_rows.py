@@ -73,7 +73,12 @@ class RouteRows:
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
         not_seen = NotSeenBefore[Mapping[str, float]]()
-        self.jobs = sorted({job for candidate in candidates for job, _ in not_seen.items(candidate.routes)})
+        named: set[str] = set()
+        for number, candidate in enumerate(candidates):
+            if number % READ_TOGETHER == READ_TOGETHER - 1:
+                go_on()
+            named.update(job for job, _ in not_seen.items(candidate.routes))
+        self.jobs = sorted(named)
         self._job = {job: k for k, job in enumerate(self.jobs)}
         self._numbers = _Numbers()
         self._rows: list[_Row] = []

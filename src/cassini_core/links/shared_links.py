@@ -38,7 +38,7 @@ MAX_MULTIPLIED_PHASES = 2**20
 MAX_ALL_PAIRS = 2**25
 """Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER = 1024  # so many loads are read before the catalog asks whether to go on
+_LOADS_TOGETHER, _MEMBERS_TOGETHER = 512, 256  # so many are read before the catalog asks whether to go on
 
 
 class LinkCatalog:
@@ -89,7 +89,11 @@ class LinkCatalog:
                 f"multiplier of its routes, got {n_phases}"
             )
         # Lists by the numbers of members: whole numbers are hashed and compared faster than what they stand for.
-        self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
+        self._demand = []
+        for number, (job, multiplier) in enumerate(routes.members):
+            if number % _MEMBERS_TOGETHER == _MEMBERS_TOGETHER - 1:
+                go_on()
+            self._demand.append(Demand.of(jobs[job], multiplier))
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
@@ -109,7 +113,11 @@ class LinkCatalog:
                 go_on()
             self._read(number, load)
         self.problems = self._problem_arrays()
+        if len(routes.loads) >= _LOADS_TOGETHER:
+            go_on()
         self.incidence = self._incidence(jobs)
+        if len(routes.loads) >= _LOADS_TOGETHER:
+            go_on()
 
     def placements(self) -> list[Placement]:
         """Each candidate, in their order; O(its changes from the base placement)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from ..arrays import Int64Array, int64
 from ..choices import AggregateName, Loops, Order
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
+    BOUNDING_PER_READING,
     FINISH_S,
     FINISH_S_PER_CANDIDATE,
+    FREEING_PER_READING,
     LINK_SHARE,
     LINK_SHARE_OF_LARGE,
     PACING_PER_READING,
@@ -57,6 +60,10 @@ from .options import DEFAULT_RUNNING_TOLERANCE, Progress, RankOptions, checked_o
 from .ranked_candidate import CandidateMaker, Entry, unread
 
 __all__ = ["rank", "rank_checked"]
+
+FEW_ROUTES = 2**15
+"""Placed jobs of all candidates together up to which the collector of cycles rests without a deadline, too: 100
+candidates of 300 jobs, ranked in a second."""
 
 
 def rank(
@@ -207,7 +214,8 @@ def rank(
 def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
     """As :func:`rank`, with checked options; ``store`` keeps answers of links from one ranking to the next."""
     if deadline.remaining_s() is None:
-        return _rank_in_time(problem, options, deadline, store)
+        with collector_rests() if _is_quick(problem, options) else nullcontext():
+            return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
     with collector_rests():
         try:
@@ -215,6 +223,12 @@ def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, sto
             return _rank_in_time(problem, options, in_time, store)
         except DeadlinePassed:
             return _unread(problem, options)
+
+
+def _is_quick(problem: Problem, options: RankOptions) -> bool:
+    """Whether a ranking takes no longer than a full collection may. It makes no cycles that could be collected."""
+    budgeted = options.node_limit == AUTO and options.block_node_limit == AUTO
+    return budgeted and sum(len(candidate.routes) for candidate in problem.candidates) <= FEW_ROUTES
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
@@ -279,8 +293,8 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
     if options.loops == "joint" and len(base_links):
         found = large_placements(placements, catalog.incidence)
         large = found if sum(found) > 1 else large
-    if len(placements) > READ_TOGETHER:
-        deadline.check_reading()
+    if len(placements) > READ_TOGETHER and not deadline.leaves(FREEING_PER_READING + BOUNDING_PER_READING):
+        raise DeadlinePassed
     if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
         base_links = base_links[:0]
     deadline = deadline.after_reading()
