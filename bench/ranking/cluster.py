@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from bench.measuring import draw
@@ -95,27 +96,37 @@ class Cluster:
         self.jobs[job_id] = replace(job, racks=(*job.racks[:part], target, *job.racks[part + 1 :]))
         return True
 
-    def move_parts(self, rng: random.Random, count: int) -> None:
+    def move_parts(self, rng: random.Random, count: int, spanning: Sequence[str] | None = None) -> set[str]:
         """Move ``count`` parts of jobs that use the network, one after the other; one job can be met twice.
+
+        Returns the ids of jobs that were moved. Who knows the ids of :meth:`spanning` can give them.
 
         Raises
         ------
         NoRoomError
             Time and again there was nowhere to move to.
         """
-        spanning = self.spanning()
+        spanning = self.spanning() if spanning is None else spanning
+        found = set()
         moved = failed = 0
         while moved < count:
             if not spanning or failed > 100 * count:
                 raise NoRoomError(f"{count} parts were to be moved, {moved} could be")
-            if self.move_part(rng, spanning[draw.below(rng, len(spanning))]):
+            job = spanning[draw.below(rng, len(spanning))]
+            if self.move_part(rng, job):
+                found.add(job)
                 moved += 1
             else:
                 failed += 1
+        return found
 
     def candidate(self, name: str) -> Candidate:
         """The placement as a candidate: every job with the links it crosses, none for a job inside one rack."""
         return Candidate(name, {job_id: self._route(job_id, job.racks) for job_id, job in self.jobs.items()})
+
+    def moved_candidate(self, name: str, base: Candidate, moved: Collection[str]) -> Candidate:
+        """The placement as a candidate, told by the jobs that are not where ``base`` has them."""
+        return Candidate.moved(name, base, {job: self._route(job, self.jobs[job].racks) for job in sorted(moved)})
 
     def _route(self, job_id: str, racks: tuple[int, ...]) -> list[str]:
         key = job_id, racks

@@ -145,10 +145,11 @@ def candidates_from(settings: Settings, current: Cluster, name: str) -> list[Can
         There was nothing to move, or nowhere to.
     """
     candidates = []
+    base, spanning = current.candidate("current"), current.spanning()
     for index in range(settings.candidates):
-        moved = current.copy()
-        moved.move_parts(random.Random(f"{name}, candidate {index}"), settings.moves)
-        candidates.append(moved.candidate(f"c{index:04d}"))
+        other = current.copy()
+        moved = other.move_parts(random.Random(f"{name}, candidate {index}"), settings.moves, spanning)
+        candidates.append(other.moved_candidate(f"c{index:04d}", base, moved))
     return candidates
 
 
@@ -176,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     except ValueError as error:
         print(f"rounds: {error}", file=sys.stderr)
         return 2
-    file.write_bytes(problem_to_json(problem))
+    file.write_bytes(problem_to_json(problem, differences=True))
     return 0
 
 

@@ -29,6 +29,9 @@ PACING_PER_READING = 0.7
 PREPARING_PER_READING = 0.4
 """To prepare for the first large candidate, by the time of reading all candidates."""
 
+BOUNDING_PER_READING = 0.12
+"""To say how each candidate is bound where no link is solved, by the time of reading all candidates."""
+
 READY_PER_BASE_SEARCH = 0.3
 """To answer the first large candidate, by the time of searching the base placement."""
 

@@ -26,7 +26,8 @@ from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLA
 from cassini_core.kernel.prepared_links import PreparedLinks
 from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links.batch_solver import BatchSolver
-from cassini_core.links.shared_links import LinkCatalog, Placement, SharedLink
+from cassini_core.links.placement import Placement, SharedLink
+from cassini_core.links.shared_links import LinkCatalog
 from cassini_core.node_budget import DEFAULT_NODE_LIMIT
 from cassini_core.ranking.aggregate import aggregate_named
 from cassini_core.ranking.ranked_candidate import CandidateMaker

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import sys
 from collections import Counter
+from types import FrameType
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hosts
 from cassini_core import Candidate, Problem
 from cassini_core.links.route_deltas import RouteTable
 from cassini_core.links.shared_links import LinkCatalog
@@ -50,7 +55,9 @@ def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem
         loads = [load(table, k) for k in (*kept, *added)]
         assert dict(loads) == loads_of(candidate)
         assert len(dict(loads)) == len(loads)
-        assert table.placed[place] == tuple(sorted(candidate.routes))
+        assert table.n_placed[place] == len(candidate.routes)
+        first = problem.candidates[0].routes
+        assert table.other_jobs[place] ^ table.other_jobs[0] == candidate.routes.keys() ^ first.keys()
         seen |= loads_of(candidate).items()
     assert len(set(table.loads)) == len(table.loads)
     assert seen <= {load(table, k) for k in range(len(table.loads))} <= seen | common_loads(table).items()
@@ -84,7 +91,7 @@ def test_candidates_read_together_are_as_each_by_itself(problem: Problem) -> Non
     def contents(catalog: LinkCatalog) -> list[object]:
         problems = catalog.problems.contents()
         return [
-            (one.id, one.placed, [(link.id, link.jobs, problems[link.problem]) for link in one.shared], one.warnings)
+            (one.id, one.n_placed, [(link.id, link.jobs, problems[link.problem]) for link in one.shared], one.warnings)
             for one in catalog.placements()
         ]
 
@@ -110,3 +117,27 @@ def test_the_arrays_of_the_shared_links_are_what_the_links_say(problem: Problem)
 def test_no_candidates_at_all() -> None:
     table = RouteTable([])
     assert (table.loads, table.differences, table.n_base) == ([], [], 0)
+
+
+def test_no_step_of_reading_is_long() -> None:
+    """Work is counted in lines that Python executes: none but a small part lies between two looks at the clock."""
+    problem = hosts.generate(hosts.Settings(seed="steps", racks=16, jobs=200, candidates=150))
+    work, looks = 0, [0]
+
+    def count(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal work
+        work += event == "line"
+        return count
+
+    def look() -> None:
+        looks.append(work)
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        LinkCatalog(problem, RouteTable(problem.candidates, look), look).placements()
+    finally:
+        sys.settrace(before)
+    steps = [end - begin for begin, end in itertools.pairwise([*looks, work])]
+    assert work > 100_000
+    assert max(steps) < 0.1 * work

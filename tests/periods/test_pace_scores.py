@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +15,9 @@ from cassini_core.deadline import Deadline, DeadlinePassed
 from cassini_core.model import Candidate, Job, Link, Phase, Problem
 from cassini_core.periods import cluster_pacing
 from cassini_core.periods.cluster_pacing import pace_problem, paced_problem
-from cassini_core.periods.pace_scores import PaceScores
+from cassini_core.periods.pace_scores import PaceScores, Question
 from cassini_core.periods.pace_work import PaceWork
+from cassini_core.problem_file import load_problem
 from strategies import loop_problems
 
 
@@ -65,6 +68,44 @@ def test_the_paces_do_not_depend_on_threads(threads: int) -> None:
     paced = paced_problem(two_jobs(50.0), 0.01, 0.5, Deadline(None), threads=threads)
     assert paced is not None
     assert {job.iteration_ms for job in paced.jobs} == {100.3}
+
+
+def test_what_few_links_score_at_many_paces_is_asked_in_few_calls() -> None:
+    """Each assignment touches a few links; what they score is found with what the next ones need."""
+    problem = load_problem(Path(__file__).parents[2] / "examples" / "three-racks.json")
+    scores = PaceScores(0.5, Deadline(None), PaceWork(), None, None, 1)
+    asked = []
+
+    def look_ahead(questions: Sequence[Question]) -> None:
+        asked.append(len(questions))
+        scores.look_ahead(questions)
+
+    pace_problem(problem, 0.01, scores.score, scores.score, look_ahead=look_ahead)
+    assert sum(asked) > 400
+    assert max(asked) <= cluster_pacing.LOOKED_AHEAD
+    assert len(asked) < 3 * sum(asked) / cluster_pacing.LOOKED_AHEAD
+
+
+@given(problem=loop_problems(max_candidates=3), short=st.integers(0, 150), most=st.integers(10, 3000))
+@settings(max_examples=30)
+def test_hardly_more_is_scored_ahead_than_is_asked_for(problem: Problem, short: int, most: int) -> None:
+    """Wherever the search ends: because nothing else can win, or because the work that is allowed is done."""
+    scores = PaceScores(0.5, Deadline(None), PaceWork(), None, None, 1)
+    ahead, asked = [0], [0]
+
+    def look_ahead(questions: Sequence[Question]) -> None:
+        ahead[0] += len(questions)
+        scores.look_ahead(questions)
+
+    def score(jobs: Sequence[Job], gbps: float, multipliers: Mapping[str, float] | None) -> float:
+        asked[0] += 1
+        return scores.score(jobs, gbps, multipliers)
+
+    problem = perturbed(problem, short)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster_pacing, "MAX_WORK", most)
+        pace_problem(problem, 0.01, score, look_ahead=look_ahead)
+    assert ahead[0] <= 2 * asked[0] + cluster_pacing.FIRST_AHEAD * len(problem.jobs)
 
 
 def test_to_look_ahead_ends_with_the_deadline() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cassini_core import LinkScore
 from cassini_core.arrays import int64
-from cassini_core.links.shared_links import SharedLink
+from cassini_core.links.placement import SharedLink
 from cassini_core.ranking.link_scores import LinkScores
 
 SHARED = [SharedLink(f"link {k}", 50.0, ("a", "b"), k, k) for k in range(4)]

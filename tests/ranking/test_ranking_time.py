@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cassini_core.deadline
+import hosts
 import placements
 from cassini_core import Candidate, Job, Link, Phase, Problem
 from cassini_core.deadline import Deadline
@@ -248,3 +256,46 @@ def test_a_deadline_leaves_the_links_their_part() -> None:
         best = rank(problem, deadline_s=1.0).best
     assert best is not None
     assert best.score is not None
+
+
+class WorkClock:
+    """A clock that goes with the lines that Python executes, in any thread: a microsecond each."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def monotonic(self) -> float:
+        return self.lines * 1e-6
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        before = sys.gettrace()
+        threading.settrace(self._count)
+        sys.settrace(self._count)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+            threading.settrace(before)  # type: ignore[arg-type]
+
+    def _count(self, frame: FrameType, event: str, arg: object) -> Any:
+        self.lines += event == "line"
+        return self._count
+
+
+@pytest.mark.slow
+def test_wherever_the_deadline_comes_the_answer_is_hardly_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late by no more than a small part of the work of a whole ranking."""
+    problem = hosts.generate(hosts.Settings(seed="steps", racks=16, jobs=200, candidates=150))
+    clock = WorkClock()
+    monkeypatch.setattr(cassini_core.deadline, "time", clock)
+
+    def took_s(deadline_s: float) -> float:
+        begin = clock.monotonic()
+        with clock.going():
+            rank(problem, threads=1, deadline_s=deadline_s)
+        return clock.monotonic() - begin
+
+    whole_s = took_s(1e3)
+    late_s = [took_s(share * whole_s) - share * whole_s for share in np.linspace(0.02, 0.6, 12)]
+    assert max(late_s) < 0.03 * whole_s

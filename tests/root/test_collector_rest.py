@@ -6,11 +6,12 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 import hosts
-from cassini_core.concurrency import collector_rests
+from cassini_core.concurrency import HAS_GENERATIONS, collector_rests
 
 
 @pytest.fixture(params=[True, False], ids=["on before", "off before"])
@@ -66,6 +67,67 @@ def test_collector_is_never_on_inside_however_threads_overlap(was_on: bool) -> N
     assert len(seen) == 8 * 300
     assert not any(seen)
     assert gc.isenabled() == was_on
+
+
+@contextmanager
+def collections() -> Iterator[list[int]]:
+    """The generations that are collected inside."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        yield seen
+    finally:
+        gc.callbacks.remove(note)
+
+
+@pytest.mark.skipif(not HAS_GENERATIONS, reason="all objects or none are collected")
+def test_a_full_collection_does_not_wait_for_the_end_of_a_rest() -> None:
+    """What was made inside is looked at alone, also where a full collection is due."""
+    before = gc.get_threshold()
+    gc.set_threshold(before[0], 1, 1)  # each collection makes one of the next generation due
+    try:
+        for _ in range(8):
+            gc.collect(1)
+        with collections() as seen:
+            with collector_rests():
+                made = [[k] for k in range(3 * before[0])]
+                assert seen == []
+            assert seen in ([0], [])
+            assert gc.get_count()[0] < before[0]
+        assert len(made) == 3 * before[0]
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_what_is_finalized_at_the_end_of_a_rest_may_rest_in_turn() -> None:
+    rested = []
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            with collector_rests():
+                rested.append(gc.isenabled())
+
+    def make() -> None:
+        with collector_rests():
+            Cycle()
+            made.extend([k] for k in range(3 * gc.get_threshold()[0]))
+
+    made: list[list[int]] = []
+    thread = threading.Thread(target=make, daemon=True)  # it would hang
+    thread.start()
+    thread.join(hosts.HANG_S)
+    assert not thread.is_alive()
+    gc.collect()
+    assert rested == [False]
+    assert gc.isenabled()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")

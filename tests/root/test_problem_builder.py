@@ -43,6 +43,7 @@ def test_a_moved_candidate_is_the_one_with_those_routes(problem: cc.Problem, dat
         (("c", BASE, {"a": ["up", "up"]}), "candidate 'c' routes['a'][1]: expected each link once, got 'up' again"),
         (("c", BASE, {"a": {"up": 0}}), "candidate 'c' routes['a']['up']: expected a multiplier above 0, got 0.0"),
         (("c", BASE, {"x": None}), "candidate 'c' routes: expected jobs that base places, got 'x'"),
+        (("c", BASE, {"a": None}, {"a": {"h": 1}}), "candidate 'c' hosts: expected jobs that have a route, got 'a'"),
     ],
 )
 def test_a_wrong_move_is_refused(arguments: Any, message: str) -> None:

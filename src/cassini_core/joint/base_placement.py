@@ -13,11 +13,11 @@ import numpy as np
 
 from ..arrays import Int64Array
 from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
-from ..errors import KernelError
-from ..kernel.prepared_links import Baseline, BlockAnswer
+from ..kernel.prepared_links import BlockAnswer
 from ..links.incidence import Incidence
-from ..links.shared_links import Placement
-from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
+from ..links.placement import Placement
+from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged
+from .base_search import BaseSearch, Found
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
 
@@ -33,13 +33,13 @@ def large_placements(placements: Sequence[Placement], flat: Incidence) -> list[b
 
 
 def _is_large(placement: Placement, flat: Incidence) -> bool:
-    if len(placement.links) <= LARGE_LINKS:
+    if placement.n_links <= LARGE_LINKS:
         return False
-    job = flat.job[flat.rows(placement.links).at]
-    shares = np.zeros(len(flat.jobs), dtype=np.bool_)
-    shares[job] = True
     # A forest has fewer edges than nodes.
-    return len(job) >= len(placement.links) + int(np.count_nonzero(shares))
+    tree = placement.n_links + len(flat.jobs)
+    if placement.n_crossings < tree:  # else there is a loop, however many of all jobs are here
+        tree = placement.n_links + len(np.unique(flat.job[flat.rows(placement.links).at]))
+    return placement.n_crossings >= tree
 
 
 Searched = tuple[Int64Array, BlockAnswer]
@@ -76,6 +76,10 @@ class BasePlacement:
         No time is left to answer a candidate.
     KernelError
         A defect.
+
+    Attributes
+    ----------
+    search : BaseSearch
     """
 
     def __init__(self, context: Round, links: Int64Array, searched: Searched | None = None) -> None:
@@ -85,23 +89,18 @@ class BasePlacement:
         jobs, found = search_base(context, links) if searched is None else searched
         if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
-        shift = context.by_number(jobs, found.shift)
-        self._position: Int64Array = np.full(len(flat.problem), -1, dtype=np.int64)  # in links, by shared link
-        self._position[links] = np.arange(len(links))
-        self._n_links = len(links)
-        self._baseline = Baseline(
-            prepared.prepared(),
-            period=flat.period,
-            link=flat.problem[links],
-            member=flat.job[flat.rows(links).at],
-            upper_bound=context.bound[links],
-            shift=shift,
-            options=prepared.options,
-        )
-        context.evaluator.expect(links, shift)
+        self.search = BaseSearch(prepared, flat, context.bound, links, context.by_number(jobs, found.shift))
+        context.evaluator.expect(links, self.search.shift)
 
-    def answer(self, placement: Placement, nodes: int | None) -> PlacementAnswer:
+    def answer(self, placement: Placement, nodes: int | None, found: Found | None = None) -> PlacementAnswer:
         """One shift per job, found near the links that the placement does not share with the base placement.
+
+        Parameters
+        ----------
+        placement : Placement
+        nodes : int or None
+        found : Found, optional
+            What ``search`` finds, if that is known.
 
         Raises
         ------
@@ -113,24 +112,10 @@ class BasePlacement:
         At most ``nodes`` search nodes, or ``limits.block_node_limit`` if that is less; beside them O(jobs on shared
         links) in whole arrays.
         """
-        context, flat = self._context, self._context.flat
-        position = self._position[placement.links]
-        added = placement.links[position < 0]
-        kept = np.zeros(self._n_links, dtype=np.bool_)
-        kept[position[position >= 0]] = True
-        found = self._baseline.solve(
-            dropped=np.flatnonzero(~kept),
-            link=flat.problem[added],
-            member=flat.job[flat.rows(added).at],
-            upper_bound=context.bound[added],
-            options=context.links.options,
-            node_limit=smaller(context.limits.block_node_limit, nodes),
-            deadline_ns=context.links.deadline.remaining_ns(),
-            cancel=context.links.cancel,
-        )
         if found is None:
-            raise KernelError("solve_beside: canceled")
-        return verified(placement, context, "joint", found.shift, found.upper_bound, nodes=found.nodes)
+            found = self.search.near(placement.dropped, placement.added, nodes, self._context.links.deadline)
+        shift = self.search.whole(found)
+        return verified(placement, self._context, "joint", shift, found.upper_bound, nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
         """The answer of a placement searched further, on all its links, its jobs moved to where slack grows.

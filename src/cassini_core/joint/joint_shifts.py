@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import int64
-from ..links.shared_links import Placement, SharedLink
+from ..links.placement import Placement, SharedLink
 from ..node_budget import Allowance
 from .affinity import Block, affinity_graph, bfs_time_shifts, blocks
 from .placement_solution import PlacementAnswer, verified
@@ -61,7 +61,7 @@ def solve_jointly(placement: Placement, context: Round, nodes: int | None) -> Pl
     if not lost:
         return verified(placement, context, "tree", shift)
     own = math.fsum(context.bound[placement.links].tolist())
-    mean_bound = (own - math.fsum(lost)) / len(placement.shared)
+    mean_bound = (own - math.fsum(lost)) / placement.n_links
     return verified(placement, context, "joint", shift, mean_bound, nodes=allowance.nodes)
 
 

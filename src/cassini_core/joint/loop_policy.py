@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..choices import Loops, Status
-from ..links.shared_links import Placement
+from ..links.placement import Placement
 from .affinity import affinity_graph, bfs_time_shifts, has_loop, surely_has_loop
 from .joint_shifts import merge_links, solve_jointly
 from .placement_solution import PlacementAnswer, bounds_only, verified
@@ -31,7 +31,7 @@ def merge_then_discard(placement: Placement, context: Round, nodes: int | None) 
     the loop costs nothing and these shifts are optimal ("consistent").
     """
     time_shifts = context.time_shifts([group[0] for group in merge_links(placement.shared)], keep_free=False)
-    all_proven = bool(context.solved.optimal[[link.problem for link in placement.shared]].all())
+    all_proven = bool(context.solved.optimal[context.flat.problem[placement.links]].all())
     if all_proven or not surely_has_loop(time_shifts):
         graph = affinity_graph(time_shifts)
         status: Status = "joint" if has_loop(graph) else "tree"
@@ -72,6 +72,6 @@ def answer_placement(placement: Placement, context: Round, loops: Loops, nodes: 
     KernelError
         A defect.
     """
-    if not placement.shared or not context.answered[placement.links].all():
+    if not placement.n_links or not context.answered[placement.links].all():
         return bounds_only(placement, context)
     return LOOP_POLICIES[loops](placement, context, nodes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import BoolArray, Float64Array, Int64Array
 from ..choices import Status
-from ..links.shared_links import Placement
+from ..links.placement import Placement
 from .round import Round
 
 __all__ = ["PlacementAnswer", "bounds_only", "verified"]
@@ -30,8 +30,10 @@ class PlacementAnswer:
     ----------
     placement : Placement
     status : Status
-    bounds, scores : float64 array, shape (shared links,)
-        In the order of ``placement.shared``; ``scores`` is None where no shifts were found.
+    link_bounds : float64 array
+        Certified upper bounds of all shared links of the round, by index.
+    scores : float64 array, shape (shared links of the placement,), or None
+        In the order of ``placement.links``; None where no shifts were found.
     jobs : int64 array
         Numbers of the jobs that share a link, ascending; none where no shifts were found.
     shift, slack : int64 array, shape (jobs,)
@@ -52,7 +54,7 @@ class PlacementAnswer:
 
     placement: Placement
     status: Status
-    bounds: Float64Array
+    link_bounds: Float64Array
     scores: Float64Array | None = None
     jobs: Int64Array = field(default_factory=lambda: _NONE)
     shift: Int64Array = field(default_factory=lambda: _NONE)
@@ -65,15 +67,19 @@ class PlacementAnswer:
     outbid: bool = False
     nodes: int = 0
 
+    @property
+    def bounds(self) -> Float64Array:
+        """Those of the placement's links; O(links), made anew each time: all candidates of a round are kept."""
+        return self.link_bounds[self.placement.links]
+
 
 def bounds_only(
     placement: Placement, context: Round, *, status: Status = "bound_only", why: str | None = None, outbid: bool = False
 ) -> PlacementAnswer:
     """The answer without shifts, with a line that says why; ``alone`` where the placement shares no link."""
-    bounds = context.bound[placement.links]
-    if not placement.shared:
-        return PlacementAnswer(placement, "alone", bounds, scores=bounds)
-    return PlacementAnswer(placement, status, bounds, warnings=() if why is None else (why,), outbid=outbid)
+    if not placement.n_links:
+        return PlacementAnswer(placement, "alone", context.bound, scores=context.bound[:0])
+    return PlacementAnswer(placement, status, context.bound, warnings=() if why is None else (why,), outbid=outbid)
 
 
 def verified(
@@ -107,16 +113,18 @@ def verified(
     -----
     Evaluates the links that were not evaluated at these shifts before: O(events log events) per job each.
     """
-    bounds = context.bound[placement.links]
-    seen = context.evaluator.judge(placement.links, shift, context.held)
+    links = placement.links
+    seen = context.evaluator.judge(links, shift, context.held)
+    unsure = np.flatnonzero(seen.upper > seen.lower).tolist()
+    ids = [placement.base.shared[link].id for link in links[unsure].tolist()]
     intervals = [
-        f"link {placement.shared[k].id!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
-        for k in np.flatnonzero(seen.upper > seen.lower).tolist()
+        f"link {link!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
+        for link, k in zip(ids, unsure, strict=True)
     ]
     return PlacementAnswer(
         placement,
         "consistent" if status == "joint" and seen.meets_bounds else status,
-        bounds,
+        context.bound,
         scores=seen.lower,
         jobs=seen.jobs,
         shift=seen.shift,

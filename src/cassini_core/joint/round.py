@@ -12,7 +12,7 @@ from ..errors import KernelError
 from ..kernel.link_arrays import LinkAnswers
 from ..kernel.prepared_links import BlockAnswer, PreparedLinks
 from ..links.incidence import Incidence
-from ..links.shared_links import SharedLink
+from ..links.placement import SharedLink
 from ..lockless_cached_property import lockless_cached_property
 from .link_evaluator import Evaluator
 from .scoring import ARRAYS, Scoring

@@ -10,26 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from ..arrays import Int32Array
 from ..errors import InputError
 from ..model import Candidate
+from .route_rows import ABSENT, READ_TOGETHER, RouteRows
 
-__all__ = ["READ_TOGETHER", "Difference", "Route", "RouteTable"]
-
-Route = tuple[tuple[str, float], ...]
-"""Links and multipliers, sorted by link."""
-
-_ABSENT = 0  # the number of "not placed" in every row
+__all__ = ["Difference", "RouteTable"]
 
 MAX_CELLS, CELLS_OF_A_ROUTE = 2**26, 8
-"""Most pairs of a candidate and a job that any candidate places; the table takes 4 bytes for each. There may be more
-where most candidates place most jobs: so many for each job that a candidate places."""
-
-READ_TOGETHER = 32
-"""So many candidates are read before the reader asks whether to go on."""
+"""Most pairs of a candidate and a job that any candidate places: what each candidate is aggregated over. There may be
+more where most candidates place most jobs: so many for each job that a candidate places."""
 
 
 class Difference(NamedTuple):
@@ -37,28 +26,6 @@ class Difference(NamedTuple):
 
     dropped: list[int]
     added: list[int]
-
-
-class _Numbers:
-    """Gives each distinct route the next number, from 1; the order of a route's links plays no part."""
-
-    def __init__(self) -> None:
-        self._of: dict[Route, int] = {}
-
-    def of(self, links: Mapping[str, float]) -> int:
-        return self._of.setdefault(tuple(sorted(links.items())), len(self._of) + 1)
-
-    def routes(self) -> list[Route]:
-        return [(), *self._of]
-
-
-class _Usual(NamedTuple):
-    """The first candidate that names its jobs in this order: most others that do so share most of its routes."""
-
-    columns: npt.NDArray[np.intp]
-    placed: tuple[str, ...]
-    routes: list[Mapping[str, float]]
-    row: Int32Array
 
 
 class RouteTable:
@@ -84,8 +51,10 @@ class RouteTable:
     differences : list of Difference
         Of each candidate.
     candidate_ids : list of str
-    placed : list of tuple of str
-        The jobs of each candidate, sorted; equal ones are one object.
+    n_placed : list of int
+        How many jobs each candidate places.
+    other_jobs : list of frozenset of str
+        Of each candidate, the jobs that it places and the base placement does not, or the other way round.
 
     Raises
     ------
@@ -94,94 +63,73 @@ class RouteTable:
 
     Notes
     -----
-    O(placed jobs) dictionary look-ups per candidate; a table of 4 bytes per candidate and job.
+    As :class:`RouteRows`, and O(links of routes that differ from those of the base placement) per candidate.
     """
 
     def __init__(self, candidates: Sequence[Candidate], go_on: Callable[[], None] = lambda: None) -> None:
-        self._jobs = sorted({job for candidate in candidates for job in candidate.routes})
-        _check_cells(candidates, len(self._jobs))
+        if len(candidates) <= READ_TOGETHER:
+            go_on = lambda: None  # noqa: E731 - few are always read
+        rows = RouteRows(candidates, go_on)
+        go_on()
+        jobs = rows.jobs
+        _check_cells(candidates, len(jobs))
         self.candidate_ids = [candidate.id for candidate in candidates]
-        self.placed: list[tuple[str, ...]] = []
-        self._table, self._routes = self._read(candidates, go_on)
-        distinct = []
-        for k in range(len(self._jobs)):
-            if k % READ_TOGETHER == READ_TOGETHER - 1 and len(candidates) > READ_TOGETHER:
-                go_on()
-            distinct.append(self._distinct(k))
+        self._routes = rows.routes()
+        distinct = rows.counts()
+        go_on()
         common = [self._most_frequent(count) for count in distinct]
-        self.links = sorted({link for route in self._routes for link, _ in route})
+        go_on()
+        used = {number for count in distinct for number in count}
+        self.links = sorted({link for number in used for link, _ in self._routes[number]})
+        go_on()
         pairs = {
             (k, times) for k, count in enumerate(distinct) for number in count for _, times in self._routes[number]
         }
         ordered = sorted(pairs)
-        self.members = [(self._jobs[k], multiplier) for k, multiplier in ordered]
+        go_on()
+        self.members = [(jobs[k], multiplier) for k, multiplier in ordered]
         self._link_number = {link: n for n, link in enumerate(self.links)}
         self._member_number = {pair: n for n, pair in enumerate(ordered)}
+        go_on()
         carried: dict[int, list[int]] = {}
         for k, number in enumerate(common):
             for link, multiplier in self._routes[number]:  # ascending: jobs are
                 carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
         loads = [(link, *members) for link, members in sorted(carried.items())]
+        go_on()
         self.n_base = len(loads)
         self._number = {load: n for n, load in enumerate(loads)}
         self._common_load = {load[0]: n for n, load in enumerate(loads)}
         self._common_members = carried
-        usual = np.array(common, dtype=np.int32)
         self.differences: list[Difference] = []
-        for number, row in enumerate(self._table):
+        self.other_jobs: list[frozenset[str]] = []
+        self.n_placed: list[int] = []
+        n_placed = sum(number != ABSENT for number in common)
+        for number, changes in enumerate(rows.differences(common)):
             if number % READ_TOGETHER == READ_TOGETHER - 1:
                 go_on()
-            self.differences.append(self._difference(row, usual))
+            self.differences.append(self._difference(changes, common))
+            gone = [k for k, number in changes.items() if number == ABSENT]
+            come = [k for k in changes if common[k] == ABSENT]
+            self.other_jobs.append(frozenset([jobs[k] for k in gone + come]))
+            self.n_placed.append(n_placed - len(gone) + len(come))
         self.loads: list[tuple[int, ...]] = list(self._number)
-
-    def _read(self, candidates: Sequence[Candidate], go_on: Callable[[], None]) -> tuple[Int32Array, list[Route]]:
-        """Numbers of routes, a row per candidate and a column per job, and the routes by number."""
-        column = {job: k for k, job in enumerate(self._jobs)}
-        by_jobs: dict[tuple[str, ...], _Usual] = {}
-        numbers = _Numbers()
-        table = np.full((len(candidates), len(self._jobs)), _ABSENT, dtype=np.int32)
-        for number, candidate in enumerate(candidates):
-            if number % READ_TOGETHER == READ_TOGETHER - 1:
-                go_on()
-            jobs = tuple(candidate.routes)
-            usual = by_jobs.get(jobs)
-            if usual is None:
-                columns = np.array([column[job] for job in jobs], dtype=np.intp)
-                row = np.array([numbers.of(route) for route in candidate.routes.values()], dtype=np.int32)
-                usual = _Usual(columns, tuple(sorted(jobs)), list(candidate.routes.values()), row)
-                by_jobs[jobs] = usual
-            # Looking whether two routes are equal is cheaper than looking one up.
-            pairs = enumerate(zip(candidate.routes.values(), usual.routes, strict=True))
-            own = [(k, route) for k, (route, other) in pairs if route is not other and route != other]
-            row = usual.row.copy()
-            for k, route in own:
-                row[k] = numbers.of(route)
-            table[number, usual.columns] = row
-            self.placed.append(usual.placed)
-        return table, numbers.routes()
-
-    def _distinct(self, k: int) -> dict[int, int]:
-        """How often job ``k`` has each of its routes, by the number of the route."""
-        column = self._table[:, k]
-        if (column == column[0]).all():
-            return {int(column[0]): len(column)}
-        numbers, counts = np.unique(column, return_counts=True)
-        return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+        go_on()
 
     def _most_frequent(self, count: Mapping[int, int]) -> int:
         # Ties go to the least route, and to any route before none: the order of candidates plays no part.
-        return min(count, key=lambda number: (-count[number], number != _ABSENT, self._routes[number]))
+        return min(count, key=lambda number: (-count[number], number != ABSENT, self._routes[number]))
 
-    def _difference(self, row: Int32Array, usual: Int32Array) -> Difference:
+    def _difference(self, changes: Mapping[int, int], usual: Sequence[int]) -> Difference:
         link_number, member_number = self._link_number, self._member_number
         touched: dict[int, list[int]] = {}
-        for k in np.flatnonzero(row != usual).tolist():
+        for k, number in changes.items():
             for name, multiplier in self._routes[usual[k]]:
                 link = link_number[name]
                 if link not in touched:
                     touched[link] = self._common_members[link].copy()
                 touched[link].remove(member_number[k, multiplier])
-            for name, multiplier in self._routes[row[k]]:
+            for name, multiplier in self._routes[number]:
                 link = link_number[name]
                 if link not in touched:
                     touched[link] = self._common_members.get(link, []).copy()

@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Int64Array, Rows, int64, objects, offsets
+from ..arrays import Rows, int64, offsets
 from ..errors import InputError, refusal, shown
 from ..kernel.demand import Demand, Levels
 from ..kernel.link_arrays import LinkArrays
 from ..kernel.prepared_link import MAX_JOBS, MAX_PHASES, MAX_RATE_SUM_KBPS
+from ..lockless_cached_property import lockless_cached_property
 from ..model import Job, Link, Problem
 from ..results import NarrowLink
 from ..units import KBPS_PER_GBPS, kbps_from_gbps, ticks_from_ms
-from .incidence import NO_NARROW, Incidence, Narrow
-from .route_deltas import READ_TOGETHER, RouteTable
+from .incidence import Incidence, Narrow
+from .placement import BaseLinks, Placement, SharedLink
+from .route_deltas import RouteTable
+from .route_rows import READ_TOGETHER
 
-__all__ = ["LinkCatalog", "Placement", "SharedLink"]
+__all__ = ["LinkCatalog"]
 
 
 MAX_ALL_PHASES = 2**21
@@ -35,39 +38,7 @@ MAX_MULTIPLIED_PHASES = 2**20
 MAX_ALL_PAIRS = 2**25
 """Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER = 1024  # so many loads are read before the catalog asks whether to go on
-
-
-@dataclass(frozen=True, slots=True)
-class SharedLink:
-    """A physical link that several jobs with demand there cross.
-
-    ``problem`` is the number of its link problem, ``jobs[i]`` the ``i``-th job there; ``index`` is its own number in
-    :attr:`LinkCatalog.shared`.
-    """
-
-    id: str
-    capacity_gbps: float
-    jobs: tuple[str, ...]
-    problem: int
-    index: int
-
-
-@dataclass(frozen=True)
-class Placement:
-    """A candidate seen from its links: shared links and narrow links by id, and all placed jobs.
-
-    ``links`` are the indices of ``shared``, in its order. ``narrow`` are the scores of ``narrow_links``, which have a
-    line each in ``warnings``.
-    """
-
-    id: str
-    placed: tuple[str, ...]
-    links: Int64Array
-    shared: tuple[SharedLink, ...]
-    warnings: tuple[str, ...] = ()
-    narrow_links: tuple[NarrowLink, ...] = ()
-    narrow: Narrow = NO_NARROW
+_LOADS_TOGETHER, _MEMBERS_TOGETHER = 512, 256  # so many are read before the catalog asks whether to go on
 
 
 class LinkCatalog:
@@ -118,7 +89,11 @@ class LinkCatalog:
                 f"multiplier of its routes, got {n_phases}"
             )
         # Lists by the numbers of members: whole numbers are hashed and compared faster than what they stand for.
-        self._demand = [Demand.of(jobs[job], multiplier) for job, multiplier in routes.members]
+        self._demand = []
+        for number, (job, multiplier) in enumerate(routes.members):
+            if number % _MEMBERS_TOGETHER == _MEMBERS_TOGETHER - 1:
+                go_on()
+            self._demand.append(Demand.of(jobs[job], multiplier))
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
         self._rank = [rank[demand] for demand in self._demand]
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
@@ -138,39 +113,37 @@ class LinkCatalog:
                 go_on()
             self._read(number, load)
         self.problems = self._problem_arrays()
+        if len(routes.loads) >= _LOADS_TOGETHER:
+            go_on()
         self.incidence = self._incidence(jobs)
+        if len(routes.loads) >= _LOADS_TOGETHER:
+            go_on()
 
     def placements(self) -> list[Placement]:
-        """The shared links of each candidate, in their order.
-
-        Where two candidates have the same jobs on a link, the :class:`SharedLink` is the same object. O(shared links)
-        in whole arrays per candidate.
-        """
-        routes, narrow = self._routes, self._narrow_of
-        # Jobs that share no link anywhere get numbers beyond those that do.
-        job_number = {job: k for k, job in enumerate(self.incidence.jobs)} if narrow else {}
-        for one, _ in narrow.values():
-            job_number.setdefault(one.job, len(job_number))
-        link = int64(load[0] for load in routes.loads)
-        index = int64(-1 if shared is None else shared.index for shared in self._shared_of)
-        shared = objects(self.shared)
-        common = np.arange(routes.n_base)
+        """Each candidate, in their order; O(its changes from the base placement)."""
+        routes, is_shared = self._routes, [shared is not None for shared in self._shared_of]
+        index = [-1 if shared is None else shared.index for shared in self._shared_of]
+        position = np.cumsum(is_shared).tolist()  # one more than its place in the base, of what the base has
+        base = BaseLinks(
+            int64(number for number in index[: routes.n_base] if number >= 0),
+            int64(load[0] for load, shares in zip(routes.loads, is_shared, strict=True) if shares),
+            np.diff(self.incidence.offset),
+            self.shared,
+        )
         placements = []
-        for number, (candidate, placed, (dropped, added)) in enumerate(
-            zip(routes.candidate_ids, routes.placed, routes.differences, strict=True)
+        for number, (candidate, n_placed, (dropped, added)) in enumerate(
+            zip(routes.candidate_ids, routes.n_placed, routes.differences, strict=True)
         ):
             if number % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
-            loads = np.concatenate((np.delete(common, dropped), np.array(added, dtype=np.int64)))
-            loads = loads[np.argsort(link[loads])]
-            links = index[loads]
-            links = links[links >= 0]
-            placement = Placement(candidate, placed, links, tuple(shared[links].tolist()))
-            own = [narrow[load] for load in loads.tolist() if load in narrow] if narrow else []
+            gone = int64(sorted(position[load] - 1 for load in dropped if is_shared[load]))
+            come = int64(index[load] for load in sorted(added, key=self._by_link) if is_shared[load])
+            placement = Placement(candidate, n_placed, base, gone, come)
+            own = self._narrow_loads(dropped, added) if self._narrow_of else []
             if own:
-                found, warnings = zip(*own, strict=True)
+                found, warnings = zip(*[self._narrow_of[load] for load in own], strict=True)
                 worst_first = sorted(found, key=lambda link: link.score)
-                numbers = int64(job_number[link.job] for link in worst_first)
+                numbers = int64(self._job_number[link.job] for link in worst_first)
                 scores = Narrow(numbers, np.array([link.score for link in worst_first]))
                 placement = replace(placement, warnings=warnings, narrow_links=found, narrow=scores)
             placements.append(placement)
@@ -179,6 +152,27 @@ class LinkCatalog:
     def base_links(self) -> list[SharedLink]:
         """The shared links of the base placement of the routes, by id."""
         return [shared for shared in self._shared_of[: self._routes.n_base] if shared is not None]
+
+    def _by_link(self, load: int) -> int:
+        return self._routes.loads[load][0]
+
+    @lockless_cached_property
+    def _job_number(self) -> dict[str, int]:
+        """Jobs that share no link anywhere get numbers beyond those that do."""
+        number = {job: k for k, job in enumerate(self.incidence.jobs)}
+        for one, _ in self._narrow_of.values():
+            number.setdefault(one.job, len(number))
+        return number
+
+    @lockless_cached_property
+    def _narrow_in_base(self) -> list[int]:
+        return [load for load in self._narrow_of if load < self._routes.n_base]
+
+    def _narrow_loads(self, dropped: Sequence[int], added: Sequence[int]) -> list[int]:
+        """Those of one candidate, by link."""
+        gone = set(dropped)
+        own = [load for load in self._narrow_in_base if load not in gone]
+        return sorted([*own, *(load for load in added if load in self._narrow_of)], key=self._by_link)
 
     def _read(self, number: int, load: tuple[int, ...]) -> None:
         link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there

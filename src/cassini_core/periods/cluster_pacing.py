@@ -46,8 +46,9 @@ class _Scores(NamedTuple):
     look_ahead: LookAhead | None
 
 
-LOOKED_AHEAD = 32
-"""So many links are looked at ahead: more would be in vain where the work that is allowed ends."""
+FIRST_AHEAD, LOOKED_AHEAD = 4, 32
+"""So many scores are found ahead in one call, at first and, twice as many each time, at last: what is never asked for,
+because no other assignment can win or the work that is allowed ends, is no more than what was asked for."""
 
 MAX_LINKS = 250
 """Most link problems a component is judged by. Beyond, an even sample: looking at one assignment can take two scores of
@@ -226,7 +227,7 @@ def _paces(
         try:
             for _ in range(min(len(judge.jobs), MAX_BASES)):
                 judge.renew()
-                chosen, _value = choose(times, judge.value, judge.ceiling, careful)
+                chosen, _value = choose(times, judge.value, judge.ceiling, careful, judge.expect)
                 if chosen.q == 0:
                     break
                 times = replace(times, current=chosen.paces, active=times.active & ~chosen.on_base)
@@ -238,6 +239,10 @@ def _paces(
 
 
 # What an assignment is worth to many links.
+
+
+_Asked = tuple[int, tuple[int, ...]]
+"""The number of a link, and the iteration times of its jobs."""
 
 
 class _LinkMean:
@@ -259,11 +264,15 @@ class _LinkMean:
         some = [loads[int(k * step)] for k in range(min(len(loads), MAX_LINKS))]
         self._links = [(gbps, tuple(members[member] for member in on_it)) for gbps, on_it in some]
         self._members = [[index[job_id] for job_id, _ in on_it] for _, on_it in self._links]
+        self._multipliers = [
+            dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None for _, on_it in self._links
+        ]
         self._job_at = np.array([job for on_it in self._members for job in on_it], dtype=np.int64)
         self._link_at = np.repeat(np.arange(len(some)), [len(on_it) for on_it in self._members])
         self.meet = _meeting(self._members, len(self.jobs))
         self._ticks = ticks_of(self.jobs)
         self._natural = np.array(self._ticks, dtype=np.int64)
+        self._unpaced = [self._at_link(link, self._ticks) for link in range(len(some))]
         self._score = scores.hasty
         self._look_ahead = scores.look_ahead
         self._is_careful = False
@@ -275,12 +284,23 @@ class _LinkMean:
         self._turns: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
         self._unchanged: dict[int, float] = {}  # by link: at the jobs' own iteration times
+        self._coming: list[Int64Array] = []  # from the next one on: what may be valued, in this order
+        self._together = FIRST_AHEAD
+        self._seen: set[_Asked] = set()  # in the last call ahead
+
+    def expect(self, coming: Sequence[Int64Array]) -> None:
+        """Be told what may be valued from now on, in this order, so that many links are scored in one call."""
+        self._coming = list(reversed(coming))
+        self._together = FIRST_AHEAD
 
     def value(self, paces: Int64Array) -> float:
-        ticks = paces.tolist()
+        touched, ticks = self._touched(paces), paces.tolist()
+        self._go_to(paces)
+        if self._coming:
+            self._coming.pop()
         gains = [
-            self._ask(link, ticks) - self._ask_unchanged(link)
-            for link in self._seen_ahead(self._touched(paces), (ticks, self._ticks))
+            self._ask(link, self._at_link(link, ticks)) - self._ask_unchanged(link)
+            for link in self._seen_ahead(touched, (ticks,))
         ]
         return math.fsum(gains) / len(self._links)
 
@@ -309,63 +329,106 @@ class _LinkMean:
     def ceiling(self, paces: Int64Array) -> float:
         if self._left <= 0:
             return -math.inf
-        touched = self._seen_ahead(self._touched(paces), (self._ticks,))
-        return math.fsum(1.0 - self._ask_unchanged(link) for link in touched) / len(self._links)
+        touched = self._touched(paces)
+        self._go_to(paces)
+        gains = [1.0 - self._ask_unchanged(link) for link in self._seen_ahead(touched, ())]
+        return math.fsum(gains) / len(self._links)
 
     def _touched(self, paces: Int64Array) -> list[int]:
+        """The links on which a pace changed; counts the work."""
         self._work.spend(1 + (len(paces) + len(self._job_at)) // 512)
+        return self._changed(paces)
+
+    def _changed(self, paces: Int64Array) -> list[int]:
         touched = np.zeros(len(self._links), dtype=np.bool_)
         touched[self._link_at[(paces != self._natural)[self._job_at]]] = True
         return np.flatnonzero(touched).tolist()
 
+    # Links scored ahead. It counts no work, so nothing depends on it but time.
+
+    def _go_to(self, paces: Int64Array) -> None:
+        """Forget what comes no more."""
+        while self._coming and self._coming[-1] is not paces:
+            self._coming.pop()
+
     def _seen_ahead(self, links: Sequence[int], at: Sequence[Sequence[int]]) -> Iterator[int]:
-        """The same links, some at a time looked at ahead for each of some iteration times."""
+        """The same links, some at a time scored ahead: as they are, and at each of some iteration times."""
         if self._look_ahead is None or self._is_careful:
             yield from links
             return
         for begin in range(0, len(links), LOOKED_AHEAD):
             some = links[begin : begin + LOOKED_AHEAD]
-            asked = {(link, self._at_link(link, ticks)) for ticks in at for link in some}
-            new = [key for key in asked if key not in self._known and self._is_judged(*key)]
-            if len(new) > 1:
-                self._look_ahead([self._question(*key) for key in new])
+            asked = self._unknown(some, at)
+            if not self._seen.issuperset(asked):
+                if begin + LOOKED_AHEAD >= len(links):
+                    asked = self._with_coming(asked)
+                if len(asked) > 1:
+                    self._look_ahead([self._question(*one) for one in asked])
+                    self._seen = set(asked)
             yield from some
+
+    def _unknown(self, links: Sequence[int], at: Sequence[Sequence[int]]) -> list[_Asked]:
+        """What will be asked of some links as they are, and at each of some iteration times."""
+        asked = [(link, self._unpaced[link]) for link in links if link not in self._unchanged]
+        asked += [(link, self._at_link(link, ticks)) for ticks in at for link in links]
+        return [one for one in dict.fromkeys(asked) if one not in self._known and self._is_judged(*one)]
+
+    def _with_coming(self, asked: list[_Asked]) -> list[_Asked]:
+        """Also what is asked for the next assignments, as far as they fit in and the work that is allowed goes."""
+        left = self._left - sum(self._cost(*one) for one in asked)
+        together, self._together = self._together, min(LOOKED_AHEAD, 2 * self._together)
+        for paces in reversed(self._coming):
+            touched = self._changed(paces)
+            if left <= 0 or len(touched) > together:
+                break
+            new = [one for one in self._unknown(touched, (paces.tolist(),)) if one not in asked]
+            if len(asked) + len(new) > together:
+                break
+            asked = asked + new
+            left -= sum(self._cost(*one) for one in new)
+        return asked
 
     def _at_link(self, link: int, ticks: Sequence[int]) -> tuple[int, ...]:
         return tuple([ticks[member] for member in self._members[link]])
 
     def _is_judged(self, link: int, paces: tuple[int, ...]) -> bool:
         """Whether it costs no more to judge than it can bring; what is there already is always judged."""
-        return self._is_careful or self._turns_of(paces) <= MAX_TURNS or paces == self._at_link(link, self._ticks)
+        return self._is_careful or self._turns_of(paces) <= MAX_TURNS or paces == self._unpaced[link]
+
+    def _cost(self, link: int, paces: tuple[int, ...]) -> int:
+        """What scoring a link takes of the turns that are left."""
+        return min(self._turns_of(paces), _TURNS_OF_A_SCORE) + len(self._members[link]) ** 2 // 16
 
     def _turns_of(self, paces: tuple[int, ...]) -> int:
-        if paces not in self._turns:  # most links have the same few iteration times
-            self._turns[paces] = _turns(paces)
-        return self._turns[paces]
+        found = self._turns.get(paces)
+        if found is None:  # most links have the same few iteration times
+            some = tuple(sorted(paces))
+            found = self._turns[paces] = self._turns[some] = self._turns.get(some) or _turns(some)
+        return found
 
     def _question(self, link: int, paces: tuple[int, ...]) -> Question:
-        capacity, on_it = self._links[link]
         jobs = tuple([self._at(job, pace) for job, pace in zip(self._members[link], paces, strict=True)])
-        return jobs, capacity, dict(on_it) if any(multiplier != 1.0 for _, multiplier in on_it) else None
+        return jobs, self._links[link][0], self._multipliers[link]
 
     def _at(self, job: int, pace: int) -> Job:
         if (job, pace) not in self._lengthened:
             self._lengthened[job, pace] = lengthen(self.jobs[job], pace)
         return self._lengthened[job, pace]
 
+    # What links score. It counts the work.
+
     def _ask_unchanged(self, link: int) -> float:
         if link not in self._unchanged:
-            found = self._ask(link, self._ticks)
+            found = self._ask(link, self._unpaced[link])
             if len(self._members[link]) > _FREE_MEMBERS:
                 return found  # to ask again is counted again
             self._unchanged[link] = found
         return self._unchanged[link]
 
-    def _ask(self, link: int, ticks: Sequence[int]) -> float:
+    def _ask(self, link: int, paces: tuple[int, ...]) -> float:
         members = self._members[link]
         if len(members) > _FREE_MEMBERS:
             self._work.spend(len(members) // _FREE_MEMBERS)
-        paces = self._at_link(link, ticks)
         key = link, paces
         if key not in self._known:
             self._work.spend(1)
@@ -375,7 +438,7 @@ class _LinkMean:
             for job, pace in zip(members, paces, strict=True):
                 self._count((job, pace), len(self.jobs[job].phases) // 2, "job")
             self._known[key] = float(self._score(*self._question(link, paces)))
-            self._left -= min(self._turns_of(paces), _TURNS_OF_A_SCORE) + len(members) ** 2 // 16
+            self._left -= self._cost(link, paces)
         return self._known[key]
 
     def _count(self, what: tuple[int, ...], work: int, kind: str = "turns") -> None:

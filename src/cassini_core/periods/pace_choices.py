@@ -94,17 +94,21 @@ def choose(
     value: Callable[[Int64Array], float],
     ceiling: Callable[[Int64Array], float],
     careful: Callable[[Int64Array], float] | None = None,
+    expect: Callable[[Sequence[Int64Array]], None] | None = None,
 ) -> tuple[Assignment, float]:
     """The assignment of the highest ``value - mean_j(T'_j / T_j - 1)``, and its value.
 
     Among equals (within 1e-9): fewer jobs changed, least maximum lengthening, smallest q, ids. ``ceiling`` is never
     below ``value``, and cheap: what cannot win is not valued. Where it is -inf the assignment is given up. Of many
     values that were estimated in haste the highest is likely an accident: with ``careful``, a slower ``value``, the
-    winner must beat changing nothing once more.
+    winner must beat changing nothing once more. ``expect`` is told beforehand what may be valued, in this order.
     """
     best = -math.inf
     seen: list[tuple[float, float, Assignment]] = []
-    for assignment in _assignments(times):
+    assignments = _assignments(times)
+    if expect is not None:
+        expect([assignment.paces for assignment in assignments])
+    for assignment in assignments:
         cost = times.lengthening(assignment.paces)
         # Changing nothing comes first and is always scored.
         if seen and ceiling(assignment.paces) - cost < best - 2 * SCORE_TOLERANCE:

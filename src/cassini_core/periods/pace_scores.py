@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,15 @@ Question = tuple[tuple[Job, ...], float, Mapping[str, float] | None]
 
 _PART = 4
 """Fewer links are not worth a thread of their own."""
+
+
+class _Column(NamedTuple):
+    """A job with its multiplier: alone on a link, the phases that has, and the sum of their rates, kbit/s."""
+
+    job: Job
+    alone: PreparedLink
+    n_phases: int
+    rates: int
 
 
 class PaceScores:
@@ -63,9 +73,7 @@ class PaceScores:
         self._threads = threads
         self._ahead: dict[tuple[float, ...], PaceScore] = {}
         self._limits = SearchLimits(PACE_LINK_NODES, resolution_ms, max_events=PACE_EVENTS, with_slack=False)
-        self._columns: dict[
-            tuple[int, float], tuple[Job, PreparedLink]
-        ] = {}  # by the job, which is kept, and multiplier
+        self._columns: dict[tuple[int, float], _Column] = {}  # by the job and its multiplier
 
     def score(
         self,
@@ -100,19 +108,19 @@ class PaceScores:
         self._ahead.clear()
         if self._store is not None:
             return  # mostly they are known
-        usual = [question for question in questions if self._fits(*question)]
+        usual = [one for one in zip(questions, map(self._on_link, questions), strict=True) if _fits(one[1])]
         n_parts = max(1, min(self._threads, len(usual) // _PART)) if self._pool else 1
-        parts = [usual[k::n_parts] for k in range(n_parts)]
-        arrays = [self._arrays(part) for part in parts if part]
+        parts = [part for k in range(n_parts) if (part := usual[k::n_parts])]
+        arrays = [_arrays(part) for part in parts]
         if self._pool is None or len(arrays) < 2:
             found = [self._solved(one) for one in arrays]
         else:
             found = list(self._pool.map(self._solved, arrays))
         self._deadline.check()
-        for part, one, answers in zip(parts, arrays, found, strict=False):
+        for part, one, answers in zip(parts, arrays, found, strict=True):
             work = links_work(one, answers).tolist()
             scores, nodes = answers.score_lower.tolist(), answers.nodes.tolist()
-            for question, *values in zip(part, scores, nodes, work, strict=True):
+            for (question, _), *values in zip(part, scores, nodes, work, strict=True):
                 self._ahead[_name(*question)] = PaceScore(*values)
 
     def _found(
@@ -130,41 +138,42 @@ class PaceScores:
             self._store.scores.keep((question,), node_limit, (found,))
         return found
 
-    def _column(self, job: Job, multiplier: float) -> PreparedLink:
+    def _on_link(self, question: Question) -> list[_Column]:
+        jobs, _, multipliers = question
+        return [self._column(job, 1.0 if multipliers is None else multipliers.get(job.id, 1.0)) for job in jobs]
+
+    def _column(self, job: Job, multiplier: float) -> _Column:
         known = self._columns.get((id(job), multiplier))
         if known is None:
             alone = PreparedLink.from_jobs((job,), 1.0, {job.id: multiplier})
-            known = self._columns[id(job), multiplier] = job, alone
-        return known[1]
-
-    def _on_link(self, jobs: Sequence[Job], multipliers: Mapping[str, float] | None) -> list[PreparedLink]:
-        if multipliers is None:
-            return [self._column(job, 1.0) for job in jobs]
-        return [self._column(job, multipliers.get(job.id, 1.0)) for job in jobs]
-
-    def _fits(self, jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> bool:
-        """Whether the link can be scored at all; else whoever asks for it is told why."""
-        if len(jobs) > MAX_JOBS:
-            return False
-        alone = self._on_link(jobs, multipliers)
-        rates = sum(int(one.phase_rate.sum()) for one in alone)
-        return rates <= MAX_RATE_SUM_KBPS and sum(len(one.phase_rate) for one in alone) <= MAX_PHASES
-
-    def _arrays(self, questions: Sequence[Question]) -> LinkArrays:
-        links = [self._on_link(jobs, multipliers) for jobs, _, multipliers in questions]
-        alone = [one for on_link in links for one in on_link]
-        return LinkArrays(
-            job_offset=offsets(map(len, links)),
-            period=np.concatenate([one.period for one in alone]),
-            phase_offset=offsets(len(one.phase_rate) for one in alone),
-            phase_start=np.concatenate([one.phase_start for one in alone]),
-            phase_length=np.concatenate([one.phase_length for one in alone]),
-            phase_rate=np.concatenate([one.phase_rate for one in alone]),
-            capacity=int64(kbps_from_gbps(capacity_gbps) for _, capacity_gbps, _ in questions),
-        )
+            known = _Column(job, alone, len(alone.phase_rate), int(alone.phase_rate.sum()))
+            self._columns[id(job), multiplier] = known
+        return known
 
     def _solved(self, arrays: LinkArrays) -> LinkAnswers:
         return solve_chunk(arrays, self._limits, self._deadline.remaining_s())
+
+
+def _fits(on_link: Sequence[_Column]) -> bool:
+    """Whether the link can be scored at all; else whoever asks for it is told why."""
+    return (
+        len(on_link) <= MAX_JOBS
+        and sum([one.rates for one in on_link]) <= MAX_RATE_SUM_KBPS
+        and sum([one.n_phases for one in on_link]) <= MAX_PHASES
+    )
+
+
+def _arrays(questions: Sequence[tuple[Question, list[_Column]]]) -> LinkArrays:
+    columns = [one for _, on_link in questions for one in on_link]
+    return LinkArrays(
+        job_offset=offsets(len(on_link) for _, on_link in questions),
+        period=np.concatenate([one.alone.period for one in columns]),
+        phase_offset=offsets(one.n_phases for one in columns),
+        phase_start=np.concatenate([one.alone.phase_start for one in columns]),
+        phase_length=np.concatenate([one.alone.phase_length for one in columns]),
+        phase_rate=np.concatenate([one.alone.phase_rate for one in columns]),
+        capacity=int64(kbps_from_gbps(question[1]) for question, _ in questions),
+    )
 
 
 def _name(jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None) -> tuple[float, ...]:

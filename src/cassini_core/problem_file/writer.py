@@ -15,6 +15,7 @@ import msgspec
 from ..errors import InputError, shown
 from ..formats import by_id, finite, json_line
 from ..model import Candidate, Job, Problem
+from ..moved_mapping import changed_keys
 from ..results import LinkSolution, Ranking
 
 __all__ = ["answer_to_json", "job_to_json", "link_solution_to_json", "problem_to_json", "ranking_to_json"]
@@ -49,28 +50,30 @@ def _problem(problem: Problem, differences: bool) -> dict[str, Any]:
         candidates = [{"id": one.id, "routes": _routes(one.routes)} for one in problem.candidates]
         return content | {"candidates": candidates}
     base = problem.candidates[0] if problem.candidates else Candidate("base", {})
+    place = {job: k for k, job in enumerate(base.routes)}
     content |= {
         "format": "cassini-problem/2",
         "base": {"routes": _routes(base.routes), **_hosts(base.hosts)},
-        "candidates": [_moves(candidate, base) for candidate in problem.candidates],
+        "candidates": [_moves(candidate, base, place) for candidate in problem.candidates],
     }
     return content | ({"running_shifts_ms": by_id(running, "running_shifts_ms")} if running else {})
 
 
-def _moves(candidate: Candidate, base: Candidate) -> dict[str, Any]:
-    """A candidate as its difference from another."""
+def _moves(candidate: Candidate, base: Candidate, place: Mapping[str, int]) -> dict[str, Any]:
+    """A candidate as its difference from another, whose jobs come first, in the order that ``place`` says."""
     moves: dict[str, Any] = {}
     hosts: dict[str, Mapping[str, int]] = {}
-    for job, route in candidate.routes.items():
+    routes = candidate.routes
+    may_differ = changed_keys(routes, base.routes) | changed_keys(candidate.hosts, base.hosts)
+    known = sorted((job for job in may_differ if job in place), key=place.__getitem__)
+    new = may_differ - place.keys()
+    for job in [job for job in known if job in routes] + [job for job in routes if new and job in new]:
         where = candidate.hosts.get(job)
-        # Candidates that were made by Candidate.moved share what they have in common: a look at the object is enough.
-        others = base.routes.get(job)
-        same = route is others or route == others
-        if not same or where != base.hosts.get(job):
-            moves[job] = _route(route)
+        if job in new or routes[job] != base.routes[job] or where != base.hosts.get(job):
+            moves[job] = _route(routes[job])
             if where is not None:
                 hosts[job] = where
-    moves |= {job: None for job in base.routes if job not in candidate.routes}
+    moves |= {job: None for job in known if job not in routes}
     return {"id": candidate.id, "moves": moves, **_hosts(hosts)}
 
 

@@ -27,7 +27,7 @@ from ..choices import Order, Status
 from ..joint.placement_solution import PlacementAnswer, verified
 from ..joint.round import Round
 from ..joint.turning import Together, least_moves, that_meet
-from ..links.shared_links import Placement, SharedLink
+from ..links.placement import Placement, SharedLink
 from ..results import Disturbance
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ticks_from_ms
 from .aggregate import Aggregate
@@ -82,7 +82,7 @@ class DisturbanceMaker(CandidateMaker):
         free = super().entry(number, answer)
         if answer.scores is None:
             return free
-        if not answer.placement.shared:
+        if not answer.placement.n_links:
             score = free.candidate.score or 0.0
             nothing = Disturbance({}, score, max(score, free.candidate.upper_bound))
             return replace(free, candidate=replace(free.candidate, disturbance=nothing))
@@ -126,7 +126,7 @@ class DisturbanceMaker(CandidateMaker):
 
     def _price(self, answer: PlacementAnswer) -> float:
         """What each job that moves takes off the value."""
-        return self._tolerance / len(answer.placement.placed)
+        return self._tolerance / answer.placement.n_placed
 
 
 class _Settled(NamedTuple):
@@ -193,7 +193,7 @@ class _Settling:
         self._running = running
         self._aggregate = aggregate
         self._tolerance = tolerance
-        self._price = tolerance / len(self._placement.placed)
+        self._price = tolerance / self._placement.n_placed
         self._bound = bound
         self._nodes = 0
         links = self._placement.links

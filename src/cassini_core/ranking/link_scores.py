@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Float64Array, Int64Array, objects
-from ..links.shared_links import SharedLink
+from ..links.placement import SharedLink
 from ..lockless_cached_property import lockless_cached_property
 from ..results import LinkScore
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from ..arrays import Int64Array, int64
 from ..choices import AggregateName, Loops, Order
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
+    BOUNDING_PER_READING,
     FINISH_S,
     FINISH_S_PER_CANDIDATE,
+    FREEING_PER_READING,
     LINK_SHARE,
     LINK_SHARE_OF_LARGE,
     PACING_PER_READING,
@@ -40,8 +43,10 @@ from ..kernel.prepared_link import (
 from ..kernel.prepared_links import PreparedLinks
 from ..links.batch_solver import BatchSolver
 from ..links.evaluation_cost import LinkEffort, link_effort
-from ..links.route_deltas import READ_TOGETHER, RouteTable
-from ..links.shared_links import LinkCatalog, Placement
+from ..links.placement import Placement
+from ..links.route_deltas import RouteTable
+from ..links.route_rows import READ_TOGETHER
+from ..links.shared_links import LinkCatalog
 from ..links.solution_cache import LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
@@ -55,6 +60,10 @@ from .options import DEFAULT_RUNNING_TOLERANCE, Progress, RankOptions, checked_o
 from .ranked_candidate import CandidateMaker, Entry, unread
 
 __all__ = ["rank", "rank_checked"]
+
+FEW_ROUTES = 2**15
+"""Placed jobs of all candidates together up to which the collector of cycles rests without a deadline, too: 100
+candidates of 300 jobs, ranked in a second."""
 
 
 def rank(
@@ -124,12 +133,13 @@ def rank(
     slack_tolerance : float
         How much a link's score may drop within slack and hold (F5).
     executor : concurrent.futures.Executor or None
-        Solves the distinct link problems, in place of threads of this process; the answer is the same. It is sent a
-        function of this package and, in some dozens of parts, NumPy arrays: periods, phases and capacities as integers,
-        no names. Its workers need the same version of the package. What it loses (a worker is killed, the pool breaks,
-        is shut down or cancels) is solved in this process, as is what it has not begun while nothing came back for 5
-        seconds. At the deadline it is not waited for, and on Ctrl-C what it has not begun is canceled. Joint shifts are
-        found in this process, by threads, and so is all else.
+        Solves the distinct link problems and then searches the large candidates, in place of threads of this process;
+        the answer is the same. It is sent functions of this package and, in some dozens of parts, arrays of numbers and
+        no names; what candidates have in common goes to each worker once, which keeps it for two rounds. Its workers
+        need the same version of the package. What it loses (a worker is killed, the pool breaks, is shut down or
+        cancels) is done in this process, as is what it has not begun while nothing came back for 5 seconds. At the
+        deadline it is not waited for, and on Ctrl-C what it has not begun is canceled. All else is done in this
+        process, by threads.
     progress : callable or None
         Called in the calling thread as ``progress(done, total)``, counting distinct link problems and candidates.
     running_shifts_ms : mapping of str to float, optional
@@ -204,7 +214,8 @@ def rank(
 def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
     """As :func:`rank`, with checked options; ``store`` keeps answers of links from one ranking to the next."""
     if deadline.remaining_s() is None:
-        return _rank_in_time(problem, options, deadline, store)
+        with collector_rests() if _is_quick(problem, options) else nullcontext():
+            return _rank_in_time(problem, options, deadline, store)
     # A full collection takes as long as a large problem has objects: tenths of a second that nobody can foresee.
     with collector_rests():
         try:
@@ -212,6 +223,12 @@ def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, sto
             return _rank_in_time(problem, options, in_time, store)
         except DeadlinePassed:
             return _unread(problem, options)
+
+
+def _is_quick(problem: Problem, options: RankOptions) -> bool:
+    """Whether a ranking takes no longer than a full collection may. It makes no cycles that could be collected."""
+    budgeted = options.node_limit == AUTO and options.block_node_limit == AUTO
+    return budgeted and sum(len(candidate.routes) for candidate in problem.candidates) <= FEW_ROUTES
 
 
 def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
@@ -224,7 +241,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     entries = _answer_candidates(read, context, options, searched)
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
-        *_different_jobs(routes.placed, options.order),
+        *_different_jobs(routes, options.order),
     )
     return _ranking(sorted(entries, key=Entry.key), read.paces_ms, warnings, options)
 
@@ -276,12 +293,12 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
     if options.loops == "joint" and len(base_links):
         found = large_placements(placements, catalog.incidence)
         large = found if sum(found) > 1 else large
-    if len(placements) > READ_TOGETHER:
-        deadline.check_reading()
+    if len(placements) > READ_TOGETHER and not deadline.leaves(FREEING_PER_READING + BOUNDING_PER_READING):
+        raise DeadlinePassed
     if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
         base_links = base_links[:0]
     deadline = deadline.after_reading()
-    n_routes = sum(map(len, routes.placed))
+    n_routes = sum(routes.n_placed)
     effort = _effort(catalog, placements, n_routes, options)
     limits = options.limits(len(catalog.problems), len(placements), effort)
     links = PreparedLinks(catalog.problems, limits, deadline)
@@ -295,8 +312,11 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
         return LinkEffort(DEFAULT_MAX_EVENTS, DEFAULT_MAX_LEVELS, np.zeros(len(catalog.problems)))
     problem = catalog.incidence.problem
     uses = np.zeros(len(problem), dtype=np.int64)
-    for placement in placements:
-        uses[placement.links] += 1  # none stands twice in one
+    for placement in placements:  # no link stands twice in one
+        uses[placement.base.links[placement.dropped]] -= 1
+        uses[placement.added] += 1
+    if placements:
+        uses[placements[0].base.links] += len(placements)
     of_problem = np.bincount(problem, uses, len(catalog.problems)).astype(np.int64)
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
@@ -308,7 +328,7 @@ def _solve_links(
     threads have no deadline: then it is searched beside the links that it does not have.
     """
     flat = read.catalog.incidence
-    n_crossings = sum(flat.count(placement.links) for placement in read.placements)
+    n_crossings = sum(placement.n_crossings for placement in read.placements)
     in_hurry = read.deadline.remaining_s() is not None
     searched: Future[Searched] = Future()
     first = int(flat.problem[read.base_links].max(initial=-1)) + 1 if options.threads > 1 and not in_hurry else 0
@@ -368,12 +388,11 @@ def _warnings(solved: LinkAnswers, entries: Sequence[Entry], *, out_of_step: boo
     return tuple(line for count, line in lines if count)
 
 
-def _different_jobs(placed: Sequence[tuple[str, ...]], order: Order) -> Iterator[str]:
+def _different_jobs(routes: RouteTable, order: Order) -> Iterator[str]:
     """A line where candidates do not place the same jobs: their scores are not about the same."""
-    distinct = {id(jobs): jobs for jobs in placed}.values()  # of a thousand candidates mostly a few objects
-    if len(set(distinct)) < 2:
+    if len(set(routes.other_jobs)) < 2:
         return
-    least, most = min(map(len, distinct)), max(map(len, distinct))
+    least, most = min(routes.n_placed), max(routes.n_placed)
     if least == most:
         yield f"candidates do not place the same jobs, though each places {least}"
     elif order == "jobs_placed":

@@ -17,7 +17,7 @@ from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
 from ..kernel.link_arrays import LinkAnswers
 from ..links.incidence import Crossings
-from ..links.shared_links import Placement, SharedLink
+from ..links.placement import Placement, SharedLink
 from ..lockless_cached_property import lockless_cached_property
 from ..results import RankedCandidate, deferred_candidate
 from ..units import SCORE_TOLERANCE, TICKS_PER_MS, ms_from_ticks
@@ -88,7 +88,7 @@ class Entry:
         """Best first: by jobs placed, then by score, and by bound after all that have a score."""
         if self.worth is None:
             return -self.placed, True, -self.most[1], 0, 0.0, tie_break(0.0, 0, self.number)
-        ties = tie_break(self.answer.least_slack, len(self.answer.placement.links), self.number)
+        ties = tie_break(self.answer.least_slack, self.answer.placement.n_links, self.number)
         moves = 0 if self.candidate.disturbance is None else len(self.candidate.disturbance.moves_ms)
         return -self.placed, False, -self.worth[1], moves, self.waiting, ties
 
@@ -112,15 +112,15 @@ class CandidateMaker:
         over_jobs = partial(per_job, over_jobs=context.scoring.per_job) if aggregate is per_job else aggregate
         self._aggregate: Aggregate = over_jobs
         self._is_mean = aggregate is mean
+        self._bounds: dict[int, float] = {}  # by the number of the candidate
         self._order = order
         self._details = _Details(
             context.flat.name, context.flat.capacity_gbps, LinkScores(shared, context.bound), context.solved
         )
 
-    def most(self, placement: Placement) -> Worth:
-        """No shifts make the placement worth more; O(crossings)."""
-        bound = self._aggregate(self._context.bound[placement.links], self._crossings(placement))
-        return self.decisive(len(placement.placed)), bucket(bound)
+    def most(self, number: int, placement: Placement) -> Worth:
+        """No shifts make the placement of this candidate worth more; O(crossings), the first time."""
+        return self.decisive(placement.n_placed), bucket(self._bound(number, placement))
 
     def decisive(self, n_placed: int) -> int:
         """The number of jobs placed as far as it plays a part in the order."""
@@ -129,11 +129,10 @@ class CandidateMaker:
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
         """The answer as the ranking shows it; O(crossings). What it says of single jobs and links is made later."""
         placement = answer.placement
-        crossings = self._crossings(placement)
-        bound = self._aggregate(answer.bounds, crossings)
+        bound = self._bound(number, placement)
         if self._is_mean and answer.mean_bound is not None:
-            bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
-        score = None if answer.scores is None else self._aggregate(answer.scores, crossings)
+            bound = min(bound, _with_narrow(answer.mean_bound, answer, self._crossings(placement)))
+        score = None if answer.scores is None else self._aggregate(answer.scores, self._crossings(placement))
         candidate = deferred_candidate(
             partial(self._details.of, answer),
             id=placement.id,
@@ -142,7 +141,7 @@ class CandidateMaker:
             optimal=score is not None and score >= bound - SCORE_TOLERANCE,
             status=answer.status,
             hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
-            jobs_placed=len(placement.placed),
+            jobs_placed=placement.n_placed,
             narrow_links=placement.narrow_links,
             resolution_ms=self._resolution_ms(placement),
             disturbance=None,
@@ -155,12 +154,18 @@ class CandidateMaker:
 
     def late_entry(self, number: int, placement: Placement) -> Entry:
         """What is known where there is not even time to look at the bounds of links; O(1)."""
-        found = unread(placement.id, len(placement.placed))
-        answer = PlacementAnswer(placement, "bound_only", self._context.bound[:0])
+        found = unread(placement.id, placement.n_placed)
+        answer = PlacementAnswer(placement, "bound_only", self._context.bound)
         return Entry(found, answer, number, self.decisive(found.jobs_placed))
 
+    def _bound(self, number: int, placement: Placement) -> float:
+        if number not in self._bounds:
+            bounds = self._context.bound[placement.links]
+            self._bounds[number] = self._aggregate(bounds, self._crossings(placement))
+        return self._bounds[number]
+
     def _crossings(self, placement: Placement) -> Crossings:
-        return self._context.flat.crossings(placement.links, len(placement.placed), placement.narrow)
+        return self._context.flat.crossings(placement.links, placement.n_placed, placement.narrow)
 
     def _resolution_ms(self, placement: Placement) -> float | None:
         return self._context.limits.resolution_ms if self._by_resolution[placement.links].any() else None
