@@ -42,7 +42,7 @@ def planned(
     version: int,
     schedules: Mapping[str, Schedule] = _NONE,
 ) -> tuple[dispatch.Plan, float | None]:
-    """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as five rankings.
+    """What to tell these jobs, and the score; None where there is nothing to rank. Ranks twelve times at most.
 
     ``schedules`` are those in force: jobs stay where they are held, where that costs little.
     """
