@@ -428,6 +428,7 @@ def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_
     assert played.component.over
 
     played = pair(gain_ns=40 * MS_NS)
+    played.sends_ns = {"a": 120 * MS_NS, "b": 120 * MS_NS}
     run(played, 20)
     played.changed = {"a": Change(207 * MS_NS, 197 * MS_NS)}  # 5 % to win 20 %
     told = run(played, 10, begin=20)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..control.phase import turns
 from ..schedule import Schedule
 from .member import Member
-from .paces import ratio_of, shift_at
+from .paces import from_clear_cut, ratio_of, shift_at
 from .status import JobStatus
 
 __all__ = ["Newer", "in_pattern_of", "newer_commands"]
@@ -53,8 +53,13 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     if all(schedule.version == newest.version for schedule in known.values()):
         return Newer(tuple(newer), known)
     ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
-    sends_ns = {job: statuses[job].sends_ns for job in members if job in statuses}
-    adopted = in_pattern_of(newest, known, ratio, sends_ns)
+    sending = {job: statuses[job].sending_ns if job in statuses else (0, None) for job in members}
+    if set(ratio.values()) == {1}:
+        known, _ = from_clear_cut({job: member.ranked for job, member in members.items()}, sending)
+    adopted = in_pattern_of(newest, known, ratio, {job: begin for job, (begin, _) in sending.items()})
+    if set(ratio.values()) == {1} and adopted:
+        later_ns = newest.shift_ns - adopted[newest.job].shift_ns
+        adopted = {job: replace(one, shift_ns=(one.shift_ns + later_ns) % one.pace_ns) for job, one in adopted.items()}
     version = newest.version + 1
     return Newer(tuple(newer), {job: replace(schedule, version=version) for job, schedule in adopted.items()})
 
