@@ -90,7 +90,8 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
     margins, measured = {}, {}
     route = problem.candidates[0].routes
-    filled = {link.id: _filled(problem, link) for link in problem.links}
+    parted = {link for job, profile in profiles.items() if profile.is_for_parting for link in route[job]}
+    filled = {link.id: _filled(problem, link) for link in problem.links if link.id in parted}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
@@ -102,7 +103,10 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
 
 
 def _filled(problem: cc.Problem, link: cc.Link) -> float:
-    """Which part of a link is filled by jobs that are in each other's way there, at their natural iteration times."""
+    """Which part of a link is filled by jobs that are in each other's way there, at their natural iteration times.
+
+    O(n^2) of all their phases.
+    """
     route = problem.candidates[0].routes
     sending = {
         (job.id, at): Sending(
