@@ -29,7 +29,7 @@ from bench.ranking.scale.fresh_process import in_fresh_process, keep
 
 Found = dict[str, Any]
 
-SIZES = ("10x1000", "100x300", "100x1000", "1000x1000", "10000x1000", "100x24000")
+SIZES = ("10x1000", "100x300", "100x1000", "1000x1000", "10000x1000", "10000x24000")
 """Candidates and jobs. A rack of 64 GPUs has 15.6 jobs: 1,000 jobs have 4,096 GPUs, 24,000 jobs 98,304."""
 
 THREADS = (1, 2, 4, 8, 16, 32, 64)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from .checks import first_repeated, identifier, is_plain_id, number, whole_number
 from .errors import InputError, refusal, shown
 from .formats import counted
-from .moved_mapping import moved
+from .moved_mapping import MovedMapping, moved, told_by
 
-__all__ = ["Candidate"]
+__all__ = ["Candidate", "packed", "unpacked"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -140,9 +140,45 @@ class Candidate:
         return f"<Candidate {shown(self.id)}: {counted(len(self.routes), 'job')} placed>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # mappingproxy cannot be pickled; plain dictionaries can, and __post_init__ wraps them again.
-        routes, hosts = ({job: dict(of) for job, of in every.items()} for every in (self.routes, self.hosts))
-        return (Candidate, (self.id, routes, hosts))
+        return (_unpacked_one, (packed([self]),))
+
+
+def packed(candidates: Iterable[Candidate]) -> tuple[Any, ...]:
+    """Candidates as plain dictionaries, which can be pickled; what they have in common is there once."""
+    number: dict[int, int] = {}
+    bases: list[dict[str, dict[str, Any]]] = []
+
+    def of(mapping: Mapping[str, Mapping[str, Any]]) -> tuple[int, dict[str, Any]]:
+        base, changes = told_by(mapping)
+        if id(base) not in number:
+            number[id(base)] = len(bases)
+            bases.append({job: dict(value) for job, value in base.items()})
+        return number[id(base)], {job: None if value is None else dict(value) for job, value in changes.items()}
+
+    return bases, [(one.id, of(one.routes), of(one.hosts)) for one in candidates]
+
+
+def unpacked(state: tuple[Any, ...]) -> tuple[Candidate, ...]:
+    """The candidates that :func:`packed` made this of; they were checked before."""
+
+    def frozen(mapping: Mapping[str, Any]) -> dict[str, Any]:
+        of_job = {job: MappingProxyType(value) if value else _NOTHING for job, value in mapping.items()}
+        return {**of_job, **{job: None for job, value in mapping.items() if value is None}}
+
+    bases = [MappingProxyType(frozen(base)) if base else _NOTHING for base in state[0]]
+    found = []
+    for candidate_id, *mappings in state[1]:
+        one = object.__new__(Candidate)
+        object.__setattr__(one, "id", candidate_id)
+        for name, (base, changes) in zip(("routes", "hosts"), mappings, strict=True):
+            made = MovedMapping(bases[base], frozen(changes)) if changes else bases[base]
+            object.__setattr__(one, name, made)
+        found.append(one)
+    return tuple(found)
+
+
+def _unpacked_one(state: tuple[Any, ...]) -> Candidate:
+    return unpacked(state)[0]
 
 
 def _read_only(mapping: Mapping[str, Any]) -> Mapping[str, Any]:

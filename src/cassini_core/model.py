@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from .candidate import Candidate
+from .candidate import Candidate, packed, unpacked
 from .checks import first_repeated, identifier, items_of, number_between
 from .errors import refusal, shown
 from .formats import counted
@@ -215,11 +215,11 @@ class Problem:
         object.__setattr__(self, "running_shifts_ms", running)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        # A mappingproxy cannot be pickled.
-        return self.jobs, self.links, self.candidates, dict(self.running_shifts_ms)
+        # A mappingproxy cannot be pickled, and what candidates have in common is to be there once.
+        return self.jobs, self.links, packed(self.candidates), dict(self.running_shifts_ms)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        jobs, links, candidates, running = state
+        jobs, links, candidates, running = state[0], state[1], unpacked(state[2]), state[3]
         given = {"jobs": jobs, "links": links, "candidates": candidates, "running_shifts_ms": MappingProxyType(running)}
         for name, value in given.items():  # checked before
             object.__setattr__(self, name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Generic, TypeVar
 
-__all__ = ["MovedMapping", "NotSeenBefore", "changed_keys", "moved"]
+__all__ = ["MovedMapping", "NotSeenBefore", "changed_keys", "moved", "told_by"]
 
 V = TypeVar("V")
 
@@ -78,10 +78,14 @@ def moved(base: Mapping[str, V], changes: Mapping[str, V | None]) -> Mapping[str
     return MovedMapping(base, changes)
 
 
+def told_by(mapping: Mapping[str, V]) -> tuple[Mapping[str, V], Mapping[str, V | None]]:
+    """The mapping that a mapping is told by, and its changes; a mapping that is no MovedMapping by itself."""
+    return (mapping.base, mapping.changes) if isinstance(mapping, MovedMapping) else (mapping, {})
+
+
 def changed_keys(mapping: Mapping[str, V], other: Mapping[str, V]) -> Set[str]:
     """Keys at which two mappings may differ: few where both have the same ``base`` object, else all of both."""
-    base, changes = (mapping.base, mapping.changes) if isinstance(mapping, MovedMapping) else (mapping, {})
-    of_other, others = (other.base, other.changes) if isinstance(other, MovedMapping) else (other, {})
+    (base, changes), (of_other, others) = told_by(mapping), told_by(other)
     return changes.keys() | others.keys() if base is of_other else mapping.keys() | other.keys()
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.ranking.rounds import Settings, generate
 
-from cassini_core import rank
+from cassini_core import executor_runner, rank
+from cassini_core.joint.base_search import BaseSearch
 from cassini_core.kernel import link_arrays as link_batch
-from cassini_core.links import executor_runner as chunk_runner
 from lossy_executors import count_chunks_solved_here, die_at_the_second_chunk, many_links, ranked
 
 distributed = pytest.importorskip("distributed")
@@ -42,7 +43,7 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 
 
 def test_a_cluster_answers_the_same(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 60.0)
     problem, expected = many_links(), ranked(many_links(), None)
     solved_here = count_chunks_solved_here(monkeypatch)
     executor = client.get_executor()
@@ -60,13 +61,21 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     client: Any, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scheduler gives the chunk to another worker; or, where it gives up, it is solved here."""
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 60.0)
     problem, expected, token = many_links(), ranked(many_links(), None), tmp_path / "killed"
     solved_here = count_chunks_solved_here(monkeypatch)
     assert len(client.run(die_at_the_second_chunk, str(token))) == 2
     assert ranked(problem, client.get_executor()) == expected
     assert token.exists()
     assert bool(solved_here) == ("given up" in request.node.name)
+
+
+def test_a_cluster_searches_candidates(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 60.0)
+    problem = generate(Settings(racks=20, gpus_per_rack=32, uplinks=3, jobs=150, candidates=24, moves=3))
+    expected = ranked(problem, None, node_limit=100)
+    monkeypatch.setattr(BaseSearch, "near", None)  # nothing is searched here
+    assert ranked(problem, client.get_executor(), node_limit=100) == expected
 
 
 def test_a_cluster_that_is_gone(client: Any) -> None:

@@ -19,11 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placements
-from cassini_core import InputError, KernelError, Problem
+from cassini_core import InputError, KernelError, Problem, executor_runner
 from cassini_core.kernel import link_arrays as link_batch
 from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links import batch_solver as link_pool
-from cassini_core.links import executor_runner as chunk_runner
 from cassini_core.ranking.rank_problem import rank
 from interrupts import interrupted
 from lossy_executors import (
@@ -102,7 +101,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
 ) -> None:
     problem, token = many_links(), tmp_path / "killed"
     expected = ranked(problem, None)
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 60.0)  # however long the workers take to start
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 60.0)  # however long the workers take to start
     solved_here = count_chunks_solved_here(monkeypatch)
     with ProcessPoolExecutor(
         2,
@@ -185,20 +184,20 @@ def test_a_chunk_the_kernel_refuses_ends_the_ranking() -> None:
 
 
 def test_an_executor_that_never_begins_is_not_waited_for_forever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 0.05)
     executor = Forgetful()
     assert ranked(many_links(), executor) == ranked(many_links(), None)
     assert all(future.cancelled() for future in executor.futures)
 
 
 def test_a_ranking_may_run_in_the_only_thread_of_its_own_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 0.05)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(ranked, many_links(), pool).result(timeout=60) == ranked(many_links(), None)
 
 
 def test_what_has_begun_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunk_runner, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 0.01)
 
     class Slow(ThreadPoolExecutor):
         futures: list[Future[Any]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import cassini_core as cc
 import placements
 from cassini_core import Candidate, Problem, moved_mapping
 from cassini_core.links.shared_links import LinkCatalog
-from cassini_core.moved_mapping import MovedMapping
+from cassini_core.moved_mapping import MovedMapping, told_by
 
 
 @st.composite
@@ -40,6 +42,18 @@ def test_the_answer_is_the_same(both: tuple[Problem, Problem], aggregate: Any) -
     one, other = (cc.rank(problem, aggregate=aggregate, exhaustive=True) for problem in both)
     assert one.to_json() == other.to_json()
     assert one.warnings == other.warnings
+
+
+@given(told_otherwise())
+def test_a_copy_has_the_same_in_common(both: tuple[Problem, Problem]) -> None:
+    for problem in both:
+        again = pickle.loads(pickle.dumps(problem))
+        assert again == problem
+        assert [list(one.routes) for one in again.candidates] == [list(one.routes) for one in problem.candidates]
+        bases = [{id(told_by(one.routes)[0]) for one in some.candidates} for some in (problem, again)]
+        assert len(bases[1]) <= len(bases[0])
+        for one in problem.candidates:
+            assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == copy.deepcopy(one) == one
 
 
 @given(told_otherwise(max_jobs=6, max_links=6))

@@ -14,7 +14,7 @@ import pytest
 
 from cassini_core import Job, Phase, Problem
 from cassini_core.kernel import link_arrays as link_batch
-from cassini_core.links import executor_runner as chunk_runner
+from cassini_core.links import batch_solver
 from cassini_core.problem_file import ranking_to_json
 from cassini_core.ranking.rank_problem import rank
 from placements import problem_of
@@ -86,16 +86,16 @@ class Gone(Exception):
     """An error of this module, which the executors here are of, too."""
 
 
-def count_chunks_solved_here(monkeypatch: pytest.MonkeyPatch) -> list[chunk_runner.Chunk]:
+def count_chunks_solved_here(monkeypatch: pytest.MonkeyPatch) -> list[batch_solver.Chunk]:
     """Filled with the chunks that threads of this process solve in place of an executor."""
-    seen: list[chunk_runner.Chunk] = []
-    solve = chunk_runner._solve
+    seen: list[batch_solver.Chunk] = []
+    solve = batch_solver._solve
 
-    def count(chunk: chunk_runner.Chunk, *arguments: Any) -> Any:
+    def count(chunk: batch_solver.Chunk, *arguments: Any) -> Any:
         seen.append(chunk)
         return solve(chunk, *arguments)
 
-    monkeypatch.setattr(chunk_runner, "_solve", count)
+    monkeypatch.setattr(batch_solver, "_solve", count)
     return seen
 
 

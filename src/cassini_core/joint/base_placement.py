@@ -13,11 +13,11 @@ import numpy as np
 
 from ..arrays import Int64Array
 from ..deadline import BASE_SHARE, READY_PER_BASE_SEARCH, DeadlinePassed
-from ..errors import KernelError
-from ..kernel.prepared_links import Baseline, BlockAnswer
+from ..kernel.prepared_links import BlockAnswer
 from ..links.incidence import Incidence
 from ..links.placement import Placement
-from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged, smaller
+from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged
+from .base_search import BaseSearch, Found
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
 
@@ -76,6 +76,10 @@ class BasePlacement:
         No time is left to answer a candidate.
     KernelError
         A defect.
+
+    Attributes
+    ----------
+    search : BaseSearch
     """
 
     def __init__(self, context: Round, links: Int64Array, searched: Searched | None = None) -> None:
@@ -85,20 +89,18 @@ class BasePlacement:
         jobs, found = search_base(context, links) if searched is None else searched
         if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
-        shift = context.by_number(jobs, found.shift)
-        self._baseline = Baseline(
-            prepared.prepared(),
-            period=flat.period,
-            link=flat.problem[links],
-            member=flat.job[flat.rows(links).at],
-            upper_bound=context.bound[links],
-            shift=shift,
-            options=prepared.options,
-        )
-        context.evaluator.expect(links, shift)
+        self.search = BaseSearch(prepared, flat, context.bound, links, context.by_number(jobs, found.shift))
+        context.evaluator.expect(links, self.search.shift)
 
-    def answer(self, placement: Placement, nodes: int | None) -> PlacementAnswer:
+    def answer(self, placement: Placement, nodes: int | None, found: Found | None = None) -> PlacementAnswer:
         """One shift per job, found near the links that the placement does not share with the base placement.
+
+        Parameters
+        ----------
+        placement : Placement
+        nodes : int or None
+        found : Found, optional
+            What ``search`` finds, if that is known.
 
         Raises
         ------
@@ -110,21 +112,10 @@ class BasePlacement:
         At most ``nodes`` search nodes, or ``limits.block_node_limit`` if that is less; beside them O(jobs on shared
         links) in whole arrays.
         """
-        context, flat = self._context, self._context.flat
-        added = placement.added
-        found = self._baseline.solve(
-            dropped=placement.dropped,
-            link=flat.problem[added],
-            member=flat.job[flat.rows(added).at],
-            upper_bound=context.bound[added],
-            options=context.links.options,
-            node_limit=smaller(context.limits.block_node_limit, nodes),
-            deadline_ns=context.links.deadline.remaining_ns(),
-            cancel=context.links.cancel,
-        )
         if found is None:
-            raise KernelError("solve_beside: canceled")
-        return verified(placement, context, "joint", found.shift, found.upper_bound, nodes=found.nodes)
+            found = self.search.near(placement.dropped, placement.added, nodes, self._context.links.deadline)
+        shift = self.search.whole(found)
+        return verified(placement, self._context, "joint", shift, found.upper_bound, nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
         """The answer of a placement searched further, on all its links, its jobs moved to where slack grows.

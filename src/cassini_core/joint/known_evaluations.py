@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ..arrays import Float64Array, Int64Array, Rows, cut, offsets
 from .placement_loops import UNKNOWN
 from .scoring import Table
 
-__all__ = ["Compute", "KnownEvaluations"]
+__all__ = ["Compute", "Evaluations", "KnownEvaluations"]
 
 Compute: TypeAlias = Callable[[Int64Array, Int64Array], tuple[Float64Array, Float64Array, Int64Array, Int64Array]]
 """``compute(problem, relative)``: lower and upper bound of the score and hold of each, and slack of each job."""
@@ -24,6 +24,18 @@ Compute: TypeAlias = Callable[[Int64Array, Int64Array], tuple[Float64Array, Floa
 _FIRST_ROOM = 64
 
 Number = TypeVar("Number", np.int64, np.float64)
+
+
+class Evaluations(NamedTuple):
+    """Evaluations, one after the other: see the attributes of :class:`KnownEvaluations`; ``first[0]`` is 0."""
+
+    problem: Int64Array
+    first: Int64Array
+    relative: Int64Array
+    lower: Float64Array
+    upper: Float64Array
+    hold: Int64Array
+    slack: Int64Array
 
 
 class KnownEvaluations:
@@ -114,6 +126,16 @@ class KnownEvaluations:
         equal = np.flatnonzero(number < UNKNOWN)
         number[equal] = number[UNKNOWN - 1 - number[equal]]
         return number
+
+    def since(self, number: int) -> Evaluations:
+        """All that have this number or a higher one."""
+        with self._lock:
+            numbers = slice(number, self.count)
+            first = self.first[number : self.count + 1].copy()
+            entries = slice(int(first[0]), int(first[-1]))
+            of_each = self.lower[numbers].copy(), self.upper[numbers].copy(), self.hold[numbers].copy()
+            relative, slack = self.relative[entries].copy(), self.slack[entries].copy()
+            return Evaluations(self.problem[numbers].copy(), first - first[0], relative, *of_each, slack)
 
     def _find(
         self,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, Float64Array, Int64Array, Rows
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, int64, offsets
 from ..errors import KernelError
 from ..kernel.prepared_links import PreparedLinks
 from ..links.incidence import Incidence
-from .known_evaluations import KnownEvaluations
+from .known_evaluations import Evaluations, KnownEvaluations
 from .placement_loops import UNKNOWN
 from .scoring import ARRAYS, Scoring
 
@@ -88,6 +88,7 @@ class Evaluator:
         self._scoring = scoring
         self._counted = 0
         self._known = KnownEvaluations(scoring.table)
+        self._others: dict[tuple[int, bytes], tuple[float, float, int, Int64Array]] = {}
         # Where most placements have most jobs: relative shifts by crossing, and the evaluations of the links.
         self._expected = np.full(len(flat.job), -1, dtype=np.int64)
         self._expected_number = np.full(len(flat.problem), UNKNOWN, dtype=np.int64)
@@ -165,6 +166,23 @@ class Evaluator:
         arrays = job[:count], own_shift[:count], slack[:count], free[:count]
         return Judged(lower, upper, *arrays, hold, meets_bounds, least_slack)
 
+    @property
+    def count(self) -> int:
+        """How many evaluations were made, or taken over."""
+        return self._known.count
+
+    def since(self, number: int) -> Evaluations:
+        """All that were made after ``count`` had this value."""
+        return self._known.since(number)
+
+    def take_over(self, evaluations: Evaluations) -> None:
+        """What another evaluator found for the same links is not computed again; it counts as if it was."""
+        first = evaluations.first.tolist()
+        keys = zip(evaluations.problem.tolist(), cut(evaluations.relative, evaluations.first), strict=True)
+        rows = zip(evaluations.lower.tolist(), evaluations.upper.tolist(), evaluations.hold.tolist(), strict=True)
+        for k, (key, row) in enumerate(zip(keys, rows, strict=True)):
+            self._others[key] = *row, evaluations.slack[first[k] : first[k + 1]]
+
     def new_nodes(self) -> int:
         """What evaluations since the last call cost, search nodes; not to be called while others evaluate.
 
@@ -191,6 +209,25 @@ class Evaluator:
         return number
 
     def _computed(
+        self, problem: Int64Array, relative: Int64Array
+    ) -> tuple[Float64Array, Float64Array, Int64Array, Int64Array]:
+        if not self._others:
+            return self._evaluated(problem, relative)
+        size = np.diff(self._links.arrays.job_offset)[problem]
+        first = offsets(size)
+        found = [self._others.get(key) for key in zip(problem.tolist(), cut(relative, first), strict=True)]
+        lower, upper = np.empty((2, len(problem)))
+        hold, slack = np.empty(len(problem), dtype=np.int64), np.empty(len(relative), dtype=np.int64)
+        for k, one in enumerate(found):
+            if one is not None:
+                lower[k], upper[k], hold[k], slack[first[k] : first[k + 1]] = one
+        rest = int64(k for k, one in enumerate(found) if one is None)
+        if len(rest):
+            at = Rows.of(first, rest).at
+            lower[rest], upper[rest], hold[rest], slack[at] = self._evaluated(problem[rest], relative[at])
+        return lower, upper, hold, slack
+
+    def _evaluated(
         self, problem: Int64Array, relative: Int64Array
     ) -> tuple[Float64Array, Float64Array, Int64Array, Int64Array]:
         arrays = self._links.arrays

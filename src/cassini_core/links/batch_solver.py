@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Float64Array, Int64Array
 from ..concurrency import canceling_pool
 from ..deadline import RETURN_S, Deadline
-from ..kernel.link_arrays import LinkAnswers
+from ..executor_runner import ExecutorRunner
+from ..kernel.link_arrays import LinkAnswers, solve_chunk
 from ..kernel.prepared_links import PreparedLinks
+from ..kernel.search_limits import SearchLimits
 from ..node_budget import FIRST_NODES, MANY_EDGES, NO_LIMIT, PHASES_OF_A_NODE, Allowance
-from .executor_runner import Chunk, ChunkRunner
 from .solution_cache import LinkStore
 
 __all__ = ["BatchSolver"]
@@ -32,6 +34,17 @@ MOST_LINKS = 128
 
 PARTS_AWAY = 64
 """Parts for an executor, which does not say how many workers it has; each part costs it about a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Links that are solved in one call, by their numbers, ascending; ``limits`` are those of each."""
+
+    links: Int64Array
+    limits: SearchLimits
+
+
+_Runner = ExecutorRunner[Chunk, LinkAnswers]
 
 
 class BatchSolver:
@@ -124,7 +137,7 @@ class BatchSolver:
             return self._answers
         with canceling_pool(self._threads, "cassini-link", self._links.cancel) as pool:
             self._pool = pool
-            runner = ChunkRunner(self._links, pool, self._threads, self._deadline, self._executor)
+            runner = ExecutorRunner(pool, self._threads, self._deadline, self._here, self._away, self._executor)
             asked = float(self._limit.sum(dtype=np.float64))
             if self._together is None or self._has_deadline or asked <= self._together:
                 self._answer(np.arange(n_links), runner)
@@ -135,7 +148,7 @@ class BatchSolver:
             self._store.answers.count(hits=n_links - missed, misses=missed)
         return self._answers
 
-    def _answer_in_groups(self, allowance: Allowance, runner: ChunkRunner) -> None:
+    def _answer_in_groups(self, allowance: Allowance, runner: _Runner) -> None:
         cost = self._cost()
         for begin in range(0, len(self._answers), ACCOUNTED):
             group = np.arange(begin, min(begin + ACCOUNTED, len(self._answers)))
@@ -145,7 +158,7 @@ class BatchSolver:
             before = int(self._evaluation_nodes[group].sum())
             allowance.spend(before + int(cost(group).sum()), len(group))
 
-    def _answer(self, links: Int64Array, runner: ChunkRunner) -> None:
+    def _answer(self, links: Int64Array, runner: _Runner) -> None:
         todo = self._unknown(links, self._limit)
         few = np.minimum(self._limit, FIRST_NODES) if self._has_deadline else self._limit
         if (few != self._limit).any():
@@ -153,7 +166,7 @@ class BatchSolver:
             todo = todo[~self._ended[todo]]
         self._solve(todo, self._limit, runner)
 
-    def _solve(self, links: Int64Array, limit: Int64Array, runner: ChunkRunner) -> None:
+    def _solve(self, links: Int64Array, limit: Int64Array, runner: _Runner) -> None:
         self._missed[links] = True
         runner.run(self._chunks(links, limit), self._take)
 
@@ -164,6 +177,13 @@ class BatchSolver:
             group = links[limit[links] == own]
             for begin in range(0, len(group), size):
                 yield Chunk(group[begin : begin + size], limits)
+
+    def _here(self, chunk: Chunk) -> LinkAnswers | None:
+        return _solve(chunk, self._links, self._deadline)
+
+    def _away(self, chunk: Chunk, seconds: float | None, again: bool) -> tuple[Any, ...]:
+        """An executor gets the arrays of the links."""
+        return solve_chunk, self._links.arrays.part(chunk.links), chunk.limits, seconds
 
     def _take(self, chunk: Chunk, found: LinkAnswers | None) -> None:
         if found is not None and self._store is not None and self._is_early():
@@ -207,6 +227,14 @@ class BatchSolver:
         weight = np.maximum(3, arrays.n_jobs()) * np.where(phases * arrays.most_phases() < MANY_EDGES, 1, 2)
         before = 2 + phases // PHASES_OF_A_NODE
         return lambda links: weight[links] * self._answers.nodes[links] // 3 + before[links]
+
+
+def _solve(chunk: Chunk, links: PreparedLinks, deadline: Deadline) -> LinkAnswers | None:
+    """Solve a chunk in a thread of this process; None if the deadline came first."""
+    if deadline.passed():
+        return None
+    limits = chunk.limits
+    return links.solve(chunk.links, limits.node_limit, with_slack=limits.with_slack, deadline=deadline)
 
 
 def _chunk_size(n_links: int, threads: int, executor: Executor | None) -> int:

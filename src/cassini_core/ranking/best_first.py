@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Protocol
 
 from ..arrays import Int32Array
 from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline
+from ..joint.base_search import Found
+from ..joint.search_away import Ahead
 from ..node_budget import Allowance
 from .ranked_candidate import Entry, Worth
 
@@ -31,8 +33,16 @@ MOST_TOGETHER = 8
 class Candidates(Protocol):
     """What can be asked of candidates, by their numbers."""
 
-    def answer(self, number: int, nodes: int | None) -> Entry:
-        """Its answer, found with at most so many search nodes; called in several threads."""
+    def answer(self, number: int, nodes: int | None, ahead: Found | None) -> Entry:
+        """Its answer, found with at most so many search nodes; called in several threads.
+
+        ``ahead`` is what was found by searching ahead, if anything was.
+        """
+
+    def search_ahead(
+        self, pool: ThreadPoolExecutor, parts: Sequence[Sequence[int]], nodes: int | None, then: Ahead
+    ) -> None:
+        """Call ``then`` with each part, and with what was found for some or all of its candidates."""
 
     def late(self, number: int) -> Entry:
         """What is known of it where the deadline came first; called in several threads."""
@@ -71,6 +81,8 @@ class BestFirst:
     nodes : int or None
         What all answers may take together; None for no limit. They are counted after the first ``FIRST_ACCOUNTED``,
         then after twice as many each time, up to ``MOST_ACCOUNTED``, and sooner once they take much.
+    shares : int, optional
+        Parts into which candidates that are answered together are divided; 8 for each thread if not given.
     """
 
     def __init__(
@@ -84,7 +96,9 @@ class BestFirst:
         progress: Callable[[int], None],
         one_at_least: bool = False,
         nodes: int | None = None,
+        shares: int | None = None,
     ) -> None:
+        self._shares = 8 * threads if shares is None else shares
         self._candidates = candidates
         self._top = top
         self._threads = threads
@@ -140,16 +154,16 @@ class BestFirst:
         """Whether no more answers are begun. What is left is then late at once, without a detour through threads."""
         return not self._one_at_least and not self._search.leaves(FREEING_PER_ANSWERING)
 
-    def _until_first(self, pool: Executor, some: list[int]) -> list[int]:
+    def _until_first(self, pool: ThreadPoolExecutor, some: list[int]) -> list[int]:
         """Answers one after the other until one has shifts, if that is asked for; those that are left."""
         while some and self._one_at_least:
             number, *some = some
-            entry = pool.submit(self._candidates.answer, number, None).result()
+            entry = pool.submit(self._candidates.answer, number, None, None).result()
             self._one_at_least = not len(entry.answer.jobs)
             self._take(number, entry)
         return some
 
-    def _answer_some(self, pool: Executor, some: list[int]) -> list[int]:
+    def _answer_some(self, pool: ThreadPoolExecutor, some: list[int]) -> list[int]:
         """Answers candidates as far as there are nodes; those that are left."""
         while some and not self._allowance.spent:
             if self._is_over():
@@ -164,18 +178,25 @@ class BestFirst:
             self._accounted = min(MOST_ACCOUNTED, 2 * self._accounted) if cheap else max(1, self._accounted // 2)
         return some
 
-    def _answer_group(self, pool: Executor, group: Sequence[int], nodes: int | None) -> None:
-        size = max(1, min(MOST_TOGETHER, len(group) // (8 * self._threads)))
+    def _answer_group(self, pool: ThreadPoolExecutor, group: Sequence[int], nodes: int | None) -> None:
+        size = max(1, min(MOST_TOGETHER, len(group) // self._shares))
         parts = [group[k : k + size] for k in range(0, len(group), size)]
-        futures = {pool.submit(self._answer_part, part, nodes): part for part in parts}
+        futures: dict[Future[list[Entry]], Sequence[int]] = {}
+
+        def answer(part: Sequence[int], ahead: Mapping[int, Found]) -> None:
+            futures[pool.submit(self._answer_part, part, nodes, ahead)] = part
+
+        self._candidates.search_ahead(pool, parts, nodes, answer)
         for future in as_completed(futures):
             for number, entry in zip(futures[future], future.result(), strict=True):  # the first failure ends all
                 self._take(number, entry)
 
-    def _answer_part(self, part: Sequence[int], nodes: int | None) -> list[Entry]:
+    def _answer_part(self, part: Sequence[int], nodes: int | None, ahead: Mapping[int, Found]) -> list[Entry]:
         candidates, search = self._candidates, self._search
         return [
-            candidates.answer(number, nodes) if search.leaves(FREEING_PER_ANSWERING) else candidates.late(number)
+            candidates.answer(number, nodes, ahead.get(number))
+            if search.leaves(FREEING_PER_ANSWERING)
+            else candidates.late(number)
             for number in part
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,9 +11,12 @@ from ..arrays import Int64Array
 from ..concurrency import canceling_pool
 from ..deadline import FREEING_PER_ANSWERING, Deadline, DeadlinePassed
 from ..joint.base_placement import BasePlacement, Searched
+from ..joint.base_search import Found
 from ..joint.loop_policy import answer_placement
 from ..joint.placement_solution import bounds_only
 from ..joint.round import Round
+from ..joint.search_away import Ahead, SearchAway
+from ..links.batch_solver import PARTS_AWAY
 from ..links.placement import Placement
 from ..links.route_rows import READ_TOGETHER
 from ..node_budget import CANDIDATE_COST, CROSSING_COST, CROSSINGS_OF_A_NODE
@@ -73,6 +76,7 @@ class CandidateSearch:
         self._has_deadline = deadline.remaining_s() is not None
         self._searched = searched
         self._base: BasePlacement | None = None
+        self._away: SearchAway | None = None
         self._late: list[Entry] = []
 
     def run(self, nodes: int | None) -> list[Entry]:
@@ -110,13 +114,38 @@ class CandidateSearch:
             progress=lambda more: options.progress(done + more, total),
             one_at_least=self._has_deadline and not all(self._large),
             nodes=nodes,
+            shares=None if options.executor is None else PARTS_AWAY,
         ).run(len(self._placements))
         if self._base is not None:
             with canceling_pool(options.threads, "cassini-candidate", cancel) as pool:
                 self._improve(self._base, entries, pool)
         return entries
 
-    def answer(self, number: int, nodes: int | None) -> Entry:
+    def search_ahead(
+        self, pool: ThreadPoolExecutor, parts: Sequence[Sequence[int]], nodes: int | None, then: Ahead
+    ) -> None:
+        """Have large placements searched by the executor, if there is one."""
+        away = parts
+        if self._base is None or self._options.executor is None:
+            away = []
+        elif self._away is None:
+            self._away = SearchAway(
+                self._options.executor,
+                self._context,
+                self._base.search,
+                self._placements,
+                pool=pool,
+                threads=self._options.threads,
+                deadline=self._deadline,
+            )
+        away = [part for part in away if all(self._large[number] for number in part)]
+        for part in parts:
+            if part not in away:
+                then(part, {})
+        if self._away is not None:
+            self._away.run(away, nodes, then)
+
+    def answer(self, number: int, nodes: int | None, ahead: Found | None = None) -> Entry:
         """Its answer, found with at most so many search nodes."""
         placement = self._placements[number]
         if not self._large[number]:
@@ -124,7 +153,7 @@ class CandidateSearch:
             return self._maker.settled(self._maker.entry(number, found), thorough=True)
         if self._base is None:
             return self.late(number)
-        return self._maker.entry(number, self._base.answer(placement, nodes))
+        return self._maker.entry(number, self._base.answer(placement, nodes, ahead))
 
     def late(self, number: int) -> Entry:
         """What is known of a candidate for which there is no time; O(1) where there is a deadline."""
