@@ -122,7 +122,8 @@ def rank(
         Threads that solve links; None for as many as the process has CPUs. The answer does not depend on it.
     deadline_s : float or None
         Seconds from the call, 0 for bounds at once; what was not reached in time is reported with its bound. With a
-        deadline the answer is valid but not reproducible, and Python's collector of cycles rests until then.
+        deadline the answer is valid but not reproducible. Python's collector of cycles rests until then, and in small
+        rounds without one.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
         (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
