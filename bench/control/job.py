@@ -10,9 +10,11 @@ from statistics import fmean
 from typing import Protocol
 
 from cassini_agent.control.controller import Decision
+from cassini_agent.control.release import Release
 from cassini_agent.schedule import Schedule
 
 from .jitter import factors
+from .simulated_time import BOOT_NS
 
 __all__ = ["Control", "JobModel", "Trace"]
 
@@ -24,11 +26,17 @@ class Control(Protocol):
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None: ...
 
-    def clear(self) -> None: ...
+    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
+        """Rank 0 has come to an iteration. With lag 0 it decides what to wait; with lag 1 it is told."""
 
-    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision: ...
+    def sends(self) -> Release | None:
+        """It begins to communicate; with lag 1 it may decide anew about the next iteration."""
 
-    def revise(self) -> Decision | None: ...
+    def has_sent(self) -> None:
+        """Communication has ended."""
+
+    def end(self) -> None:
+        """The iteration that has ended was the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class JobModel:
 
     def host_ns(self, true_ms: float) -> int:
         """What the host's monotonic clock shows."""
-        return round((true_ms * (1 + self.clock_ppm * 1e-6) + self.clock_ms) * 1e6)
+        return BOOT_NS + round((true_ms * (1 + self.clock_ppm * 1e-6) + self.clock_ms) * 1e6)
 
     def compute_times(self, seed: int) -> Iterator[float]:
         """Compute times without stalls and changes, ms."""

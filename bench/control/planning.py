@@ -13,6 +13,7 @@ from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 from cassini_core.results import Harmonized
 
 from .job import JobModel
+from .simulated_time import UNIX_NS
 
 __all__ = ["LINK_GBPS", "schedules"]
 
@@ -50,14 +51,14 @@ def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) ->
                 job=model.name,
                 component="component",
                 version=1,
-                epoch_ns=0,
+                epoch_ns=UNIX_NS,
                 pace_ns=pace,
                 shift_ns=round(shifts.get(model.name, 0.0) * MS_NS) % pace,
                 iteration_ns=natural,
                 hold_ns=min(hold_ns, pace // 2),
                 slack_ns=min(max(hold_ns, math.floor(slack.get(model.name, 0.0) * MS_NS)), pace // 2),
                 gain_ns=round(max(0.0, solution.score - at_random) * natural),
-                expires_ns=3600 * SECOND_NS,
+                expires_ns=UNIX_NS + 3600 * SECOND_NS,
             )
         )
     return made

@@ -20,13 +20,12 @@ class FirstShift:
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self._schedule = schedule
 
-    def clear(self) -> None:
-        self._schedule = None
-
-    def revise(self) -> None:
+    def sends(self) -> None:
         """It waits where it decides."""
 
-    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
+    has_sent = end = sends
+
+    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
         if self._schedule is None or self._begun:
             return Decision(0, "free")
         self._begun = True
@@ -50,13 +49,12 @@ class NextPoint:
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         self._schedule = schedule
 
-    def clear(self) -> None:
-        self._schedule = None
-
-    def revise(self) -> None:
+    def sends(self) -> None:
         """It waits where it decides."""
 
-    def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
+    has_sent = end = sends
+
+    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
         if self._schedule is None:
             return Decision(0, "free")
         late = lateness(now_ns, self._schedule)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import quantiles
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from cassini_agent.control.controller import Controller
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
 from cassini_agent.schedule import Schedule
 
-from .cluster import Cluster, Observed
+from .agents import AgentControl
+from .cluster import Cluster
 from .job import Control, JobModel, Trace
 from .planning import schedules
 from .rules import FirstShift, NextPoint
+from .simulated_time import BOOT_NS, UNIX_NS, Clock, SimulatedLoop, simulated
 from .simulator import Simulator
 
 __all__ = ["RULES", "Outcome", "Scenario", "relative_phase_ms", "run"]
@@ -30,7 +33,7 @@ KNOWN_MS = 3000.0
 FIRST_MS = 100.0
 
 RULES: dict[str, Callable[[int], Control]] = {
-    "agent": lambda lag: Observed(Controller(lag)),
+    "agent": AgentControl,
     "first shift only": lambda _: FirstShift(),
     "next grid point": lambda _: NextPoint(0.0),
     "next grid point beyond 5 %": lambda _: NextPoint(0.05),
@@ -104,11 +107,12 @@ def run(scenario: Scenario, seed: int) -> Outcome:
     simulator = Simulator(models, controls, seed)
     told: list[str] = []
     if scenario.rule == "agent":
-        with _coordinated(scenario, simulator, plan, seed, told):
-            traces = simulator.run(scenario.minutes * 60e3)
+        with TemporaryDirectory() as folder:
+            traces = _coordinated(scenario, simulator, plan, seed, told, Path(folder))
     else:
         for job, schedule in zip(simulator.jobs, plan, strict=True):
-            simulator.at(FIRST_MS, lambda j=job, s=schedule: j.control.set_schedule(s, j.model.host_ns(FIRST_MS)))
+            here = replace(schedule, epoch_ns=BOOT_NS)
+            simulator.at(FIRST_MS, lambda j=job, s=here: j.control.set_schedule(s, j.model.host_ns(FIRST_MS)))
         traces = simulator.run(scenario.minutes * 60e3)
     return _measured(scenario, seed, plan, traces, told)
 
@@ -125,42 +129,92 @@ def relative_phase_ms(first: Trace, second: Trace, pace_ms: float, shift_ms: flo
 
 
 def _coordinated(
-    scenario: Scenario, simulator: Simulator, plan: Sequence[Schedule], seed: int, told: list[str]
-) -> AbstractContextManager[Cluster]:
-    absent = [1e3 * second for second in scenario.absent_s]
-
-    def tell(event: events.Event) -> None:
-        told.append(f"{simulator.now_ms / 1e3:.3f} s: {event}")
-        if scenario.ranks_again and isinstance(event, events.IterationChanged):
-            simulator.at(simulator.now_ms + 500.0, lambda: rank_again(event))
-
-    def rank_again(event: events.IterationChanged) -> None:
-        # What the scheduler finds in the job's new profile: its computing has changed.
-        now = [
-            model
-            if model.change is None
-            else replace(model, compute_ms=max(1.0, event.iteration_ns * 1e-6 - model.communicate_ms), change=None)
-            for model in scenario.models
-        ]
-        cluster.replan(schedules(now, seed + 1))
-
-    cluster = Cluster(simulator, plan, seed=seed, tell=tell, present=lambda ms: not absent[0] <= ms < absent[1])
-    if scenario.restart_s is not None:
-        simulator.at(1e3 * scenario.restart_s, lambda: cluster.restart(plan))
-    if scenario.applied_every_s is not None:
-        for k in range(1, int(60 * scenario.minutes / scenario.applied_every_s) + 1):
-            simulator.at(1e3 * k * scenario.applied_every_s, lambda: _apply(cluster, plan, told))
-    for model in scenario.models:
-        if model.start_ms >= JOINING_MS:
-            simulator.at(model.start_ms + KNOWN_MS, lambda: cluster.replan(schedules(scenario.models, seed + 1)))
-    return closing(cluster)
+    scenario: Scenario, simulator: Simulator, plan: Sequence[Schedule], seed: int, told: list[str], folder: Path
+) -> dict[str, Trace]:
+    clock = Clock(simulator.events)
+    loop = SimulatedLoop(simulator.events)
+    try:
+        with simulated(clock):
+            loop.run_until_complete(_Scheduler(scenario, simulator, plan, seed, told, clock, folder).run())
+    finally:
+        loop.close()
+    return simulator.traces()
 
 
-def _apply(cluster: Cluster, plan: Sequence[Schedule], told: list[str]) -> None:
-    before = cluster.dispatched.sent
-    cluster.apply(plan)
-    if cluster.dispatched.sent > before:
-        told.append(f"applied again: {cluster.dispatched.sent - before} requests")
+class _Scheduler:
+    """What happens to a cluster in a scenario."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        simulator: Simulator,
+        plan: Sequence[Schedule],
+        seed: int,
+        told: list[str],
+        clock: Clock,
+        folder: Path,
+    ) -> None:
+        self._scenario = scenario
+        self._simulator = simulator
+        self._plan = plan
+        self._seed = seed
+        self._told = told
+        self._cluster = Cluster(simulator, clock, folder, seed, self._tell)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        """To the end."""
+        scenario, cluster = self._scenario, self._cluster
+        await cluster.begin(self._plan)
+        begins_s, ends_s = scenario.absent_s
+        if ends_s > begins_s:
+            self._at(begins_s, cluster.end_coordinator)
+            self._at(ends_s, cluster.begin_coordinator)
+        if scenario.restart_s is not None:
+            self._at(scenario.restart_s, lambda: cluster.restart(self._plan))
+        if scenario.applied_every_s is not None:
+            for k in range(1, int(60 * scenario.minutes / scenario.applied_every_s) + 1):
+                self._at(k * scenario.applied_every_s, self._apply)
+        for model in scenario.models:
+            if model.start_ms >= JOINING_MS:
+                self._at((model.start_ms + KNOWN_MS) / 1e3, lambda: self._rank_again(scenario.models))
+        await self._until(60 * scenario.minutes)
+        await asyncio.gather(*self._tasks)
+        await cluster.end()
+
+    def _at(self, when_s: float, what: Callable[[], Awaitable[None] | None]) -> None:
+        async def then() -> None:
+            await self._until(when_s)
+            if (more := what()) is not None:
+                await more
+
+        self._tasks.append(asyncio.create_task(then()))
+
+    async def _until(self, when_s: float) -> None:
+        await asyncio.sleep(max(0.0, when_s - self._simulator.now_ms / 1e3))
+
+    def _tell(self, event: events.Event) -> None:
+        self._told.append(f"{self._simulator.now_ms / 1e3:.3f} s: {event}")
+        if self._scenario.ranks_again and isinstance(event, events.IterationChanged):
+            # What the scheduler finds in the job's new profile: its computing has changed.
+            now = [
+                model
+                if model.change is None
+                else replace(model, compute_ms=max(1.0, event.iteration_ns * 1e-6 - model.communicate_ms), change=None)
+                for model in self._scenario.models
+            ]
+            self._at(self._simulator.now_ms / 1e3 + 0.5, lambda: self._rank_again(now))
+
+    async def _rank_again(self, models: Sequence[JobModel]) -> None:
+        epoch_ns = UNIX_NS + round(self._simulator.now_ms * 1e6)
+        found = schedules(models, self._seed + 1)
+        await self._cluster.send([replace(each, epoch_ns=epoch_ns) for each in found])
+
+    async def _apply(self) -> None:
+        before = self._cluster.requests.sent
+        await self._cluster.apply(self._plan)
+        if self._cluster.requests.sent > before:
+            self._told.append(f"applied again: {self._cluster.requests.sent - before} requests")
 
 
 def _slower(model: JobModel, trace: Trace) -> float:

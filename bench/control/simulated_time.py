@@ -7,6 +7,7 @@ Unix sockets do.
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
 import sys
 import time
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from cassini_agent.coordinator import adoption
 from cassini_agent.daemon.clocks import Reading
 
 from .events import Events
@@ -82,8 +84,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 
 @contextmanager
 def simulated(clock: Clock) -> Iterator[None]:
-    """All modules of the agent that ask ``time`` are told by a clock."""
+    """All modules of the agent that ask ``time`` are told by a clock, and versions grow the same each time."""
     with ExitStack() as held:
+        held.enter_context(patch.object(adoption, "random", random.Random(1)))
         for name, module in list(sys.modules.items()):
             if name.startswith("cassini_agent.") and getattr(module, "time", None) is time:
                 held.enter_context(patch.object(module, "time", clock))

@@ -26,9 +26,6 @@ class _Running:
     ranks: Ranks
     trace: Trace = field(default_factory=Trace)
     start_ms: float = 0.0  # of the iteration under way, on rank 0
-    applied_ns: int = 0
-    computed_ns: int | None = None  # in the last iteration, before it sent
-    is_running: bool = False
     stalls: list[tuple[float, float]] = field(default_factory=list)
 
 
@@ -45,8 +42,8 @@ class Simulator:
     """
 
     def __init__(self, models: Sequence[JobModel], controls: Sequence[Control], seed: int) -> None:
-        self._events = Events()
-        self._link = Link(self._events)
+        self.events = Events()
+        self._link = Link(self.events)
         self.jobs = [
             _Running(
                 model,
@@ -58,30 +55,30 @@ class Simulator:
             for i, (model, control) in enumerate(zip(models, controls, strict=True))
         ]
         for job in self.jobs:
-            self.at(job.model.start_ms, lambda job=job: self._begin(job))
+            self.at(job.model.start_ms, lambda job=job: self._arrive(job))
 
     def at(self, when_ms: float, what: Callable[[], None]) -> None:
         """Have something done at a time; in order of calls where times are equal."""
-        self._events.at(when_ms, what)
+        self.events.at(when_ms, what)
 
     @property
     def now_ms(self) -> float:
         """True time."""
-        return self._events.now_ms
+        return self.events.now_ms
 
     def run(self, until_ms: float) -> dict[str, Trace]:
         """Go on until then; traces by job."""
-        self._events.run(until_ms)
-        return {job.model.name: job.trace for job in self.jobs}
+        self.events.run(until_ms)
+        return self.traces()
 
-    def _begin(self, job: _Running) -> None:
-        job.is_running = True
-        self._arrive(job)
+    def traces(self) -> dict[str, Trace]:
+        """What was measured so far, by job."""
+        return {job.model.name: job.trace for job in self.jobs}
 
     def _arrive(self, job: _Running) -> None:
         """An iteration is over (or the job begins); the next starts now, or after its wait."""
         if self.now_ms >= job.model.ends_ms:
-            job.is_running = False
+            job.control.end()
             return
         if job.trace.start_ms:
             job.trace.natural_ms.append(self.now_ms - job.start_ms)
@@ -91,7 +88,8 @@ class Simulator:
             last_ms = start_ms
         else:
             came_ms, start_ms, last_ms = job.ranks.begin(self.now_ms)
-        job.applied_ns = round((start_ms - came_ms) * 1e6)
+            waits_ns = round((start_ms - came_ms) * 1e6)
+            self.at(came_ms, lambda: job.ranks.publish(self._step(job, waits_ns).release))
         job.trace.wait_ms.append(start_ms - came_ms)
         self.at(start_ms, lambda: self._start(job))
         self.at(last_ms, lambda: self._compute(job))
@@ -100,12 +98,9 @@ class Simulator:
         """Rank 0 begins."""
         job.start_ms = self.now_ms
         job.trace.start_ms.append(self.now_ms)
-        if job.control.lag == 1:
-            decision = self._step(job)
-            job.ranks.publish(decision.release)
 
-    def _step(self, job: _Running) -> Decision:
-        decision = job.control.step(job.model.host_ns(self.now_ms), job.applied_ns, job.computed_ns)
+    def _step(self, job: _Running, waits_ns: int = 0) -> Decision:
+        decision = job.control.step(job.model.host_ns(self.now_ms), waits_ns)
         self._note(job, decision.state, decision.adjusted)
         return decision
 
@@ -120,10 +115,13 @@ class Simulator:
         self.at(self.now_ms + compute_ms, lambda: self._send(job))
 
     def _send(self, job: _Running) -> None:
-        job.computed_ns = round((self.now_ms - job.start_ms) * 1e6)
-        if job.control.lag == 1 and (revised := job.control.revise()) is not None:
-            job.ranks.publish(revised.release)
-        self._link.send(job.model.communicate_ms, lambda: self._arrive(job))
+        if (release := job.control.sends()) is not None:
+            job.ranks.publish(release)
+        self._link.send(job.model.communicate_ms, lambda: self._has_sent(job))
+
+    def _has_sent(self, job: _Running) -> None:
+        job.control.has_sent()
+        self._arrive(job)
 
     def _note(self, job: _Running, state: str, adjusted: bool) -> None:
         job.trace.state.append(state)

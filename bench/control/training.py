@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cassini_agent.control.controller import Controller
 from cassini_agent.control.release import Follower, Release
@@ -24,7 +24,7 @@ from .events import Events
 from .link import Burst, Link
 from .simulated_time import Clock
 
-__all__ = ["Training"]
+__all__ = ["LaterLink", "RankClock", "Training"]
 
 SKEW_MS, OVERSLEPT_MS = 0.05, 0.06
 """By how much a rank leaves a collective later, and a sleep ends later, on average (exponential)."""
@@ -36,19 +36,26 @@ Compute = Callable[[int, float], tuple[float, float]]
 """How long an iteration computes (number; s when it begins): ms by itself, and ms that are added."""
 
 
-class _RankClock:
+class Monotonic(Protocol):
+    """A host's clock."""
+
+    def monotonic_ns(self) -> int: ...
+
+
+class RankClock:
     """The host's clock as a rank sees it: while the rank sleeps, it is ahead of the simulation."""
 
-    def __init__(self, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, clock: Monotonic, rng: random.Random, overslept_ms: float = OVERSLEPT_MS) -> None:
         self._clock = clock
         self._rng = rng
+        self._overslept_ms = overslept_ms
         self._at_ns = 0
 
     def now_ns(self) -> int:
         return max(self._at_ns, self._clock.monotonic_ns())
 
     def wait(self, until_ns: int) -> None:
-        late_ns = round(1e6 * OVERSLEPT_MS * self._rng.expovariate(1.0))
+        late_ns = round(1e6 * self._overslept_ms * self._rng.expovariate(1.0))
         self._at_ns = max(self.now_ns(), until_ns + late_ns)
 
     def ahead_ms(self) -> float:
@@ -56,14 +63,17 @@ class _RankClock:
         return (self.now_ns() - self._clock.monotonic_ns()) / 1e6
 
 
-class _LaterLink(LocalLink):
+class LaterLink(LocalLink):
     """What is sent arrives a little later than it was sent, and never before."""
 
-    def __init__(self, path: Path, job: str, events: Events, clock: _RankClock) -> None:
-        hello = {"type": "hello", "protocol": 1, "job": job, "rank": 0, "world_size": 2, "pid": 1}
+    def __init__(
+        self, path: Path, job: str, ranks: int, events: Events, clock: RankClock, told_ms: float = TOLD_MS
+    ) -> None:
+        hello = {"type": "hello", "protocol": 1, "job": job, "rank": 0, "world_size": ranks, "pid": 1}
         super().__init__(str(path), hello, clock.now_ns)
         self._events = events
         self._clock = clock
+        self._told_ms = told_ms
         self._is_over = False
 
     def end(self) -> None:
@@ -73,7 +83,7 @@ class _LaterLink(LocalLink):
 
     def send(self, message: dict[str, Any]) -> bool:
         data = json.dumps(message)  # as it is now
-        when_ms = self._events.now_ms + self._clock.ahead_ms() + TOLD_MS
+        when_ms = self._events.now_ms + self._clock.ahead_ms() + self._told_ms
         self._events.at(when_ms, lambda: self._send_now(data))
         return True
 
@@ -87,7 +97,7 @@ class _Told:
 
     lag = 1
 
-    def __init__(self, rank: int, decisions: dict[int, list[tuple[int, Release]]], clock: _RankClock) -> None:
+    def __init__(self, rank: int, decisions: dict[int, list[tuple[int, Release]]], clock: RankClock) -> None:
         self.missed = 0
         self._rank = rank
         self._decisions = decisions
@@ -113,7 +123,7 @@ class _Told:
 
 
 class _Rank:
-    def __init__(self, number: int, agent: Agent, clock: _RankClock, compute: Compute) -> None:
+    def __init__(self, number: int, agent: Agent, clock: RankClock, compute: Compute) -> None:
         self.number = number
         self.agent = agent
         self.clock = clock
@@ -172,16 +182,16 @@ class Training:
         self._events = events
         self._rng = random.Random(seed)
         self._is_stopped = self._leaves = self._is_last = False
-        self._link: _LaterLink | None = None
+        self._link: LaterLink | None = None
         self._added_ms = 0.0  # to the iteration under way
         self._put_off: list[Callable[[], None]] = []
         decisions: dict[int, list[tuple[int, Release]]] = {}
         self._ranks = []
         for number, each in enumerate(compute):
-            own = _RankClock(clock, self._rng)
+            own = RankClock(clock, self._rng)
             decider = None
             if socket is not None and number == 0:
-                self._link = _LaterLink(socket, name, events, own)
+                self._link = LaterLink(socket, name, 2, events, own)
                 decider = Decider(self._link, Controller(lag=1))
             ranks = Alone() if socket is None else _Told(number, decisions, own)
             agent = Agent(ranks, HostTimeline(own.now_ns), decider, own.now_ns, own.wait)

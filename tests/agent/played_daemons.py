@@ -6,6 +6,7 @@ import random
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.dispatch.send import Endpoint, Reply
@@ -60,13 +61,20 @@ class PlayedJob:
 
 
 class PlayedDaemons(FakeDaemons):
-    """Daemons by address, each with its jobs."""
+    """Daemons by address, each with its jobs.
+
+    Attributes
+    ----------
+    listed : int
+        Jobs that were in answers so far.
+    """
 
     def __init__(self, **jobs: dict[str, PlayedJob]) -> None:
         super().__init__()
         self.hosts = {f"http://{host}:1": known for host, known in jobs.items()}
         self.silent: set[str] = set()
-        self.change = 0
+        self.listed = 0
+        self._changes: dict[str, list[object]] = {}  # what could be seen each time that something else was
 
     def endpoints(self) -> dict[str, Endpoint]:
         return {url.removeprefix("http://").removesuffix(":1"): Endpoint(url) for url in self.hosts}
@@ -93,10 +101,20 @@ class PlayedDaemons(FakeDaemons):
         if method == "POST":
             now = time.time_ns()
             return Reply(200, {"monotonic_ns": now, "unix_ns": now})
+        query = parse_qs(urlsplit(path).query, keep_blank_values=True)
         statuses = []
         for name, job in self.hosts[endpoint.url].items():
+            if name not in query.get("job", [name]):
+                continue
             has = self.schedules.get(name)
             schedule = None if has is None else has.to_mapping()
             statuses.append({**job.status(name), "version": self.versions.get(name, 0), "schedule": schedule})
-        self.change += 1
-        return Reply(200, {"jobs": statuses, "change": self.change})
+        self.listed += len(statuses)
+        return Reply(200, {"jobs": statuses, "change": self._count(endpoint.url)})
+
+    def _count(self, url: str) -> int:
+        seen = [(name, job.connected, job.state) for name, job in self.hosts[url].items()]
+        changes = self._changes.setdefault(url, [])
+        if not changes or changes[-1] != seen:
+            changes.append(seen)
+        return len(changes)

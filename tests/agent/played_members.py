@@ -95,6 +95,7 @@ class Played:
             rests_ns=((self.sends_ns[job], self.has[job].iteration_ns - self.sends_ns[job]),) * 8
             if job in self.sends_ns
             else (),
+            communication_ns=(self.sends_ns[job], self.has[job].iteration_ns) if job in self.sends_ns else None,
         )
 
     def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:

@@ -52,6 +52,7 @@ def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
                 "adjusting",
                 1,
                 1,
+                schedule(job),
                 iterations=5 * second,
                 errors_ns=tuple(last + 8 * MS_NS * (i - 64) for i in range(64)),
                 place_ns=last,
@@ -116,7 +117,8 @@ def test_no_epoch_moves_while_a_daemon_is_silent_and_then_all_get_it() -> None:
         outcome = played.poll(second, without=["b"])
         assert not outcome.send
     run(played, 5, begin=10)
-    assert {one.version for one in played.has.values()} == {2}
+    (version,) = {one.version for one in played.has.values()}
+    assert version > 1
 
 
 def test_a_daemon_that_missed_a_version_gets_it_again() -> None:
@@ -428,6 +430,7 @@ def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_
     assert played.component.over
 
     played = pair(gain_ns=40 * MS_NS)
+    played.sends_ns = {"a": 120 * MS_NS, "b": 120 * MS_NS}
     run(played, 20)
     played.changed = {"a": Change(207 * MS_NS, 197 * MS_NS)}  # 5 % to win 20 %
     told = run(played, 10, begin=20)
@@ -489,7 +492,7 @@ def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
     asyncio.run(coordinator.poll())
     assert time.monotonic() - begun < 30  # the host that hangs takes 60 s
     assert [(event.host, event.reason) for event in told] == [("b", "no answer within 0.8 s")]
-    assert coordinator.component("d").members["x"].schedule.version == 2  # renewed, as it was about to expire
+    assert coordinator.component("d").members["x"].schedule.version > 1  # renewed, as it was about to expire
 
 
 def test_components_come_and_go_while_daemons_are_asked() -> None:

@@ -29,7 +29,7 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, Any, str | None]] = []
-        self.status, self.answer = 200, {"jobs": [STATUS], "monotonic_ns": 5, "accepted": True}
+        self.status, self.answer = 200, {"jobs": [STATUS], "change": 1, "monotonic_ns": 5, "accepted": True}
 
     async def handle(self, request: web.Request) -> web.Response:
         body = await request.json() if request.can_read_body else None

@@ -174,7 +174,7 @@ def test_a_witness_is_never_wrong_by_more_than_it_says(
     if found.start_ns is not None:
         truth = sorted(sent[0][0] - begin for begin, sent in zip(job.starts, job.sent, strict=True))
         assert abs(found.start_ns - truth[len(truth) // 2]) <= (found.spread_ns or 0)
-    if other is not None and known:
+    if other is not None and known and not found.reason.startswith("no bursts are seen"):
         assert "jobs on this host" in found.reason or "other jobs of this host" in found.reason
 
 

@@ -111,3 +111,41 @@ def test_an_arrangement_keeps_who_runs_unless_that_leaves_little_room() -> None:
     assert tight.ranking.best is not None
     assert tight.ranking.best.disturbance is None
     assert tight.ranking.best.hold_ms == dispatch.arrange(three).ranking.best.hold_ms  # type: ignore[union-attr]
+
+
+def trio(link: str, jobs: str, apart_ms: float, joins_ms: float) -> cc.Problem:
+    """Two jobs that run so far apart, and a third one that joins them."""
+    a, b, c = jobs
+    problem = cc.Problem(
+        [burst(a, 200, 50), burst(b, 200, 50), burst(c, 200, joins_ms)],
+        [cc.Link(link, 50)],
+        [cc.Candidate("c", {job: [link] for job in jobs})],
+    )
+    return dataclasses.replace(problem, running_shifts_ms={a: 0.0, b: apart_ms})
+
+
+def beside(one: cc.Problem, other: cc.Problem) -> cc.Problem:
+    """Both in one problem: no job of one meets any of the other."""
+    routes = {**one.candidates[0].routes, **other.candidates[0].routes}
+    return cc.Problem(
+        [*one.jobs, *other.jobs],
+        [*one.links, *other.links],
+        [cc.Candidate("c", routes)],
+        {**one.running_shifts_ms, **other.running_shifts_ms},
+    )
+
+
+def told(problem: cc.Problem) -> dict[str, Schedule]:
+    """What each job gets; a component's name says what is planned for it, and the shift whether it stays."""
+    plan = dispatch.arrange(problem).plan(epoch_ns=0, version=1, lease_ns=1)
+    return {one.job: one for one in plan.schedules}
+
+
+@settings(max_examples=15, deadline=None)
+@given(apart=st.tuples(*[st.floats(51, 149)] * 2), joins=st.tuples(*[st.floats(1, 70)] * 2))
+def test_who_stays_does_not_depend_on_jobs_that_one_never_meets(
+    apart: tuple[float, float], joins: tuple[float, float]
+) -> None:
+    """A hold, and what it loses by keeping jobs where they are, is of a component: not of all that are arranged."""
+    one, other = trio("x", "abc", apart[0], joins[0]), trio("y", "def", apart[1], joins[1])
+    assert told(beside(one, other)) == told(one) | told(other)

@@ -1,17 +1,27 @@
-"""Daemons that have newer commands than the coordinator knows: of its predecessor, or of the scheduler."""
+"""Daemons that have other commands than the coordinator knows: of its predecessor, of another one, of the scheduler."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..control.phase import turns
-from ..schedule import Schedule
+from ..schedule import MAX_VERSION, Schedule
 from .member import Member
-from .paces import ratio_of, shift_at
+from .paces import from_clear_cut, ratio_of, shift_at
 from .status import JobStatus
 
-__all__ = ["Newer", "in_pattern_of", "newer_commands"]
+__all__ = ["Newer", "in_pattern_of", "newer_commands", "next_version"]
+
+STEPS = 256
+"""Versions grow by 1 to so many, drawn at random, so that two coordinators that decide at once rarely make the same.
+Decisions are half a second apart or more, and a scheduler's versions are milliseconds: these stay ahead."""
+
+
+def next_version(version: int) -> int:
+    """A version above this one; the same where there is none."""
+    return min(version + random.randint(1, STEPS), MAX_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +31,7 @@ class Newer:
     Attributes
     ----------
     jobs : tuple of str
-        Those with newer commands.
+        Those with other commands.
     adopted : dict of str to Schedule
         For all members, if what is newer is of the same component; empty if it is not.
     """
@@ -31,16 +41,17 @@ class Newer:
 
 
 def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStatus]) -> Newer | None:
-    """What is newer than the schedules of the members; None if nothing is.
+    """What is newer than the schedules of the members, or has their version and is another; None if nothing is.
 
     A coordinator that was restarted knows the schedules that its predecessor began with; since then that one has moved
     epochs and renewed paces. If it was stopped while it sent, some daemons have its last version and others the one
-    before: then those get the pattern of the newest, in which each keeps its shift.
+    before: then those get the pattern of the newest, in which each keeps its shift. So do all where two coordinators
+    have made the same version: what of it got to which daemon is not one pattern.
     """
     newer = {
         job: statuses[job]
         for job, member in members.items()
-        if job in statuses and statuses[job].version > member.schedule.version
+        if job in statuses and _is_other(statuses[job], member.schedule)
     }
     if not newer:
         return None
@@ -49,14 +60,23 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
     if len(found) < len(newer) or any(schedule.component != component for schedule in found.values()):
         return Newer(tuple(newer), {})
     newest = max(found.values(), key=lambda schedule: schedule.version)
+    if len(found) == len(members) and all(schedule.version == newest.version for schedule in found.values()):
+        return Newer(tuple(newer), found)
     known = {job: found.get(job, member.schedule) for job, member in members.items()}
-    if all(schedule.version == newest.version for schedule in known.values()):
-        return Newer(tuple(newer), known)
     ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
-    sends_ns = {job: statuses[job].sends_ns for job in members if job in statuses}
-    adopted = in_pattern_of(newest, known, ratio, sends_ns)
-    version = newest.version + 1
+    sending = {job: statuses[job].sending_ns if job in statuses else (0, None) for job in members}
+    if set(ratio.values()) == {1}:
+        known, _ = from_clear_cut({job: member.ranked for job, member in members.items()}, sending)
+    adopted = in_pattern_of(newest, known, ratio, {job: begin for job, (begin, _) in sending.items()})
+    if set(ratio.values()) == {1} and adopted:
+        later_ns = newest.shift_ns - adopted[newest.job].shift_ns
+        adopted = {job: replace(one, shift_ns=(one.shift_ns + later_ns) % one.pace_ns) for job, one in adopted.items()}
+    version = next_version(newest.version)
     return Newer(tuple(newer), {job: replace(schedule, version=version) for job, schedule in adopted.items()})
+
+
+def _is_other(status: JobStatus, known: Schedule) -> bool:
+    return status.version > known.version or (status.version == known.version and status.schedule != known)
 
 
 def in_pattern_of(

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..schedule import MAX_VERSION, Schedule
+from ..schedule import Schedule
 from . import events
-from .adoption import newer_commands
+from .adoption import newer_commands, next_version
 from .lease import Lease
 from .member import Member
 from .presence import Presence
@@ -167,9 +167,10 @@ class Component:
         """One version for all, if anything is another: the phase of each is meant for those of the others."""
         if all(drafts[job] == member.schedule for job, member in self.members.items()):
             return
-        version = 1 + max(drafts[job].version for job in self.members)
-        if version > MAX_VERSION:
-            return  # no daemon would take it; what they have stays
+        latest = max(drafts[job].version for job in self.members)
+        version = next_version(latest)
+        if version == latest:
+            return  # no daemon would take a greater one; what they have stays
         for job, member in self.members.items():
             member.follow(replace(drafts[job], version=version))
 

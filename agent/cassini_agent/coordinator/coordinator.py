@@ -143,10 +143,12 @@ class Coordinator:
         """All that are kept."""
         return list(self._components.values())
 
-    async def ask(self, hosts: Collection[str]) -> dict[str, dict[str, JobStatus]]:
-        """The jobs of each host that answers, by their names; hosts that fall silent, or answer again, are told of."""
+    async def ask(
+        self, hosts: Collection[str], list_jobs: Callable[[str], Awaitable[list[JobStatus]]]
+    ) -> dict[str, dict[str, JobStatus]]:
+        """What ``list_jobs`` says of each host, by job; hosts that fall silent, or answer again, are told of."""
         hosts = sorted(hosts)
-        answers = await asyncio.gather(*(self._ask(host, None, with_clock=False) for host in hosts))
+        answers = await asyncio.gather(*(self._ask(host, list_jobs, with_clock=False) for host in hosts))
         return {host: jobs for host, jobs in zip(hosts, answers, strict=True) if jobs is not None}
 
     async def run(self, poll_s: float = POLL_S) -> None:
@@ -227,10 +229,12 @@ class Coordinator:
         for component, its in of_component.items():
             for host in its:
                 jobs_on[host] |= component.members.keys()
+
+        def jobs_there(host: str) -> Awaitable[list[JobStatus]]:
+            return self._transport.jobs(host, jobs_on[host])
+
         async with asyncio.TaskGroup() as group:
-            asked = {
-                host: group.create_task(self._ask(host, jobs, host in clocks_of)) for host, jobs in jobs_on.items()
-            }
+            asked = {host: group.create_task(self._ask(host, jobs_there, host in clocks_of)) for host in jobs_on}
             for host in self._withdrawals.hosts() & asked.keys():
                 group.create_task(self._withdraw(host, jobs_on[host], asked[host]))
             for component, its in of_component.items():
@@ -240,13 +244,15 @@ class Coordinator:
         answers = {host: await answer for host, answer in asked.items()}
         await self._decide(component, {host: jobs for host, jobs in answers.items() if jobs is not None})
 
-    async def _ask(self, host: str, jobs: Collection[str] | None, with_clock: bool) -> dict[str, JobStatus] | None:
-        """What a host has of these jobs, or of all, by their names; None if it does not answer."""
+    async def _ask(
+        self, host: str, list_jobs: Callable[[str], Awaitable[list[JobStatus]]], with_clock: bool
+    ) -> dict[str, JobStatus] | None:
+        """What a host has of jobs, by their names; None if it does not answer."""
         try:
             if with_clock:
                 track = self._clocks.setdefault(host, ClockTrack())
                 track.add(await _in_time(self._transport.clock(host, track.mapping)))
-            statuses = await _in_time(self._transport.jobs(host, jobs))
+            statuses = await _in_time(list_jobs(host))
             found = {status.job: self._on_our_clock(host, status) for status in statuses}
         except TransportError as error:
             self._note_silence(host, str(error))

@@ -170,7 +170,10 @@ class Dissolved:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The daemons have newer schedules of this component, as after a restart of the coordinator: these are kept."""
+    """The daemons have other schedules of this component, as after a restart of the coordinator: these are kept.
+
+    If it comes again and again, two coordinators keep this component.
+    """
 
     component: str
     version: int
@@ -178,7 +181,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The daemons of these jobs have newer commands that are not of this component: it was let go of.
+    """The daemons of these jobs have other commands that are not of this component: it was let go of.
 
     Its other jobs are set free after a minute, unless they have newer schedules by then or are kept otherwise.
     """

@@ -54,15 +54,23 @@ class HttpDaemons:
 
     async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         """``GET /v1/jobs?job=...``: a daemon remembers the jobs of days. Of all jobs where the names are too long."""
+        return (await self.listed(host, jobs))[0]
+
+    async def listed(self, host: str, jobs: Collection[str] | None) -> tuple[list[JobStatus], int]:
+        """The same, and the daemon's count of changes before that."""
         query = None if jobs is None else _query(jobs)
         path = "/v1/jobs" if query is None or len(query) > LONGEST_QUERY else f"/v1/jobs?{query}"
-        return self._statuses(host, await self._request("GET", host, path))
+        answer = await self._request("GET", host, path)
+        return self._statuses(host, answer), self._change(host, answer)
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
         """``GET /v1/jobs?since&wait_ms``, of no job: those of other hosts are asked for at the same time."""
         since = "" if known is None else f"&since={known}&wait_ms={round(1000 * wait_s)}"
         path = f"/v1/jobs?{_query([])}{since}"
-        answer = await self._request("GET", host, path, timeout_s=wait_s + 1.0)
+        return self._change(host, await self._request("GET", host, path, timeout_s=wait_s + 1.0))
+
+    @staticmethod
+    def _change(host: str, answer: Mapping[str, Any]) -> int:
         change = answer.get("change")
         if type(change) is not int:
             raise TransportError(f"{host}: expected a count of changes, got {str(answer)[:100]}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "WINDOW",
     "common_paces",
+    "from_clear_cut",
     "late_reach_ns",
     "loss_ns",
     "needed_ns",
@@ -57,8 +59,9 @@ def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int, sends_ns: int) -> i
     """The shift of a job in the pattern that it is in, at another pace of the same ratio, ns.
 
     What stays is when it begins to communicate, from the beginning of the pattern on: so what is added to all paces is
-    added between the last communication of a pattern and the first of the next, and none comes nearer to another, where
-    each job communicates once per iteration. Whole turns, which are iterations of others, get longer with the paces.
+    added between the last communication of a pattern and the first of the next. None comes nearer to another where each
+    communicates once per iteration, or the pattern begins where none does (``from_clear_cut``). Whole turns, which are
+    iterations of others, get longer with the paces.
 
     Parameters
     ----------
@@ -71,6 +74,38 @@ def shift_at(pace_ns: int, schedule: Schedule, turn_ns: int, sends_ns: int) -> i
     """
     whole, rest = divmod((schedule.shift_ns + sends_ns) % schedule.pace_ns, turn_ns)
     return (whole * (turn_ns * pace_ns // schedule.pace_ns) + rest - sends_ns) % pace_ns
+
+
+def from_clear_cut(
+    schedules: Mapping[str, Schedule], sending_ns: Mapping[str, tuple[int, int | None]]
+) -> tuple[dict[str, Schedule], bool]:
+    """The pattern of jobs of one pace from where none is between its first communication and its last.
+
+    There iterations may get longer, and nobody comes nearer to another, however often each communicates in between.
+
+    Parameters
+    ----------
+    schedules : mapping of str to Schedule
+        On one epoch.
+    sending_ns : mapping of str to (int, int or None)
+        ``JobStatus.sending_ns`` of each.
+
+    Returns
+    -------
+    dict of str to Schedule
+        With shifts that count from there; as they were, where there is no such instant.
+    bool
+        Whether there is one.
+    """
+    spans = []
+    for job, schedule in schedules.items():
+        begin, end = sending_ns[job]
+        lasts = schedule.pace_ns if end is None or end < begin else end - begin
+        spans.append(((schedule.shift_ns + begin) % schedule.pace_ns, lasts, schedule.pace_ns))
+    cuts = [0, *(at for at, _, _ in spans)]
+    cut = next((c for c in cuts if all((at - c) % pace + lasts <= pace for at, lasts, pace in spans)), None)
+    moved = {job: replace(one, shift_ns=(one.shift_ns - (cut or 0)) % one.pace_ns) for job, one in schedules.items()}
+    return moved, cut is not None
 
 
 def late_reach_ns(hold_ns: int) -> int:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..control.phase import turns
+from ..control.phase import lateness, turns
 from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
 from . import events
 from .member import Member
-from .paces import WINDOW, common_paces, late_reach_ns, needed_ns, other_ratio_fits, ratio_of, shift_at
+from .paces import WINDOW, common_paces, from_clear_cut, late_reach_ns, needed_ns, other_ratio_fits, ratio_of, shift_at
 from .status import JobStatus
 
 if TYPE_CHECKING:
@@ -228,24 +228,35 @@ class Renewal:
     ) -> dict[str, Schedule]:
         """The same pattern with longer or shorter iterations, from where it last began anew.
 
-        Where all paces are alike the hold of the ranking stays: what is added to all is added between the same two
-        communications. Where they differ, edges move against each other by up to the difference, and the hold is less
-        by that.
+        Where all paces are alike, and at some instant none communicates (``from_clear_cut``), the hold of the ranking
+        stays: what is added to all is added there. Where there is no such instant, the last bursts of an iteration come
+        nearer to those of others by what is added, which the two jobs share. Where paces differ, edges move against
+        each other by up to twice that.
         """
-        epoch = epoch_near(now_ns, drafts.values())
-        turns_ns = turns([draft.pace_ns for draft in drafts.values()])
-        alike = len(set(paces.values())) == 1
         moved = max(abs(paces[job] - self._members[job].ranked.pace_ns) for job in drafts)
+        sending = {job: known[job].sending_ns for job in drafts}
+        before, less, alike = drafts, moved, len(set(paces.values())) == 1
+        if alike:  # from the ranked pattern: what was added where it is not added now would be missing there
+            before, is_clear = from_clear_cut({job: self._members[job].ranked for job in drafts}, sending)
+            less = 0 if is_clear else -(-moved // 2)
+        turns_ns = turns([one.pace_ns for one in before.values()])
+        shifts = {
+            job: shift_at(paces[job], one, turn_ns, sending[job][0])
+            for (job, one), turn_ns in zip(before.items(), turns_ns, strict=True)
+        }
+        epoch = epoch_near(now_ns, drafts.values())
+        if alike:  # the first one stays where it is
+            first = min(drafts, key=lambda job: (shifts[job] + sending[job][0]) % paces[job])
+            epoch = now_ns - lateness(now_ns, drafts[first]) - shifts[first]
         repaced = {}
-        for (job, draft), turn_ns in zip(drafts.items(), turns_ns, strict=True):
+        for job, draft in drafts.items():
             ranked, pace = self._members[job].ranked, paces[job]
-            less = 0 if alike else moved
             hold = min(max(0, ranked.hold_ns - less), pace // 2)
             repaced[job] = replace(
                 draft,
                 epoch_ns=epoch,
                 pace_ns=pace,
-                shift_ns=shift_at(pace, draft, turn_ns, known[job].sends_ns),
+                shift_ns=shifts[job],
                 iteration_ns=min(natural[job], pace),
                 hold_ns=hold,
                 slack_ns=min(max(hold, ranked.slack_ns - less), pace // 2),

@@ -97,6 +97,14 @@ class JobStatus:
         """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
         return median_low([start for start, _ in self.rests_ns]) if self.rests_ns else 0
 
+    @property
+    def sending_ns(self) -> tuple[int, int | None]:
+        """From the start of an iteration to the first start and to the last end of its communication, as a rule.
+
+        None where it is not known when it ends; from 0 on where nothing is known.
+        """
+        return self.communication_ns or (self.sends_ns, None)
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> JobStatus:
         """From a daemon's answer; keys that are not needed here are passed over.

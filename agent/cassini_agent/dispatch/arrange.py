@@ -14,7 +14,7 @@ from ..coordinator.paces import late_reach_ns, loss_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
 from .meeting import that_meet
-from .plan import Plan, plan
+from .plan import Plan, holds_ns, plan
 
 __all__ = ["ALIKE", "Arrangement", "NaturalTimes", "arrange", "with_margins"]
 
@@ -26,7 +26,7 @@ ALIKE = 0.03
 such a difference, and it costs less than to meet."""
 
 LEAST_HOLD, MOST_PACE = 0.5, 0.002
-"""Running jobs are kept where that leaves at least this share of the hold, and lengthens no pace by more than this."""
+"""Running jobs are kept where that leaves this share of their hold or more, and lengthens no pace by more than this."""
 
 FIRST_MARGIN = 0.01
 """Share that is added to iteration times where margins are not known yet: to find the hold that they depend on."""
@@ -108,8 +108,9 @@ def arrange(
     ----------
     problem : Problem
         Jobs with natural iteration times. Those that it says are running keep their shifts where that costs little
-        (``dispatch.Running``): little of the score (``rank``), no job more than 0.2 % of its pace, and the jobs no more
-        than half of the hold that they would have else: who is late by more than that has to wait again and again.
+        (``dispatch.Running``): little of the score (``rank``), no job more than 0.2 % of its pace, and no component
+        more than half of the hold that it would have else: who is late by more than that has to wait again and again.
+        Jobs that meet are kept or moved together, whatever becomes of others.
     margins : mapping of str to float, optional
         By what share of its iteration time each job is to be paced slower, 0 to 0.4.
     measured : mapping of str to NaturalTimes, optional
@@ -131,26 +132,33 @@ def arrange(
     Notes
     -----
     Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent. Where
-    jobs run, the last two once more without regard to that.
+    jobs run, the last two once more without regard to that, and again where that is better for some of them.
     """
     natural = _with_one_candidate(problem, margins or {}, alike, most_loss, candidate)
-    found = _arranged(natural, margins, measured, alike, most_loss)
+
+    def where_run(running_shifts_ms: Mapping[str, float]) -> Arrangement:
+        told = cc.Problem(natural.jobs, natural.links, natural.candidates, running_shifts_ms)
+        return _arranged(told, margins, measured, alike, most_loss)
+
+    found = where_run(natural.running_shifts_ms)
     if natural.running_shifts_ms:
-        free = _arranged(
-            cc.Problem(natural.jobs, natural.links, natural.candidates), margins, measured, alike, most_loss
-        )
-        if _costs_more(found.ranking, free.ranking):
-            return free
+        free = where_run({})
+        if costs_more := _costs_more(found, free):
+            stay = {job: shift for job, shift in natural.running_shifts_ms.items() if job not in costs_more}
+            return where_run(stay) if stay else free
     return found
 
 
-def _costs_more(kept: cc.Ranking, free: cc.Ranking) -> bool:
-    """Whether it costs paces or room to be late that running jobs are kept; scores, the ranking has seen to."""
-    if kept.best is None or free.best is None:
-        return False
-    if (kept.best.hold_ms or 0.0) < LEAST_HOLD * (free.best.hold_ms or 0.0):
-        return True
-    return any(pace_ms > (1 + MOST_PACE) * free.paces_ms[job] for job, pace_ms in kept.paces_ms.items())
+def _costs_more(kept: Arrangement, free: Arrangement) -> set[str]:
+    """Jobs that meet where it costs one of them pace or room to be late that running jobs are kept.
+
+    Scores, the ranking has seen to.
+    """
+    kept_ns, free_ns = holds_ns(kept.ranking, kept.problem), holds_ns(free.ranking, free.problem)
+    losing = {job for job, hold_ns in free_ns.items() if kept_ns.get(job, 0) < LEAST_HOLD * hold_ns}
+    paces_ms = free.ranking.paces_ms
+    losing |= {job for job, pace_ms in kept.ranking.paces_ms.items() if pace_ms > (1 + MOST_PACE) * paces_ms[job]}
+    return {job for together in _that_meet(free.natural) if not losing.isdisjoint(together) for job in together}
 
 
 def _arranged(

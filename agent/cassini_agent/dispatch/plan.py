@@ -17,7 +17,7 @@ from cassini_core.units import ticks_from_ms
 from ..control.phase import turns
 from ..schedule import MS_NS, Schedule
 
-__all__ = ["ALONE", "Plan", "plan"]
+__all__ = ["ALONE", "Plan", "holds_ns", "plan"]
 
 ALONE = "it meets no other job on a link"
 
@@ -94,7 +94,7 @@ def plan(
         raise ValueError(f"ranking: expected a candidate of the problem, got {best.id!r}")
     natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (natural or problem).jobs}
     found = _components(candidate, best)
-    holds = _holds(ranking, best, problem, candidate, found)
+    holds = _holds(ranking, problem, candidate, best, found)
     gains = _gains(problem, candidate, best)
     later_ns = 0 if since_ns is None else since_ns - epoch_ns
     schedules: list[Schedule] = []
@@ -130,6 +130,23 @@ def plan(
     return Plan(tuple(sorted(schedules, key=lambda one: one.job)), dict(sorted(free.items())))
 
 
+def holds_ns(ranking: cc.Ranking, problem: cc.Problem) -> dict[str, int]:
+    """The hold of its component, by job, ns; without jobs that run free, and empty where no placement is the best.
+
+    Parameters
+    ----------
+    ranking, problem
+        As for :func:`plan`.
+    """
+    best = ranking.best
+    if best is None:
+        return {}
+    candidate = next(one for one in problem.candidates if one.id == best.id)
+    found = _components(candidate, best)
+    holds = _holds(ranking, problem, candidate, best, found)
+    return {job: hold for component, hold in zip(found, holds, strict=True) for job in component.jobs}
+
+
 def _named(members: list[Schedule]) -> list[Schedule]:
     """Members by id, with the name of their component: equal names mean equal plans, whoever made them and when."""
     said = [astuple(replace(one, component="-", version=1, epoch_ns=0, expires_ns=0, shift_ns=0)) for one in members]
@@ -157,9 +174,9 @@ def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[Compo
 
 def _holds(
     ranking: cc.Ranking,
-    best: cc.RankedCandidate,
     problem: cc.Problem,
     candidate: cc.Candidate,
+    best: cc.RankedCandidate,
     found: list[Component],
 ) -> list[int]:
     """The hold of each component, ns: the least over its own links, each at the shifts of the ranking.

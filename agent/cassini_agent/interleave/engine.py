@@ -99,7 +99,7 @@ class Engine:
         """One round: see what there is, and arrange the groups for which something is new."""
         async with self._round:
             await self._take_up_scope()
-            answers = await self.holding.ask()
+            answers = await self.holding.ask(self.scope.takes_part)
             self._heard |= answers.keys()
             self.seen.look(answers, self.scope, time.monotonic_ns())
             found = self._find_groups()

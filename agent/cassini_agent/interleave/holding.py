@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .. import dispatch
 from ..coordinator import events
@@ -21,6 +22,18 @@ __all__ = ["Holding"]
 
 AGAIN_S = 1.0
 """Until a coordinator that failed is started again."""
+
+LIST_ALL_S = 30.0
+"""So often all jobs of a daemon are looked at: one that began again may have come to the count that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What was there when all jobs of a daemon were looked at: its count of changes, when, and who was connected."""
+
+    change: int
+    at_s: float
+    connected: tuple[str, ...]
 
 
 class Holding:
@@ -47,8 +60,10 @@ class Holding:
         self._daemons = daemons
         self._hosts = dict(hosts)
         self._silent: Set[str] = set()
+        self._listed: dict[str, _Listed] = {}
         self._tell = tell
-        self.coordinator = Coordinator(HttpDaemons(daemons, self._hosts), hear, hosts=self._hosts.keys())
+        self._http = HttpDaemons(daemons, self._hosts)
+        self.coordinator = Coordinator(self._http, hear, hosts=self._hosts.keys())
 
     async def run(self) -> None:
         """Coordinate until cancelled."""
@@ -59,11 +74,24 @@ class Holding:
                 self._tell.failed("the coordinator", error)
             await asyncio.sleep(AGAIN_S)
 
-    async def ask(self) -> dict[str, dict[str, JobStatus]]:
-        """What all daemons say of their jobs, by host and job; without those that do not answer."""
-        answers = await self.coordinator.ask(self._hosts)
+    async def ask(self, takes_part: Callable[[str], bool]) -> dict[str, dict[str, JobStatus]]:
+        """What all daemons say of their jobs, by host and job; without those that do not answer.
+
+        Where nothing has changed, only of jobs that are connected and take part.
+        """
+        answers = await self.coordinator.ask(self._hosts, lambda host: self._list(host, takes_part))
         self._silent = self._hosts.keys() - answers.keys()
         return answers
+
+    async def _list(self, host: str, takes_part: Callable[[str], bool]) -> list[JobStatus]:
+        known, now_s = self._listed.get(host), time.monotonic()
+        if known is not None and now_s - known.at_s < LIST_ALL_S:
+            jobs, change = await self._http.listed(host, list(filter(takes_part, known.connected)))
+            if change == known.change:
+                return jobs
+        jobs, change = await self._http.listed(host, None)
+        self._listed[host] = _Listed(change, now_s, tuple(job.job for job in jobs if job.connected))
+        return jobs
 
     async def send(
         self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str], *, to_silent: bool = False
@@ -121,3 +149,4 @@ class Holding:
         self.forget([job for job, host in self.kept().items() if host not in hosts])
         self._hosts.clear()
         self._hosts.update(hosts)
+        self._listed.clear()

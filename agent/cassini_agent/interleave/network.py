@@ -12,6 +12,7 @@ from typing import Any
 import cassini_core as cc
 
 from ..schedule import MS_NS
+from .crowding import Sending, crowds
 from .profile import Profile
 
 __all__ = ["Network"]
@@ -140,16 +141,13 @@ class Network:
     def _job(self, name: str, profile: Profile, duration_ns: float, slowest_ns: float) -> cc.Job:
         if name in self.profiles:
             return self.profiles[name]
-        rate = self.gbps.get(name)
-        if rate is None:
-            rate = min(self.links[link] / factor for link, factor in self.route(name).items())
         # Not a nanosecond may be sent after the end of the iteration, that is, at its beginning.
         start, duration = math.floor(min(profile.start_ns, profile.rest_ns)), math.floor(duration_ns)
         # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
         iteration = max(math.floor(profile.rest_ns) + duration, start + duration)
         if profile.is_for_parting:
             iteration = max(iteration, math.floor(slowest_ns))
-        return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, rate)])
+        return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, self._gbps(name))])
 
     def _durations_ns(self, profiles: Mapping[str, Profile], most: float) -> dict[str, float]:
         """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
@@ -160,16 +158,28 @@ class Network:
         """
         durations = {job: profile.duration_ns for job, profile in profiles.items()}
         paces = {job: profile.takes_ns or profile.iteration_ns for job, profile in profiles.items()}
-        for link in self.links:
-            there = [job for job in profiles if link in self.route(job)]
-            full = sum(profiles[job].duration_ns / paces[job] for job in there)
-            if full > most:
-                parting = [(profiles[job].duration_ns, paces[job]) for job in there if profiles[job].is_for_parting]
-                longest_ns = _longest(parting, PARTED / full)
-                for job in there:
-                    if profiles[job].is_for_parting:
-                        durations[job] = min(durations[job], longest_ns)
+        for link, capacity in self.links.items():
+            sending = {
+                job: Sending(self._gbps(job) * self.route(job)[link] / capacity, one.duration_ns, paces[job])
+                for job, one in profiles.items()
+                if link in self.route(job)
+            }
+            for crowd in crowds(sending):
+                parting = [job for job in crowd.per_ns if profiles[job].is_for_parting]
+                if crowd.filled > most:
+                    longest_ns = _longest(
+                        [(profiles[job].duration_ns, crowd.per_ns[job]) for job in parting], PARTED / crowd.filled
+                    )
+                    durations |= {job: min(durations[job], longest_ns) for job in parting}
         return durations
+
+    def _gbps(self, job: str) -> float:
+        """At what rate a job sends; the greatest, where its profile is given."""
+        if job in self.profiles:
+            return max((phase.gbps for phase in self.profiles[job].phases), default=0.0)
+        if job in self.gbps:
+            return self.gbps[job]
+        return min(self.links[link] / factor for link, factor in self.route(job).items())
 
 
 def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
@@ -178,17 +188,17 @@ def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
     Parameters
     ----------
     sending : sequence of (float, float)
-        Durations, and paces that they are parts of.
+        Durations, ns, and what each fills per ns.
     share : float
         In (0, 1].
     """
-    left = share * sum(duration / pace for duration, pace in sending)
-    per_ns = sum(1 / pace for _, pace in sending)  # of those that may be cut
-    for duration, pace in sorted(sending):
-        if duration * per_ns > left:
-            return left / per_ns
-        left -= duration / pace
-        per_ns -= 1 / pace
+    left = share * sum(duration * per_ns for duration, per_ns in sending)
+    all_per_ns = sum(per_ns for _, per_ns in sending)  # of those that may be cut
+    for duration, per_ns in sorted(sending):
+        if duration * all_per_ns > left:
+            return left / all_per_ns
+        left -= duration * per_ns
+        all_per_ns -= per_ns
     return max((duration for duration, _ in sending), default=0.0)
 
 

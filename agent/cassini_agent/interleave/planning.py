@@ -12,6 +12,7 @@ from .. import dispatch
 from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
+from .crowding import Sending, crowds, uneven_pairs
 from .network import Network
 from .profile import Profile
 
@@ -42,7 +43,7 @@ def planned(
     version: int,
     schedules: Mapping[str, Schedule] = _NONE,
 ) -> tuple[dispatch.Plan, float | None]:
-    """What to tell these jobs, and the score; None where there is nothing to rank. Takes as long as five rankings.
+    """What to tell these jobs, and the score; None where there is nothing to rank. Ranks twelve times at most.
 
     ``schedules`` are those in force: jobs stay where they are held, where that costs little.
     """
@@ -89,17 +90,35 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
     margins, measured = {}, {}
     route = problem.candidates[0].routes
-    sending_ns = {
-        link.id: sum(
-            phase.duration_ms * MS_NS for job in problem.jobs if link.id in route[job.id] for phase in job.phases
-        )
-        for link in problem.links
-    }
+    parted = {link for job, profile in profiles.items() if profile.is_for_parting for link in route[job]}
+    filled = {link.id: _filled(problem, link) for link in problem.links if link.id in parted}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
-            needed_ns = max((1 + ROOM) * known_ns, *(sending_ns[link] / FILLED for link in route[job.id]))
-            margins[job.id] = min(LARGEST_MARGIN, needed_ns / known_ns - 1)
+            needed = max(1 + ROOM, *(filled[link] / FILLED for link in route[job.id]))
+            margins[job.id] = min(LARGEST_MARGIN, needed - 1)
         else:
             measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
     return margins, measured
+
+
+def _filled(problem: cc.Problem, link: cc.Link) -> float:
+    """Which part of a link is filled by jobs that are in each other's way there, at their natural iteration times.
+
+    O(n^2) of all their phases.
+    """
+    route = problem.candidates[0].routes
+    sending = {
+        (job.id, at): Sending(
+            phase.gbps * route[job.id][link.id] / link.capacity_gbps,
+            phase.duration_ms * MS_NS,
+            job.iteration_ms * MS_NS,
+        )
+        for job in problem.jobs
+        if link.id in route[job.id]
+        for at, phase in enumerate(job.phases)
+    }
+    # No pace makes room for a burst between others that come more often than it lasts.
+    reachable = [one for one in uneven_pairs(sending) if one.filled <= (1 + LARGEST_MARGIN) * FILLED]
+    found = crowds(sending) + reachable
+    return max((one.filled for one in found if len({job for job, _ in one.per_ns}) > 1), default=0.0)
