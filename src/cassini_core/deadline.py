@@ -26,6 +26,9 @@ RETURN_SHARE, RETURN_S = 0.1, 0.05
 PACING_PER_READING = 0.7
 """To choose iteration times, by the time of reading the routes."""
 
+PREPARING_LINKS_PER_READING = 0.2
+"""To hand all links to the kernel, by the time of reading all candidates."""
+
 PREPARING_PER_READING = 0.4
 """To prepare for the first large candidate, by the time of reading all candidates."""
 

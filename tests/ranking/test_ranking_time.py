@@ -6,9 +6,10 @@ import os
 import random
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from cassini_core import Candidate, Job, Link, Phase, Problem
 from cassini_core.deadline import Deadline
 from cassini_core.periods.cluster_pacing import pace_problem
 from cassini_core.problem_file import ranking_to_json
+from cassini_core.ranking.best_first import FIRST_ACCOUNTED, BestFirst
 from cassini_core.ranking.rank_problem import rank
 from interrupts import interrupted
 from placements import PAIR, mixed_scores, problem_of, up
@@ -256,6 +258,58 @@ def test_a_deadline_leaves_the_links_their_part() -> None:
         best = rank(problem, deadline_s=1.0).best
     assert best is not None
     assert best.score is not None
+
+
+class EndsAfterThree:
+    """Candidates of which the deadline comes while the third is answered; counts what threads are asked for then."""
+
+    def __init__(self) -> None:
+        self.left_to_answer = 3
+        self.late_in: Counter[bool] = Counter()  # by whether the calling thread was asked
+        self.calling = threading.current_thread()
+
+    def remaining_s(self) -> float:
+        return 1.0
+
+    def passed(self) -> bool:
+        return False
+
+    def from_now(self) -> EndsAfterThree:
+        return self
+
+    def leaves(self, share: float) -> bool:
+        return self.left_to_answer > 0
+
+    def answer(self, *_: object) -> Any:
+        self.left_to_answer -= 1
+        return self._entry()
+
+    def late(self, number: int) -> Any:
+        self.late_in[threading.current_thread() is self.calling] += 1
+        return self._entry()
+
+    def most(self, number: int) -> Any:
+        return 0, -number
+
+    def cost(self, entries: object) -> int:
+        return 0
+
+    def search_ahead(self, pool: object, parts: Any, nodes: object, answer: Any) -> None:
+        for part in parts:
+            answer(part, {})
+
+    def _entry(self) -> Any:
+        return SimpleNamespace(worth=None, answer=SimpleNamespace(jobs=()))
+
+
+def test_past_the_deadline_no_thread_is_asked_for_what_is_left() -> None:
+    late: Any = EndsAfterThree()
+    done: list[int] = []
+    search = BestFirst(late, top=1, threads=1, deadline=late, cancel=np.zeros(1, dtype=np.int32), progress=done.append)
+    assert len(search.run(1000)) == 1000
+    assert done == list(range(1, 1001))
+    assert late.late_in[False] < FIRST_ACCOUNTED
+    assert sum(late.late_in.values()) == 1000 - 3
 
 
 class WorkClock:

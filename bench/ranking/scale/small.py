@@ -16,7 +16,7 @@ def small(files: Mapping[str, Path], processes: int, warm_runs: int) -> list[dic
     for name, file in files.items():
         found = [in_fresh_process("small", {"file": str(file), "warm_runs": warm_runs}) for _ in range(processes)]
         row: dict[str, Any] = {"name": name, "processes": len(found), "candidates": found[0]["candidates"]}
-        for step in ("import_s", "load_s", "first_s", "warm_s"):
+        for step in ("import_s", "load_s", "first_s", "first_cpu_s", "warm_s"):
             values = [one[step] for one in found]
             row[step] = {"median": statistics.median(values), "most": max(values)}
         row["loaded_by_call"] = sorted({module for one in found for module in one["loaded_by_call"]})

@@ -91,17 +91,17 @@ def _small(found: Found) -> str:
             row["name"],
             str(row["candidates"]),
             ", ".join(row["status"]),
-            *(_median_and_most(row[step]) for step in ("import_s", "load_s", "first_s", "warm_s")),
+            *(_median_and_most(row[step]) for step in ("import_s", "load_s", "first_s", "first_cpu_s", "warm_s")),
             _loaded(row),
         ]
         for row in found["small"]
     ]
     return (
         f"Fresh processes, {found['small'][0]['processes']} for each file: median (most). *Import*: the package, "
-        "networkx and NumPy. *Load*: `load_problem`. *First call*: `rank`, with what it loads itself. *Networkx*, "
-        "*numba*: the step that loaded them.\n\n"
+        "networkx and NumPy. *Load*: `load_problem`. *First call*: `rank`, with what it loads itself; *CPU*: of its "
+        "threads. *Networkx*, *numba*: the step that loaded them.\n\n"
         + table(
-            ["file", "candidates", "status", "import", "load", "first call", "later call", "networkx, numba"],
+            ["file", "candidates", "status", "import", "load", "first call", "CPU", "later call", "networkx, numba"],
             rows,
         )
         + "".join(

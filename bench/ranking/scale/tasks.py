@@ -102,12 +102,13 @@ def small(file: str, warm_runs: int) -> Found:
     loaded["networkx"] = set(sys.modules)
     problem, load_s, _ = _timed(lambda: cassini_core.load_problem(file))
     loaded["load"] = set(sys.modules)
-    ranking, first_s, _ = _timed(lambda: rank(problem, threads=2))
+    ranking, first_s, first_cpu_s = _timed(lambda: rank(problem, threads=2))
     loaded["call"] = set(sys.modules)
     found = {
         "import_s": import_s,
         "load_s": load_s,
         "first_s": first_s,
+        "first_cpu_s": first_cpu_s,
         "loaded_by_call": sorted(loaded["call"] - loaded["load"]),
         "libraries": {
             library: next((step for step, modules in loaded.items() if library in modules), None)

@@ -469,11 +469,14 @@ def _meeting(members: Sequence[Sequence[int]], n: int) -> Meeting | None:
 def _turns(periods: Sequence[int]) -> int:
     """``sum_j P' / R_j`` over the jobs that are not free at the default resolution; at least the number of jobs."""
     # One pass of F1b is enough for an estimate.
-    found = repeats(Counter(periods))
-    held = Counter(period for period in periods if found[period] > TICKS_PER_MS)
-    folded = repeats(held)
+    count: Mapping[int, int] = Counter(periods)
+    if len(count) == 1:
+        return len(periods)
+    found = repeats(count)
+    held = {period: several for period, several in count.items() if found[period] > TICKS_PER_MS}
+    folded = found if len(held) == len(count) else repeats(held)
     whole = math.lcm(*folded.values())
-    return max(len(periods), sum(count * whole // folded[period] for period, count in held.items()))
+    return max(len(periods), sum(several * whole // folded[period] for period, several in held.items()))
 
 
 def _components(

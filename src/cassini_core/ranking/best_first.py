@@ -150,6 +150,10 @@ class BestFirst:
         best = heapq.nlargest(self._top, self._worths)
         return len(best) == self._top and best[-1] >= most
 
+    def _is_over(self) -> bool:
+        """Whether no more answers are begun. What is left is then late at once, without a detour through threads."""
+        return not self._one_at_least and not self._search.leaves(FREEING_PER_ANSWERING)
+
     def _until_first(self, pool: ThreadPoolExecutor, some: list[int]) -> list[int]:
         """Answers one after the other until one has shifts, if that is asked for; those that are left."""
         while some and self._one_at_least:
@@ -162,6 +166,10 @@ class BestFirst:
     def _answer_some(self, pool: ThreadPoolExecutor, some: list[int]) -> list[int]:
         """Answers candidates as far as there are nodes; those that are left."""
         while some and not self._allowance.spent:
+            if self._is_over():
+                for number in some:
+                    self._take(number, self._candidates.late(number))
+                return []
             group, some = some[: self._accounted], some[self._accounted :]
             self._answer_group(pool, group, self._allowance.limit(self._nodes))
             cost = self._candidates.cost([self._entries[number] for number in group])

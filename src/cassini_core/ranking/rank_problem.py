@@ -25,6 +25,7 @@ from ..deadline import (
     LINK_SHARE_OF_LARGE,
     PACING_PER_READING,
     PACING_SHARE,
+    PREPARING_LINKS_PER_READING,
     PREPARING_PER_READING,
     Deadline,
     DeadlinePassed,
@@ -121,7 +122,8 @@ def rank(
         Threads that solve links; None for as many as the process has CPUs. The answer does not depend on it.
     deadline_s : float or None
         Seconds from the call, 0 for bounds at once; what was not reached in time is reported with its bound. With a
-        deadline the answer is valid but not reproducible, and Python's collector of cycles rests until then.
+        deadline the answer is valid but not reproducible. Python's collector of cycles rests until then, and in small
+        rounds without one.
     node_limit : int, "auto" or None
         Search nodes per link; None for no limit. ``"auto"``: 50,000, or fewer where there are many links to solve
         (:mod:`cassini_core.node_budget`); then what all links together, and all candidates, may take is limited,
@@ -280,6 +282,7 @@ class _Reading(NamedTuple):
     n_routes: int
     effort: LinkEffort
     links: PreparedLinks
+    link_share: float
     deadline: Deadline
 
 
@@ -297,13 +300,17 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
         raise DeadlinePassed
     if not (any(large) and deadline.leaves(PREPARING_PER_READING)):
         base_links = base_links[:0]
+    least = FREEING_PER_READING + BOUNDING_PER_READING + PREPARING_LINKS_PER_READING
+    link_share = LINK_SHARE_OF_LARGE if any(large) else LINK_SHARE
+    if len(placements) > READ_TOGETHER and not deadline.leaves(least):
+        link_share = 0.0
     deadline = deadline.after_reading()
     n_routes = sum(routes.n_placed)
     effort = _effort(catalog, placements, n_routes, options)
     limits = options.limits(len(catalog.problems), len(placements), effort)
     links = PreparedLinks(catalog.problems, limits, deadline)
     paces_ms = {job.id: job.iteration_ms for job in sorted(problem.jobs, key=lambda job: job.id)}
-    return _Reading(paces_ms, catalog, placements, large, base_links, n_routes, effort, links, deadline)
+    return _Reading(paces_ms, catalog, placements, large, base_links, n_routes, effort, links, link_share, deadline)
 
 
 def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int, options: RankOptions) -> LinkEffort:
@@ -348,7 +355,7 @@ def _solve_links(
             links,
             link_limits(options.node_limit, links.arrays.n_jobs()),
             threads=options.threads,
-            deadline=read.deadline.part(LINK_SHARE_OF_LARGE if any(read.large) else LINK_SHARE),
+            deadline=read.deadline.part(read.link_share),
             executor=options.executor,
             progress=lambda done: options.progress(done, total),
             with_slack=links.limits.with_slack and not all(read.large),  # else nobody uses the own shifts of links
