@@ -26,7 +26,7 @@ from cassini_core.problem_file import decoding, load_problem, ranking_to_json
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
 from cassini_core.topology.formats import documents
-from hostile_problems import HOSTILE, MALFORMED, MOST_BYTES, Shape, link_file, problem_file
+from hostile_problems import HOSTILE, MALFORMED, MOST_BYTES, Shape, differences_file, link_file, problem_file
 
 MOST_SECONDS = 10.0
 MOST_MIB = 1024.0
@@ -60,6 +60,12 @@ def assert_bounded(call: str, data: bytes, folder: Path) -> str:
 @pytest.mark.parametrize("name", FAST)
 def test_rankings_of_a_quarter_of_the_size_are_bounded(name: str, tmp_path: Path) -> None:
     assert_bounded("rank", problem_file(HOSTILE[name], MOST_BYTES // 4), tmp_path)
+
+
+@pytest.mark.parametrize("part", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_ranking_of_many_short_differences_is_bounded(part: int, tmp_path: Path) -> None:
+    """What is told in a few bytes is a candidate of thousands of jobs and links all the same."""
+    assert_bounded("rank", differences_file(MOST_BYTES // part, jobs=4000 // part), tmp_path)
 
 
 def test_a_job_of_many_phases_and_a_multiplier_on_each_link_is_refused_before_it_is_read(tmp_path: Path) -> None:

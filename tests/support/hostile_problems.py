@@ -100,6 +100,23 @@ def problem_file(shape: Shape, most_bytes: int = MOST_BYTES) -> bytes:
     return best
 
 
+def differences_file(most_bytes: int = MOST_BYTES, *, jobs: int = 4000) -> bytes:
+    """As many candidates as there is room for, told in a few bytes each: a large base without one of its jobs."""
+    names = [f"j{k}" for k in range(jobs)]
+    phases = [{"start_ms": 0, "duration_ms": 30, "gbps": 40}]
+    content: dict[str, object] = {
+        "format": "cassini-problem/2",
+        "jobs": [{"id": name, "iteration_ms": 100, "phases": phases} for name in names],
+        "links": [{"id": f"l{k}", "capacity_gbps": 50} for k in range(jobs // 2)],
+        "base": {"routes": {name: [f"l{k // 2}"] for k, name in enumerate(names)}},
+        "candidates": [],
+    }
+    room = most_bytes - len(json.dumps(content, separators=(",", ":")))
+    count = room // len('{"id":"c12345","moves":{"j1234":null}},')
+    content["candidates"] = [{"id": f"c{k}", "moves": {names[k % jobs]: None}} for k in range(count)]
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
 def link_file(shape: Shape, most_bytes: int = MOST_BYTES) -> bytes:
     """The jobs of the problem file on one link."""
     jobs = json.loads(problem_file(shape, most_bytes))["jobs"]

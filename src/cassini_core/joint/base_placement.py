@@ -38,7 +38,9 @@ def _is_large(placement: Placement, flat: Incidence) -> bool:
     # A forest has fewer edges than nodes.
     tree = placement.n_links + len(flat.jobs)
     if placement.n_crossings < tree:  # else there is a loop, however many of all jobs are here
-        tree = placement.n_links + len(np.unique(flat.job[flat.rows(placement.links).at]))
+        shares = np.zeros(len(flat.jobs), dtype=np.bool_)
+        shares[flat.job[flat.rows(placement.links).at]] = True
+        tree = placement.n_links + int(np.count_nonzero(shares))
     return placement.n_crossings >= tree
 
 
