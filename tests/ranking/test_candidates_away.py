@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import pickle
@@ -21,7 +20,7 @@ from cassini_core import KernelError, Problem, executor_runner, rank
 from cassini_core.joint import search_away
 from cassini_core.joint.base_search import BaseSearch
 from cassini_core.kernel import link_arrays
-from lossy_executors import Failing, Forgetful, Gone, Refusing
+from lossy_executors import Failing, Forgetful, Gone, Refusing, die_at_the_third_part
 
 ROUND = Settings(racks=20, gpus_per_rack=32, uplinks=3, jobs=150, candidates=24, moves=3)
 """Some 90 shared links: placements are large."""
@@ -114,21 +113,6 @@ def test_the_ground_is_sent_to_each_worker_once_and_no_names(problem: Problem, e
 
 
 # An executor that loses what it was given
-
-
-def die_at_the_third_part(token: str) -> None:
-    """Runs in each worker process when it starts. The first worker that is at its third part is killed there."""
-    search, calls = search_away.search_placements, [0]
-
-    def search_or_die(*arguments: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == 3:
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(token, os.O_CREAT | os.O_EXCL))
-                os.kill(os.getpid(), signal.SIGKILL)
-        return search(*arguments)
-
-    search_away.search_placements = search_or_die  # what was sent is looked up by name
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")

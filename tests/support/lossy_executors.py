@@ -8,11 +8,13 @@ import random
 import signal
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from cassini_core import Job, Phase, Problem
+from cassini_core.joint import search_away
 from cassini_core.kernel import link_arrays as link_batch
 from cassini_core.links import batch_solver
 from cassini_core.problem_file import ranking_to_json
@@ -99,16 +101,26 @@ def count_chunks_solved_here(monkeypatch: pytest.MonkeyPatch) -> list[batch_solv
     return seen
 
 
-def die_at_the_second_chunk(token: str) -> None:
-    """Runs in each worker process when it starts. The first worker that is at its second chunk is killed there."""
-    solve, calls = link_batch.solve_chunk, [0]
+def die_at_call(number: int, module: ModuleType, name: str, token: str) -> None:
+    """Runs in each worker process. The first worker that is at this call of a function is killed there."""
+    function, calls = getattr(module, name), [0]
 
-    def solve_or_die(*arguments: Any) -> Any:
+    def run_or_die(*arguments: Any) -> Any:
         calls[0] += 1
-        if calls[0] == 2:
+        if calls[0] == number:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(token, os.O_CREAT | os.O_EXCL))
                 os.kill(os.getpid(), signal.SIGKILL)
-        return solve(*arguments)
+        return function(*arguments)
 
-    link_batch.solve_chunk = solve_or_die  # what was sent is looked up by name
+    setattr(module, name, run_or_die)  # what was sent is looked up by name
+
+
+def die_at_the_second_chunk(token: str) -> None:
+    """Runs in each worker process when it starts."""
+    die_at_call(2, link_batch, "solve_chunk", token)
+
+
+def die_at_the_third_part(token: str) -> None:
+    """Runs in each worker process when it starts."""
+    die_at_call(3, search_away, "search_placements", token)

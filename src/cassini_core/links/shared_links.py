@@ -119,18 +119,23 @@ class LinkCatalog:
         if len(routes.loads) >= _LOADS_TOGETHER:
             go_on()
 
+    @lockless_cached_property
+    def base(self) -> BaseLinks:
+        """The shared links of the base placement of the routes."""
+        routes = self._routes
+        return BaseLinks(
+            int64(shared.index for shared in self._shared_of[: routes.n_base] if shared is not None),
+            int64(load[0] for load, shared in zip(routes.loads, self._shared_of, strict=True) if shared is not None),
+            np.diff(self.incidence.offset),
+            self.shared,
+        )
+
     def placements(self) -> list[Placement]:
         """Each candidate, in their order; O(its changes from the base placement)."""
         routes, is_shared = self._routes, [shared is not None for shared in self._shared_of]
         index = [-1 if shared is None else shared.index for shared in self._shared_of]
         position = np.cumsum(is_shared).tolist()  # one more than its place in the base, of what the base has
-        base = BaseLinks(
-            int64(number for number in index[: routes.n_base] if number >= 0),
-            int64(load[0] for load, shares in zip(routes.loads, is_shared, strict=True) if shares),
-            np.diff(self.incidence.offset),
-            self.shared,
-        )
-        placements = []
+        base, placements = self.base, []
         for number, (candidate, n_placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.n_placed, routes.differences, strict=True)
         ):
@@ -148,10 +153,6 @@ class LinkCatalog:
                 placement = replace(placement, warnings=warnings, narrow_links=found, narrow=scores)
             placements.append(placement)
         return placements
-
-    def base_links(self) -> list[SharedLink]:
-        """The shared links of the base placement of the routes, by id."""
-        return [shared for shared in self._shared_of[: self._routes.n_base] if shared is not None]
 
     def _by_link(self, load: int) -> int:
         return self._routes.loads[load][0]

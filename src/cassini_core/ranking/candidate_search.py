@@ -125,10 +125,7 @@ class CandidateSearch:
         self, pool: ThreadPoolExecutor, parts: Sequence[Sequence[int]], nodes: int | None, then: Ahead
     ) -> None:
         """Have large placements searched by the executor, if there is one."""
-        away = parts
-        if self._base is None or self._options.executor is None:
-            away = []
-        elif self._away is None:
+        if self._away is None and self._base is not None and self._options.executor is not None:
             self._away = SearchAway(
                 self._options.executor,
                 self._context,
@@ -138,9 +135,11 @@ class CandidateSearch:
                 threads=self._options.threads,
                 deadline=self._deadline,
             )
-        away = [part for part in away if all(self._large[number] for number in part)]
+        away = []
         for part in parts:
-            if part not in away:
+            if self._away is not None and all(self._large[number] for number in part):
+                away.append(part)
+            else:
                 then(part, {})
         if self._away is not None:
             self._away.run(away, nodes, then)

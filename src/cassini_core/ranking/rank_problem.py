@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int64Array, int64
+from ..arrays import Int64Array
 from ..choices import AggregateName, Loops, Order
 from ..concurrency import canceling_pool, collector_rests
 from ..deadline import (
@@ -290,7 +290,7 @@ def _read(problem: Problem, routes: RouteTable, options: RankOptions, deadline: 
     """What the jobs of each candidate share, which way each will be answered, and the limits of all searches."""
     catalog = LinkCatalog(problem, routes, deadline.check_reading)
     placements = catalog.placements()
-    base_links = int64(link.index for link in catalog.base_links())
+    base_links = catalog.base.links
     large = [False] * len(placements)
     # A difference from the base placement is of no use to one placement alone.
     if options.loops == "joint" and len(base_links):
@@ -320,10 +320,9 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
     problem = catalog.incidence.problem
     uses = np.zeros(len(problem), dtype=np.int64)
     for placement in placements:  # no link stands twice in one
-        uses[placement.base.links[placement.dropped]] -= 1
+        uses[catalog.base.links[placement.dropped]] -= 1
         uses[placement.added] += 1
-    if placements:
-        uses[placements[0].base.links] += len(placements)
+    uses[catalog.base.links] += len(placements)
     of_problem = np.bincount(problem, uses, len(catalog.problems)).astype(np.int64)
     return link_effort(catalog.problems, of_problem, ticks_from_ms(options.resolution_ms), n_routes)
 
