@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -143,7 +143,7 @@ class Candidate:
         return (_unpacked_one, (packed([self]),))
 
 
-def packed(candidates: Iterable[Candidate]) -> tuple[Any, ...]:
+def packed(candidates: Sequence[Candidate]) -> tuple[Any, ...]:
     """Candidates as plain dictionaries, which can be pickled; what they have in common is there once."""
     number: dict[int, int] = {}
     bases: list[dict[str, dict[str, Any]]] = []

@@ -175,9 +175,9 @@ def search_placements(
         None where the worker lacks the ground.
     """
     deadline = Deadline(seconds)
-    if ground is not None and round_id not in _kept:
-        _kept[round_id] = _Worker(_Ground(*pickle.loads(ground)))
+    worker = _kept.get(round_id)
+    if worker is None and ground is not None:
+        worker = _kept[round_id] = _Worker(_Ground(*pickle.loads(ground)))
         for old in list(_kept)[:-KEPT]:
             _kept.pop(old, None)
-    worker = _kept.get(round_id)
     return None if worker is None else worker.search(questions, nodes, deadline)
