@@ -21,6 +21,9 @@ BASE_SHARE = 0.4
 RETURN_SHARE, RETURN_S = 0.1, 0.05
 """For the way back of an answer from an executor: this share, but no more seconds than this."""
 
+PATIENCE_SHARE = 0.1
+"""For waiting for an executor that answers nothing, before the work is done here."""
+
 # What a step needs, by the time that a step before it took. With less it is not begun: it would not come to an end.
 
 PACING_PER_READING = 0.7

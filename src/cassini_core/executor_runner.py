@@ -1,26 +1,35 @@
 """Has the parts of some work done: by threads of this process, or by an executor.
 
 What an executor loses is done here: its workers may be killed, it may be shut down, cancel what it was given, or never
-begin. Only errors of the work itself end the run.
+begin.
+
+Whatever an executor raises, when a part is handed over or in a worker, is a loss too, of whatever kind it is: a worker
+may lack memory, a module or this version of the package, and no list of exceptions tells that from a defect. Doing the
+part here does: what is wrong with the part or with this package is raised here again, and then ends the run. What only
+a worker has ends nothing, and is told to the log ``cassini_core.executor_runner``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from .deadline import RETURN_S, RETURN_SHARE, Deadline
+from .deadline import PATIENCE_SHARE, RETURN_S, RETURN_SHARE, Deadline
 
 __all__ = ["ExecutorRunner"]
 
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())  # nothing is written where the host does not ask for it
+
 PATIENCE_S = 5.0
 """After so many seconds without an answer from an executor, parts that it has not begun are taken back: one for each
-thread here."""
+thread here that has nothing to do."""
 
 _CANCEL_S = 0.02
 _LONGEST_WAIT_S = 3600.0
@@ -28,6 +37,10 @@ _LONGEST_WAIT_S = 3600.0
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
+
+Take = Callable[[Part, Answer | None], Future[Any] | None]
+"""Gets a part and its answer, None where the deadline came first. It may begin more work in threads of this process,
+and return its future."""
 
 
 class ExecutorRunner(Generic[Part, Answer]):
@@ -67,42 +80,45 @@ class ExecutorRunner(Generic[Part, Answer]):
         self._for_executor = away
         self._executor = executor
         self._accepts = executor is not None
+        self._is_silent = False
+        self._has_lost = False
         self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
         self._here: dict[Future[Answer | None], Part] = {}
         self._away: dict[Future[Answer | None], Part] = {}
         self._begun: set[Future[Answer | None]] = set()  # away, and cannot be taken back
-        self._heard = 0.0
+        self._beside: set[Future[Any]] = set()  # other work in threads of this process
+        self._patient_until = 0.0
 
-    def run(self, parts: Iterable[Part], take: Callable[[Part, Answer | None], None]) -> None:
+    def run(self, parts: Iterable[Part], take: Take[Part, Answer], beside: Iterable[Future[Any]] = ()) -> None:
         """Have ``parts`` done; ``take`` is called in the calling thread as each comes back, in any order.
 
-        It gets a part and its answer, None where the deadline came first.
+        Work ``beside`` them, in threads of this process, and what ``take`` begins is waited for as well.
 
         Raises
         ------
         Exception
-            Of the first part that cannot be done. What an executor has not begun is then canceled.
+            The first of a part that cannot be done, or of other work. What an executor has not begun is then canceled.
         """
         try:
+            for future in beside:
+                self._await_too(future)
             for part in parts:
                 self._send(part)
-            self._heard = time.monotonic()
-            while self._here or self._away:
+            self._be_patient()
+            while self._here or self._away or self._beside:
                 self._await_one(take)
         finally:
             self._forget()
 
     def _send(self, part: Part, again: bool = False) -> None:
-        if self._executor is None or not self._accepts or self._deadline.passed():
+        if self._executor is None or not self._accepts or self._is_silent or self._deadline.passed():
             self._send_here(part)
             return
+        function, *arguments = self._for_executor(part, self._handed_s(), again)
         try:
-            function, *arguments = self._for_executor(part, self._handed_s(), again)
             future = self._executor.submit(function, *arguments)
         except Exception as error:
-            # A plain RuntimeError is what executors raise that were shut down, or have no threads to begin with.
-            if type(error) is not RuntimeError and not _is_loss(error, self._executor):
-                raise
+            self._note_loss(error)
             self._accepts = False
             self._send_here(part)
         else:
@@ -118,35 +134,52 @@ class ExecutorRunner(Generic[Part, Answer]):
         self._here[future] = part
         future.add_done_callback(self._finished.put)
 
-    def _await_one(self, take: Callable[[Part, Answer | None], None]) -> None:
+    def _await_too(self, future: Future[Any]) -> None:
+        self._beside.add(future)
+        future.add_done_callback(self._finished.put)
+
+    def _take(self, part: Part, answer: Answer | None, take: Take[Part, Answer]) -> None:
+        after = take(part, answer)
+        if after is not None:
+            self._await_too(after)
+
+    def _await_one(self, take: Take[Part, Answer]) -> None:
         try:
             future = self._finished.get(timeout=self._longest_wait_s())
         except Empty:
             if self._deadline.passed():
                 for part in self._away.values():
-                    take(part, None)
+                    self._take(part, None, take)
                 self._forget()
             elif self._is_quiet():
                 self._take_back()
             return
         if future in self._here:
             part = self._here.pop(future)
-            take(part, future.result())
+            self._take(part, future.result(), take)
+        elif future in self._beside:
+            self._beside.remove(future)
+            future.result()
         elif future in self._away:
-            self._heard = time.monotonic()
+            self._be_patient()
             self._begun.discard(future)
             self._receive(future, self._away.pop(future), take)
 
-    def _receive(self, future: Future[Answer | None], part: Part, take: Callable[[Part, Answer | None], None]) -> None:
+    def _receive(self, future: Future[Answer | None], part: Part, take: Take[Part, Answer]) -> None:
         error = CancelledError() if future.cancelled() else future.exception()
         if error is not None:
-            if not _is_loss(error, self._executor):
-                raise error
+            self._note_loss(error)
             self._send_here(part)
         elif (answer := future.result()) is not None:
-            take(part, answer)
+            self._take(part, answer, take)
         else:
             self._send(part, again=True)
+
+    def _note_loss(self, error: BaseException) -> None:
+        """Tells the first of what may be very many."""
+        if not self._has_lost:
+            self._has_lost = True
+            _log.warning("an executor lost what is done here instead, for the first time", exc_info=error)
 
     # An executor that is silent
 
@@ -156,18 +189,25 @@ class ExecutorRunner(Generic[Part, Answer]):
             return None
         waits = [_LONGEST_WAIT_S, self._deadline.remaining_s()]
         if self._can_take_back():
-            waits.append(max(0.0, self._heard + PATIENCE_S - time.monotonic()))
+            waits.append(max(0.0, self._patient_until - time.monotonic()))
         return min(wait for wait in waits if wait is not None)
 
+    def _be_patient(self) -> None:
+        """Wait for the next answer of the executor, but not until there is no time left to do without."""
+        remaining_s = self._deadline.remaining_s()
+        patience_s = PATIENCE_S if remaining_s is None else min(PATIENCE_S, PATIENCE_SHARE * remaining_s)
+        self._patient_until = time.monotonic() + patience_s
+        self._is_silent = False
+
     def _is_quiet(self) -> bool:
-        return self._can_take_back() and time.monotonic() >= self._heard + PATIENCE_S
+        return self._can_take_back() and time.monotonic() >= self._patient_until
 
     def _can_take_back(self) -> bool:
-        return len(self._here) < self._threads and len(self._begun) < len(self._away)
+        return len(self._here) + len(self._beside) < self._threads and len(self._begun) < len(self._away)
 
     def _take_back(self) -> None:
         """Take one part back, of those that the executor will begin last."""
-        self._accepts = False
+        self._is_silent = True
         future = next(future for future in reversed(self._away) if future not in self._begun)
         _cancel([future])
         if future.cancelled():
@@ -194,18 +234,3 @@ def _cancel(futures: Collection[Future[Any]]) -> None:
     thread = threading.Thread(target=cancel, name="cassini-cancel", daemon=True)
     thread.start()
     thread.join(_CANCEL_S)
-
-
-def _is_loss(error: BaseException, executor: Executor | None) -> bool:
-    """Whether the executor failed, not what it was given.
-
-    Executors fail with the standard library's errors, with errors of their own package (if workers were killed too
-    often, for example), and with what ends a worker but is no error, such as Ctrl-C.
-    """
-    if isinstance(error, (BrokenExecutor, CancelledError, OSError, EOFError)) or not isinstance(error, Exception):
-        return True
-    return executor is not None and _package(error) == _package(executor)
-
-
-def _package(value: object) -> str:
-    return type(value).__module__.partition(".")[0]

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import placements
 from cassini_core import InputError, KernelError, Problem, executor_runner
+from cassini_core.deadline import DeadlinePassed
 from cassini_core.kernel import link_arrays as link_batch
 from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links import batch_solver as link_pool
@@ -158,25 +159,47 @@ def test_chunks_that_the_executor_loses(error: BaseException, monkeypatch: pytes
     assert len(solved_here) == (executor.count + 1) // 2
 
 
-@pytest.mark.parametrize("error", [KernelError("memory"), InputError("range"), ImportError("package"), TypeError()])
-def test_real_errors_end_the_ranking(error: Exception) -> None:
+WORKERS_OWN = [MemoryError(), ImportError("package"), KernelError("of an older version"), TypeError(), DeadlinePassed()]
+
+
+@pytest.mark.parametrize("error", WORKERS_OWN)
+def test_an_error_that_only_workers_have_loses_nothing(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = ranked(many_links(), None)
+    solved_here = count_chunks_solved_here(monkeypatch)
+    executor = Failing(error)
+    with caplog.at_level("DEBUG", "cassini_core"):
+        assert ranked(many_links(), executor) == expected
+    assert len(solved_here) == (executor.count + 1) // 2
+    assert [record.levelname for record in caplog.records] == ["WARNING"]  # of all that is lost the first is told
+    assert type(error).__name__ in caplog.text
+
+
+@pytest.mark.parametrize("error", [TypeError("cannot pickle"), NotImplementedError(), MemoryError()])
+def test_an_executor_that_cannot_send_loses_nothing(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    assert ranked(many_links(), Refusing(error, 3)) == ranked(many_links(), None)
+    assert type(error).__name__ in caplog.text
+
+
+@pytest.mark.parametrize("error", [KernelError("defect"), InputError("range"), MemoryError()])
+def test_an_error_that_the_calling_process_has_too_is_raised(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(link_pool, "_solve", fail)
     with pytest.raises(type(error)):
         ranked(many_links(), Failing(error))
 
 
-@pytest.mark.parametrize("error", [TypeError("cannot pickle"), NotImplementedError()])
-def test_real_errors_of_submit_end_the_ranking(error: Exception) -> None:
-    with pytest.raises(type(error)):
-        ranked(many_links(), Refusing(error, 3))
+def test_an_error_here_is_no_loss_of_the_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is one of making what is sent."""
 
+    def fail(*_: Any) -> Any:
+        raise TypeError("of ours")
 
-def test_a_chunk_the_kernel_refuses_ends_the_ranking() -> None:
-    class Breaking(ThreadPoolExecutor):
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            args[0].capacity[0] = -1
-            return super().submit(fn, *args, **kwargs)
-
-    with Breaking(1) as pool, pytest.raises(InputError, match="solve_links"):
+    monkeypatch.setattr(link_pool.BatchSolver, "_away", fail)
+    with thread_pool(1) as pool, pytest.raises(TypeError, match="of ours"):
         ranked(many_links(), pool)
 
 
@@ -220,7 +243,10 @@ def test_what_has_begun_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("canceling_takes_s", [0.0, 120.0])
-def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float) -> None:
+def test_a_deadline_is_kept_whatever_the_executor_does(
+    canceling_takes_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor_runner, "PATIENCE_SHARE", 1.0)
     released = threading.Event()
 
     class Stuck(Future[Any]):
@@ -245,7 +271,9 @@ def test_a_deadline_is_kept_whatever_the_executor_does(canceling_takes_s: float)
         assert one.upper_bound >= full[one.id].upper_bound - 1e-9
 
 
-def test_what_came_back_before_the_deadline_is_kept() -> None:
+def test_what_came_back_before_the_deadline_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor_runner, "PATIENCE_SHARE", 1.0)
+
     class Half(Forgetful):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             future = super().submit(fn)

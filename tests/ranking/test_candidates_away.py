@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -18,6 +19,7 @@ from bench.ranking.rounds import Settings, generate
 
 from cassini_core import KernelError, Problem, executor_runner, rank
 from cassini_core.joint import search_away
+from cassini_core.joint.base_placement import BasePlacement
 from cassini_core.joint.base_search import BaseSearch
 from cassini_core.kernel import link_arrays
 from lossy_executors import Failing, Forgetful, Gone, Refusing, die_at_the_third_part
@@ -154,23 +156,96 @@ def test_what_an_executor_loses_is_searched_here(
     assert searched_here
 
 
-def test_a_defect_in_a_worker_ends_the_ranking(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [MemoryError(), ModuleNotFoundError("numba"), KernelError("of theirs"), TypeError()])
+def test_what_only_workers_cannot_do_is_searched_here(
+    problem: Problem, expected: bytes, error: Exception, searched_here: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(search_away, "search_placements", fail)
+    with ThreadPoolExecutor(1) as pool:
+        assert ranked(problem, pool) == expected
+    assert searched_here
+
+
+def test_a_defect_that_workers_have_too_ends_the_ranking(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise KernelError("of ours")
 
-    monkeypatch.setattr(search_away, "search_placements", fail)
+    monkeypatch.setattr(BaseSearch, "near", fail)
     with ThreadPoolExecutor(1) as pool, pytest.raises(KernelError, match="of ours"):
         ranked(problem, pool)
 
 
-def test_a_deadline_does_not_wait_for_an_executor(problem: Problem) -> None:
-    class OnlyLinks(Forgetful):
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            future = super().submit(fn, *args, **kwargs)
-            if fn is link_arrays.solve_chunk:
-                future.set_result(fn(*args, **kwargs))
-            return future
+class OnlyLinks(Forgetful):
+    """Solves links; it searches the first few parts of candidates, and forgets the others."""
 
+    def __init__(self, parts: int = 0) -> None:
+        super().__init__()
+        self.parts = parts
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn)
+        searches = fn is search_away.search_placements
+        if not searches or self.parts > 0:
+            answer = fn(*args, **kwargs)
+            future.set_result(answer)
+            self.parts -= searches and answer is not None  # a worker first says that it lacks the ground
+        return future
+
+
+@pytest.mark.parametrize("parts", [0, 3])
+def test_an_error_here_does_not_wait_for_the_executor(
+    problem: Problem, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it comes of a part that is back, or of a candidate that was never sent."""
+    monkeypatch.setattr(executor_runner, "PATIENCE_S", 60.0)
+
+    def fail(*_: Any) -> Any:
+        raise KernelError("of ours")
+
+    if parts:
+        monkeypatch.setattr(BasePlacement, "answer", fail)
+    else:
+        large = [True, False] * (len(problem.candidates) // 2)
+        monkeypatch.setattr("cassini_core.ranking.rank_problem.large_placements", lambda *_: large)
+        monkeypatch.setattr("cassini_core.ranking.candidate_search.answer_placement", fail)
+    executor = OnlyLinks(parts)
+    begin = time.monotonic()
+    with pytest.raises(KernelError, match="of ours"):
+        ranked(problem, executor)
+    assert time.monotonic() - begin < 50.0
+    left = [future for future in executor.futures if not future.done() or future.cancelled()]
+    assert left
+    assert all(future.cancelled() for future in left)
+
+
+def test_near_a_deadline_less_is_waited_for(problem: Problem) -> None:
+    """An executor that begins nothing costs a part of the time that is left."""
+    ranking = rank(problem, executor=Forgetful(), threads=1, deadline_s=3.0, exhaustive=True, node_limit=100)
+    assert sum(one.score is not None for one in ranking) > ROUND.candidates // 4
+
+
+@pytest.mark.parametrize("deadline_s", [None, 1e6])
+def test_workers_compile_nothing_where_there_is_a_deadline(
+    problem: Problem, deadline_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: dict[bool, list[bool]] = {True: [], False: []}  # by whether a worker asked
+
+    def keep(functions: Any, *, wait: bool = True) -> None:
+        waited[threading.current_thread().name.startswith("worker")].append(wait)
+
+    monkeypatch.setattr("cassini_core.joint.scoring.MANY_CROSSINGS", 1)
+    monkeypatch.setattr("cassini_core.joint.scoring.FEW_CROSSINGS", 1)
+    monkeypatch.setattr("cassini_core.joint.scoring.compiled", keep)
+    with ThreadPoolExecutor(1, thread_name_prefix="worker") as pool:
+        ranked(problem, pool, deadline_s=deadline_s)
+    in_hurry = deadline_s is not None
+    assert waited == {True: [not in_hurry], False: [not in_hurry]}
+
+
+def test_a_deadline_does_not_wait_for_an_executor(problem: Problem) -> None:
     begin = time.monotonic()
     ranking = rank(problem, executor=OnlyLinks(), threads=1, deadline_s=1.0)
     assert time.monotonic() - begin < 10.0

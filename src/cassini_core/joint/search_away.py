@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -44,8 +44,9 @@ _FoundAway = tuple[list[Found], Evaluations | None]
 _Part = tuple[Sequence[int], int | None]
 """Placements by number, and the search nodes of each."""
 
-Ahead = Callable[[Sequence[int], Mapping[int, Found]], None]
-"""Gets the numbers of some placements, and what was found for some or all of them."""
+Ahead = Callable[[Sequence[int], Mapping[int, Found]], Future[Any]]
+"""Gets the numbers of some placements, and what was found for some or all of them; begins to answer them in a thread of
+this process."""
 
 
 class _Ground(NamedTuple):
@@ -96,8 +97,12 @@ class SearchAway:
         self._ground = pickle.dumps(_Ground(*ground))
         self._runner = ExecutorRunner(pool, threads, deadline, _nothing, self._call, executor)
 
-    def run(self, parts: Iterable[Sequence[int]], nodes: int | None, then: Ahead) -> None:
+    def run(
+        self, parts: Iterable[Sequence[int]], nodes: int | None, then: Ahead, beside: Iterable[Future[Any]] = ()
+    ) -> None:
         """Search each part with so many search nodes for each placement, and call ``then``, in any order.
+
+        Waits until that has ended, and other work ``beside`` it.
 
         Raises
         ------
@@ -106,16 +111,16 @@ class SearchAway:
 
         Notes
         -----
-        What the executor loses is not found: whoever needs it searches it.
+        What the executor loses is not found: ``then`` has to search it.
         """
 
-        def take(part: _Part, answer: _FoundAway | None) -> None:
+        def take(part: _Part, answer: _FoundAway | None) -> Future[Any]:
             found, evaluations = answer or _nothing(part)
             if evaluations is not None:
                 self._evaluator.take_over(evaluations)
-            then(part[0], dict(zip(part[0], found, strict=False)))
+            return then(part[0], dict(zip(part[0], found, strict=False)))
 
-        self._runner.run([(part, nodes) for part in parts], take)
+        self._runner.run([(part, nodes) for part in parts], take, beside)
 
     def _call(self, part: _Part, seconds: float | None, again: bool) -> tuple[Any, ...]:
         numbers, nodes = part
@@ -130,10 +135,10 @@ def _nothing(_: _Part) -> _FoundAway:
 class _Worker:
     """Searches placements of one round, with what it was sent."""
 
-    def __init__(self, ground: _Ground) -> None:
+    def __init__(self, ground: _Ground, *, in_hurry: bool) -> None:
         self._links = PreparedLinks(ground.arrays, ground.limits, Deadline(None))
         self._search = BaseSearch(self._links, ground.flat, ground.bound, ground.base_links, ground.shift)
-        scoring = scoring_of(ground.n_crossings, in_hurry=False)
+        scoring = scoring_of(ground.n_crossings, in_hurry=in_hurry)
         self._evaluator = Evaluator(self._links, ground.flat, np.zeros(len(ground.arrays)), ground.bound, scoring)
         self._evaluator.expect(ground.base_links, ground.shift)
 
@@ -177,7 +182,7 @@ def search_placements(
     deadline = Deadline(seconds)
     worker = _kept.get(round_id)
     if worker is None and ground is not None:
-        worker = _kept[round_id] = _Worker(_Ground(*pickle.loads(ground)))
+        worker = _kept[round_id] = _Worker(_Ground(*pickle.loads(ground)), in_hurry=seconds is not None)
         for old in list(_kept)[:-KEPT]:
             _kept.pop(old, None)
     return None if worker is None else worker.search(questions, nodes, deadline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..arrays import Int32Array
 from ..concurrency import canceling_pool
@@ -183,8 +183,10 @@ class BestFirst:
         parts = [group[k : k + size] for k in range(0, len(group), size)]
         futures: dict[Future[list[Entry]], Sequence[int]] = {}
 
-        def answer(part: Sequence[int], ahead: Mapping[int, Found]) -> None:
-            futures[pool.submit(self._answer_part, part, nodes, ahead)] = part
+        def answer(part: Sequence[int], ahead: Mapping[int, Found]) -> Future[Any]:
+            future = pool.submit(self._answer_part, part, nodes, ahead)
+            futures[future] = part
+            return future
 
         self._candidates.search_ahead(pool, parts, nodes, answer)
         for future in as_completed(futures):

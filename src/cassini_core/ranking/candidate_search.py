@@ -135,14 +135,14 @@ class CandidateSearch:
                 threads=self._options.threads,
                 deadline=self._deadline,
             )
-        away = []
+        away, here = [], []
         for part in parts:
             if self._away is not None and all(self._large[number] for number in part):
                 away.append(part)
             else:
-                then(part, {})
+                here.append(then(part, {}))
         if self._away is not None:
-            self._away.run(away, nodes, then)
+            self._away.run(away, nodes, then, here)
 
     def answer(self, number: int, nodes: int | None, ahead: Found | None = None) -> Entry:
         """Its answer, found with at most so many search nodes."""

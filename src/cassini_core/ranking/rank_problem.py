@@ -138,10 +138,11 @@ def rank(
         Solves the distinct link problems and then searches the large candidates, in place of threads of this process;
         the answer is the same. It is sent functions of this package and, in some dozens of parts, arrays of numbers and
         no names; what candidates have in common goes to each worker once, which keeps it for two rounds. Its workers
-        need the same version of the package. What it loses (a worker is killed, the pool breaks, is shut down or
-        cancels) is done in this process, as is what it has not begun while nothing came back for 5 seconds. At the
-        deadline it is not waited for, and on Ctrl-C what it has not begun is canceled. All else is done in this
-        process, by threads.
+        need the same version of the package. What it loses (a worker is killed or raises whatever it may be, the pool
+        breaks, is shut down or cancels) is done in this process, which raises only what it comes upon itself. So is
+        what the executor has not begun while nothing came back for 5 seconds, or a tenth of the time until the
+        deadline if that is less. At the deadline it is not waited for, and on Ctrl-C what it has not begun is
+        canceled. All else is done in this process, by threads.
     progress : callable or None
         Called in the calling thread as ``progress(done, total)``, counting distinct link problems and candidates.
     running_shifts_ms : mapping of str to float, optional
