@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import refusal, shown
 from .units import SCORE_TOLERANCE
@@ -15,6 +15,7 @@ __all__ = [
     "finite",
     "finite_or_none",
     "json_line",
+    "json_part",
     "listed",
     "magnitude_text",
     "ms_text",
@@ -24,12 +25,21 @@ __all__ = [
     "short",
 ]
 
+V = TypeVar("V", float, float | None)
+
 
 def json_line(content: Any) -> bytes:
     """One line of JSON; floats in the shortest form that reads back as the same number."""
     import msgspec  # loading it takes longer than loading this package
 
     return msgspec.json.encode(content) + b"\n"
+
+
+def json_part(content: Any) -> Any:
+    """What :func:`json_line` takes in place of ``content``, written already: it takes much less memory."""
+    import msgspec
+
+    return msgspec.Raw(msgspec.json.encode(content))
 
 
 def finite(value: Any, place: str) -> float:
@@ -48,11 +58,13 @@ def finite_or_none(value: Any, place: str) -> float | None:
     return None if value is None else finite(value, place)
 
 
-def by_id(values: Mapping[str, float], place: str) -> dict[str, float]:
-    """A mapping as :func:`finite` numbers, ids sorted."""
-    plain = {key: float(values[key]) + 0.0 for key in sorted(values)}
+def by_id(values: Mapping[str, V], place: str) -> dict[str, V]:
+    """A mapping as :func:`finite` numbers or None, ids sorted."""
+    plain: dict[str, Any] = {
+        key: None if (value := values[key]) is None else float(value) + 0.0 for key in sorted(values)
+    }
     for key, number in plain.items():
-        if not math.isfinite(number):
+        if number is not None and not math.isfinite(number):
             finite(number, f"{place}[{shown(key)}]")
     return plain
 

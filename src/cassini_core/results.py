@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from .candidates_json import candidates_content, differences_content
 from .choices import AggregateName, Order, Status, StoppedBy
 from .errors import shown
 from .formats import by_id, counted, finite, finite_or_none, json_line, short
@@ -298,50 +299,11 @@ class RankedCandidate(_Deferring):
     def _repr_html_(self) -> str:
         return _job_table(f"Candidate {self._summary()}", self)
 
-    def _content(self, place: str) -> dict[str, Any]:
-        """What JSON says of it."""
-        content: dict[str, Any] = {
-            "id": self.id,
-            "score": finite_or_none(self.score, f"{place}.score"),
-            "upper_bound": finite(self.upper_bound, f"{place}.upper_bound"),
-            "optimal": bool(self.optimal),
-            "resolution_ms": finite_or_none(self.resolution_ms, f"{place}.resolution_ms"),
-            "status": self.status,
-            "jobs_placed": int(self.jobs_placed),
-            "shifts_ms": by_id(self.shifts_ms, f"{place}.shifts_ms"),
-            "slack_ms": by_id(self.slack_ms, f"{place}.slack_ms"),
-            "hold_ms": finite_or_none(self.hold_ms, f"{place}.hold_ms"),
-            "free_jobs": [str(job) for job in self.free_jobs],
-            "worst_link": self.worst_link,
-            "total_excess_gbps": finite_or_none(self.total_excess_gbps, f"{place}.total_excess_gbps"),
-            "links": [
-                {
-                    "id": link.id,
-                    "score": finite_or_none(link.score, f"{place}.links[{at}].score"),
-                    "upper_bound": finite(link.upper_bound, f"{place}.links[{at}].upper_bound"),
-                }
-                for at, link in enumerate(self.links)
-            ],
-            "narrow_links": [
-                {
-                    "id": link.id,
-                    "job": link.job,
-                    "score": finite(link.score, f"{place}.narrow_links[{at}].score"),
-                    "excess_gbps": finite(link.excess_gbps, f"{place}.narrow_links[{at}].excess_gbps"),
-                }
-                for at, link in enumerate(self.narrow_links)
-            ],
-            "warnings": [str(warning) for warning in self.warnings],
-        }
-        if self.disturbance is not None:
-            content["disturbance"] = {
-                "moves_ms": by_id(self.disturbance.moves_ms, f"{place}.disturbance.moves_ms"),
-                "score_if_kept": finite(self.disturbance.score_if_kept, f"{place}.disturbance.score_if_kept"),
-                "upper_bound_if_kept": finite(
-                    self.disturbance.upper_bound_if_kept, f"{place}.disturbance.upper_bound_if_kept"
-                ),
-            }
-        return content
+    def _fields(self) -> dict[str, Any]:
+        """All attributes by name. What has no value yet is made, and not kept: who goes through all needs it once."""
+        rest = getattr(self, "_rest", None)
+        made = {} if rest is None else rest()
+        return {one: made[one] if one in made else getattr(self, one) for one in RankedCandidate.__match_args__}
 
 
 def deferred_candidate(rest: Callable[[], Mapping[str, Any]], **known: Any) -> RankedCandidate:
@@ -462,8 +424,14 @@ class Ranking:
             for rank, one in enumerate(self.candidates, 1)
         ]
 
-    def to_json(self) -> bytes:
+    def to_json(self, *, differences: bool = False) -> bytes:
         """A ``cassini-ranking/1`` object, as ``cassini-core rank --json`` prints: one line, ids sorted in mappings.
+
+        Parameters
+        ----------
+        differences : bool
+            Tell shifts, slack and links of each candidate by how they differ from what most candidates have
+            (``cassini-ranking/2``, as ``cassini-core rank --differences`` prints): its size goes with what differs.
 
         Raises
         ------
@@ -473,9 +441,11 @@ class Ranking:
         running = {}
         if self.running_tolerance is not None:
             running["running_tolerance"] = finite(self.running_tolerance, "running_tolerance")
+        fields = [one._fields for one in self.candidates]
+        solved = [one.score is not None for one in self.candidates]
         return json_line(
             {
-                "format": "cassini-ranking/1",
+                "format": "cassini-ranking/2" if differences else "cassini-ranking/1",
                 "best": None if self.best is None else self.best.id,
                 "best_proven": bool(self.best_proven),
                 "order": self.order,
@@ -484,7 +454,7 @@ class Ranking:
                 **running,
                 "resolution_ms": finite_or_none(self.resolution_ms, "resolution_ms"),
                 "paces_ms": by_id(self.paces_ms, "paces_ms"),
-                "candidates": [one._content(f"candidates[{at}]") for at, one in enumerate(self.candidates)],
+                **(differences_content(fields, solved) if differences else candidates_content(fields)),
                 "warnings": [str(warning) for warning in self.warnings],
             }
         )

@@ -24,6 +24,7 @@ from cassini_core.cli.link import link as link_verb
 from cassini_core.cli.rank import rank as rank_verb
 from cassini_core.errors import InputError, KernelError, LimitError
 from commands import Run
+from told_rankings import as_whole
 from work import works_less_than
 
 PHASE = {"start_ms": 141, "duration_ms": 114, "gbps": 45}
@@ -100,6 +101,22 @@ def test_json_is_all_there_is_on_stdout(run: Run, problem: str) -> None:
     ranking = json.loads(answer.out)
     assert (ranking["format"], ranking["best"]) == ("cassini-ranking/1", "fast")
     assert [one["id"] for one in ranking["candidates"]] == ["fast", "slow"]
+
+
+def test_json_of_differences_says_the_same(run: Run, problem: str, tmp_path: Path) -> None:
+    whole = run("rank", problem, "--json").out
+    told = run("rank", problem, "--differences")
+    assert told == run("rank", problem, "--json", "--differences")
+    assert as_whole(json.loads(told.out)) == json.loads(whole)
+    both = run("rank", problem, "--with-problem", "--differences").out
+    assert as_whole(json.loads(both)) == json.loads(run("rank", problem, "--with-problem").out)
+    answer = tmp_path / "answer.json"
+    answer.write_text(both)
+    assert run("report", str(answer), "-o", str(tmp_path / "told.html")).status == 0
+    answer.write_text(told.out)
+    before = run("rank", problem, "--running", str(answer), "--json").out
+    answer.write_text(whole)
+    assert before == run("rank", problem, "--running", str(answer), "--json").out
 
 
 def test_table_and_json_agree(run: Run, problem: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from bench.ranking.rounds import Settings, generate
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ import strategies
 import wild_strategies as wild
 from cassini_core import Candidate, InputError, Job, Link, Phase, Problem
 from cassini_core.problem_file import answer_from_json, answer_to_json, problem_from_json, problem_to_json
+from told_rankings import as_whole
 
 WORKERS = st.dictionaries(wild.ids, st.integers(1, 9), max_size=3)
 
@@ -73,6 +75,33 @@ def test_an_answer_reads_back_equal(problem, aggregate):
     ranking = cc.rank(problem, aggregate=aggregate, node_limit=20, block_node_limit=20, slack_tolerance=0.02)
     assert answer_from_json(ranking.to_json()) == (ranking, None)
     assert answer_from_json(answer_to_json(ranking, problem)) == (ranking, problem)
+    told = answer_to_json(ranking, problem, differences=True)
+    assert as_whole(json.loads(told)) == json.loads(answer_to_json(ranking, problem))
+    again, of = answer_from_json(told)
+    assert of == problem
+    assert answer_to_json(again, problem, differences=True) == told
+    assert again.to_json() == ranking.to_json()
+    assert again == pickle.loads(pickle.dumps(again)) == ranking
+
+
+def test_an_answer_of_differences_is_as_long_as_what_differs() -> None:
+    """Candidates that were not solved have a base of their own; what has nothing in common is told from nothing."""
+    round_of = Settings(racks=8, gpus_per_rack=32, uplinks=2, jobs=60, candidates=6, moves=1)
+    problem = generate(round_of)
+    more = [Candidate.moved(f"again {k}", one, {}) for k, one in enumerate([problem.candidates[3]] * 15)]
+    nowhere = Candidate("nowhere", {job: [] for job in problem.candidates[0].routes})
+    problem = Problem(problem.jobs, problem.links, [*problem.candidates, *more, nowhere])
+    for ranking in (
+        cc.rank(problem, exhaustive=True, node_limit=20, block_node_limit=20),
+        cc.rank(problem, top=1, loops="discard"),
+    ):
+        whole, told = json.loads(ranking.to_json()), json.loads(ranking.to_json(differences=True))
+        assert as_whole(told) == whole
+        sizes = {one["id"]: len(json.dumps(one)) for one in told["candidates"]}
+        full = {one["id"]: len(json.dumps(one)) for one in whole["candidates"]}
+        assert all(sizes[one] < full[one] for one in sizes.keys() - {"nowhere"})
+        assert all(sizes[one.id] < 600 < full[one.id] for one in more)  # which most candidates are like
+        assert told["candidates"][[one["id"] for one in told["candidates"]].index("nowhere")]["base"] is None
 
 
 # --- wrong files ---
@@ -86,16 +115,19 @@ JOBS = [Job("a", 40, phases(0)), Job("b", 40, phases(10)), Job("d", 40, [Phase(0
 BASE = Candidate("c0", {"a": ["up"], "b": {"up": 1.0, "down": 0.5}}, {"a": {"h1": 2}, "b": {"h1": 1, "h2": 1}})
 CANDIDATES = [BASE, Candidate.moved("c1", BASE, {"a": {"down": 2.5}, "d": ["down"], "b": None}, {"a": {"h3": 2}})]
 PROBLEM = Problem(JOBS, [Link("up", 50), Link("down", 50)], CANDIDATES)
+ANSWER = cc.rank(PROBLEM, exhaustive=True)
+SAME = cc.rank(Problem(JOBS, [Link("up", 50), Link("down", 50)], [BASE]))
 FILES: dict[str, dict[str, Any]] = {
     "differences": json.loads(problem_to_json(PROBLEM, differences=True)),
-    "answer": json.loads(answer_to_json(cc.rank(PROBLEM, exhaustive=True), PROBLEM)),
+    "answer": json.loads(answer_to_json(ANSWER, PROBLEM)),
+    "answer of differences": json.loads(answer_to_json(ANSWER, PROBLEM, differences=True)),
 }
 
 
 def read(content: bytes) -> Any:
     """A file of either kind; a refusal must be one line that names a place and says what was expected."""
     try:
-        return answer_from_json(content, "in") if b"cassini-ranking/1" in content else problem_from_json(content, "in")
+        return answer_from_json(content, "in") if b"cassini-ranking/" in content else problem_from_json(content, "in")
     except InputError as caught:
         error = caught
     assert str(error).isprintable()
@@ -195,6 +227,28 @@ def test_a_ranking_that_cannot_answer_its_problem_is_refused(case):
     path, value, expected = WRONG_ANSWERS[case]
     content = copy.deepcopy(FILES["answer"])
     at(content, path[:-1])[path[-1]] = value
+    assert expected in str(read(json.dumps(content).encode()))
+
+
+TOLD = {
+    "base": (("base",), 2, "$.candidates[0].base: expected null or the number of one of 1 base, got 2"),
+    "before": (("base",), -1, "$.candidates[0].base: expected null or the number of one of 1 base, got -1"),
+    "no-base": (("base",), None, "$.candidates[0].links[0]: expected two numbers, from 0 to 0 and ascending"),
+    "nothing": (("shifts_ms", "x"), None, "$.candidates[0].shifts_ms['x']: expected a number, got null"),
+    "beyond": (("links",), [[0, 9]], "$.candidates[0].links[0]: expected two numbers, from 0 to 1 and ascending"),
+    "empty": (("links",), [[1, 1]], "$.candidates[0].links[0]: expected two numbers, from 0 to 1"),
+    "again": (("links",), [[0, 1], [0, 1]], "$.candidates[0].links[1]: expected two numbers, from 1 to 1"),
+    "one": (("links",), [[0]], "$.candidates[0].links[0]: expected two numbers, from 0 to 1"),
+    "part": (("links",), [[0, 1.5]], "$.candidates[0].links[0][1]: expected a whole number, got 1.5"),
+    "neither": (("free_jobs",), [1], "$.candidates[0].free_jobs[0]: expected a string or an array, got 1"),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_what_a_base_does_not_have_is_refused(case):
+    path, value, expected = TOLD[case]
+    content = json.loads(answer_to_json(SAME, PROBLEM, differences=True))
+    at(content["candidates"][0], path[:-1])[path[-1]] = value
     assert expected in str(read(json.dumps(content).encode()))
 
 

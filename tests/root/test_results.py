@@ -25,6 +25,7 @@ from cassini_core.errors import worded
 from cassini_core.problem_file import link_solution_to_json, ranking_to_json
 from cassini_core.results import HTML_ROWS, deferred_candidate
 from placements import mixed_scores
+from told_rankings import as_whole
 
 scores = st.none() | st.floats(-1e9, 1)
 by_job = st.dictionaries(wild.ids, st.floats(0, 1e6), max_size=3)
@@ -136,6 +137,7 @@ def test_a_ranking_writes_itself_as_the_command_line_does(ranking: cc.Ranking) -
     written = ranking.to_json()
     assert written == ranking_to_json(ranking)
     content = json.loads(written)
+    assert as_whole(json.loads(ranking.to_json(differences=True))) == content
     assert [one["id"] for one in content["candidates"]] == [one.id for one in ranking]
     assert content["paces_ms"] == ranking.paces_ms
     assert (content["order"], content["resolution_ms"]) == (ranking.order, ranking.resolution_ms)
@@ -155,9 +157,10 @@ def test_a_link_solution_writes_itself(solution: cc.LinkSolution) -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_what_json_cannot_hold_is_refused_with_its_place(bad: float) -> None:
     one = cc.RankedCandidate("c", 1.0, 1.0, True, "tree", {"a": bad}, {"a": 1.0}, 1.0, (), None, None, ())
-    with pytest.raises(cc.InputError) as caught:
-        cc.Ranking(one, True, {}, (one,)).to_json()
-    assert caught.value.place == "candidates[0].shifts_ms['a']"
+    for differences in (False, True):
+        with pytest.raises(cc.InputError) as caught:
+            cc.Ranking(one, True, {}, (one,)).to_json(differences=differences)
+        assert caught.value.place in ("candidates[0].shifts_ms['a']", "bases[0].shifts_ms['a']")
 
 
 @given(st.one_of(wild.problems(), rankings(), candidates, solutions()))

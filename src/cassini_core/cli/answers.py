@@ -40,7 +40,7 @@ def answer_from(data: bytes, source: str) -> tuple[Problem, Ranking]:
     from ..ranking.rank_problem import rank
 
     found = format_of(data)
-    if found == "cassini-ranking/1":
+    if found in ("cassini-ranking/1", "cassini-ranking/2"):
         ranking, problem = answer_from_json(data, source)
         if problem is None:
             raise InputError(
@@ -48,7 +48,7 @@ def answer_from(data: bytes, source: str) -> tuple[Problem, Ranking]:
             )
         return problem, ranking
     if isinstance(found, str) and found not in ("cassini-problem/1", "cassini-problem/2"):
-        expected = "a problem (cassini-problem/1 or /2), or a ranking with its problem (cassini-ranking/1)"
+        expected = "a problem (cassini-problem/1 or /2), or a ranking with its problem (cassini-ranking/1 or /2)"
         raise InputError(f"{source}: $.format: expected {expected}, got {shown(found)}")
     problem = problem_from_json(data, source)
     with Waiting("ranking candidates") as waiting:

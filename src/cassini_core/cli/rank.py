@@ -50,6 +50,7 @@ def rank(
     *,
     json: JsonFlag = False,
     with_problem: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    differences: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     rows: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
     top: Annotated[int, Parameter(converter=whole_number_from(1))] = 1,
     exhaustive: Annotated[bool, Parameter(negative="")] = False,
@@ -77,6 +78,8 @@ def rank(
         Problem file (format cassini-problem/1 or /2), or - for standard input.
     with_problem
         Print JSON that holds the problem too: all that cassini-core report and plot need.
+    differences
+        Print JSON that tells candidates by how they differ from most others, short where they do in little.
     rows
         How many candidates the table shows. JSON always has all.
     top
@@ -132,9 +135,9 @@ def rank(
             progress=waiting.update,
         )
     if with_problem:
-        emit_bytes(answer_to_json(ranking, problem))
-    elif json:
-        emit_bytes(ranking.to_json())
+        emit_bytes(answer_to_json(ranking, problem, differences=differences))
+    elif json or differences:
+        emit_bytes(ranking.to_json(differences=differences))
     else:
         emit_renderables(*_report(ranking, problem, aggregate, rows, slack_tolerance))
 

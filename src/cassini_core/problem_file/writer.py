@@ -35,10 +35,10 @@ def problem_to_json(problem: Problem, *, differences: bool = False) -> bytes:
     return json_line(_problem(problem, differences))
 
 
-def answer_to_json(ranking: Ranking, problem: Problem) -> bytes:
-    """A ``cassini-ranking/1`` object that holds the problem which it answers: one line."""
+def answer_to_json(ranking: Ranking, problem: Problem, *, differences: bool = False) -> bytes:
+    """As :meth:`Ranking.to_json`, with the problem that the ranking answers: one line."""
     problem_json = msgspec.json.encode(_problem(problem, differences=True))
-    return ranking.to_json().rstrip().removesuffix(b"}") + b',"problem":' + problem_json + b"}\n"
+    return ranking.to_json(differences=differences).rstrip().removesuffix(b"}") + b',"problem":' + problem_json + b"}\n"
 
 
 def _problem(problem: Problem, differences: bool) -> dict[str, Any]:
