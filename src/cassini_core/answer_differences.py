@@ -25,6 +25,9 @@ LISTS = "free_jobs", "links", "narrow_links", "warnings"
 SAMPLE = 15
 """Candidates, evenly spread, of which a base has what most of them say."""
 
+TOGETHER = 16
+"""Entries that are compared at once."""
+
 Entry = TypeVar("Entry", bound=Hashable)
 
 
@@ -56,10 +59,10 @@ class Base:
     def __init__(
         self,
         mappings: Mapping[str, Mapping[str, float]] | None = None,
-        lists: Mapping[str, Sequence[Any]] | None = None,
+        lists: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> None:
         self.mappings = {name: {} for name in MAPPINGS} if mappings is None else mappings
-        self.lists = {name: [] for name in LISTS} if lists is None else lists
+        self.lists = dict.fromkeys(LISTS, ()) if lists is None else lists
         self._place = {name: {entry: at for at, entry in enumerate(entries)} for name, entries in self.lists.items()}
 
     @classmethod
@@ -67,7 +70,7 @@ class Base:
         """What most of some candidates say; O(all that they say)."""
         return cls(
             {name: dict(sorted(_most([one[name].items() for one in candidates]))) for name in MAPPINGS},
-            {name: _most([one[name] for one in candidates]) for name in LISTS},
+            {name: tuple(_in_order([one[name] for one in candidates])) for name in LISTS},
         )
 
     def told(self, fields: Mapping[str, Any]) -> Told:
@@ -95,7 +98,7 @@ def _changes(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str
 
 
 def _pieces(
-    entries: Sequence[Entry], base: Sequence[Entry], place: Mapping[Entry, int]
+    entries: tuple[Entry, ...], base: tuple[Entry, ...], place: Mapping[Entry, int]
 ) -> list[list[int] | tuple[int, Entry]]:
     pieces: list[list[int] | tuple[int, Entry]] = []
     at, last = 0, 0
@@ -105,6 +108,8 @@ def _pieces(
             pieces.append((at, entries[at]))
             at += 1
             continue
+        while entries[at : at + TOGETHER] == base[end : end + TOGETHER] != ():
+            at, end = min(at + TOGETHER, len(entries)), min(end + TOGETHER, len(base))
         while at < len(entries) and end < len(base) and (entries[at] is base[end] or entries[at] == base[end]):
             at, end = at + 1, end + 1
         pieces.append([begin, end])
@@ -113,14 +118,20 @@ def _pieces(
 
 
 def _most(some: Sequence[Collection[Entry]]) -> list[Entry]:
-    """Entries that more than half of some lists have, in an order that is that of each list, where there is one."""
+    """Entries that more than half of some lists have."""
     count = Counter(chain.from_iterable(map(dict.fromkeys, some)))
-    sorter: TopologicalSorter[Entry] = TopologicalSorter()
-    for entries in some:
-        found = [entry for entry in entries if 2 * count[entry] > len(some)]
-        for before, entry in pairwise([*found[:1], *found]):
-            sorter.add(entry, *([] if before is entry else [before]))
+    return [entry for entry, lists in count.items() if 2 * lists > len(some)]
+
+
+def _in_order(some: Sequence[Collection[Entry]]) -> list[Entry]:
+    """The same in an order that is that of each list, where there is one: of two such entries some list has both."""
+    entries = _most(some)
+    sorter: TopologicalSorter[Entry] = TopologicalSorter({entry: [] for entry in entries})
+    known = frozenset(entries)
+    for one in some:
+        for before, entry in pairwise(entry for entry in one if entry in known):
+            sorter.add(entry, before)
     try:
         return list(sorter.static_order())
     except CycleError:
-        return [entry for entry in count if 2 * count[entry] > len(some)]
+        return entries

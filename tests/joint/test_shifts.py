@@ -60,12 +60,18 @@ class Answer(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def named(found: PlacementAnswer, context: Round) -> Answer:
-    names = context.flat.name[found.jobs]
-    shift, slack = (dict(zip(names, ticks.tolist(), strict=True)) for ticks in (found.shift, found.slack))
-    free = tuple(names[found.free].tolist())
-    warnings = (*found.placement.warnings, *found.warnings)
-    return Answer(found.placement, found.status, found.bounds, found.scores, shift, slack, free, found.hold, warnings)
+def named(answer: PlacementAnswer, context: Round) -> Answer:
+    shift: dict[str, int] = {}
+    slack: dict[str, int] = {}
+    free: tuple[str, ...] = ()
+    found = answer.found
+    if found is not None:
+        names = context.flat.name[found.jobs]
+        shift, slack = (dict(zip(names, ticks.tolist(), strict=True)) for ticks in (found.shift, found.slack))
+        free = tuple(names[found.free].tolist())
+    warnings = (*answer.placement.warnings, *answer.warnings)
+    scores = None if found is None else found.scores
+    return Answer(answer.placement, answer.status, answer.bounds, scores, shift, slack, free, answer.hold, warnings)
 
 
 def answer_of(placement: Placement, context: Round, loops: Loops) -> Answer:

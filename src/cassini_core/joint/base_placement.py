@@ -18,6 +18,7 @@ from ..links.incidence import Incidence
 from ..links.placement import Placement
 from ..node_budget import BASE_EFFORT, BASE_NODES, IMPROVED_EFFORT, IMPROVED_NODES, enlarged
 from .base_search import BaseSearch, Found
+from .kept_shifts import AtShifts, BaseShifts
 from .placement_solution import PlacementAnswer, verified
 from .round import Round
 
@@ -93,6 +94,9 @@ class BasePlacement:
             raise DeadlinePassed
         self.search = BaseSearch(prepared, flat, context.bound, links, context.by_number(jobs, found.shift))
         context.evaluator.expect(links, self.search.shift)
+        seen = context.evaluator.judge(links, self.search.shift, context.held)
+        own = AtShifts(seen.lower, seen.jobs, seen.shift, seen.slack, seen.free)
+        self._base = BaseShifts(links, own, len(flat.problem), len(flat.jobs))
 
     def answer(self, placement: Placement, nodes: int | None, found: Found | None = None) -> PlacementAnswer:
         """One shift per job, found near the links that the placement does not share with the base placement.
@@ -117,7 +121,7 @@ class BasePlacement:
         if found is None:
             found = self.search.near(placement.dropped, placement.added, nodes, self._context.links.deadline)
         shift = self.search.whole(found)
-        return verified(placement, self._context, "joint", shift, found.upper_bound, nodes=found.nodes)
+        return verified(placement, self._context, "joint", shift, found.upper_bound, base=self._base, nodes=found.nodes)
 
     def improved(self, answer: PlacementAnswer) -> PlacementAnswer:
         """The answer of a placement searched further, on all its links, its jobs moved to where slack grows.
@@ -129,6 +133,8 @@ class BasePlacement:
         """
         context, placement = self._context, answer.placement
         nodes = enlarged(context.limits.block_node_limit, IMPROVED_EFFORT, IMPROVED_NODES)
-        start = context.by_number(answer.jobs, answer.shift)
+        before = answer.found
+        assert before is not None
+        start = context.by_number(before.jobs, before.shift)
         jobs, found = context.solve_block(placement.links, start=start, node_limit=nodes)
         return verified(placement, context, "joint", context.by_number(jobs, found.shift), found.upper_bound)

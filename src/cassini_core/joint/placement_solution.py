@@ -7,19 +7,21 @@ shifts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import BoolArray, Float64Array, Int64Array
+from ..arrays import Float64Array, Int64Array
 from ..choices import Status
 from ..links.placement import Placement
+from .kept_shifts import AtShifts, BaseShifts, NearBase
 from .round import Round
 
 __all__ = ["PlacementAnswer", "bounds_only", "verified"]
 
 
 _NONE: Int64Array = np.zeros(0, dtype=np.int64)
+_NO_SHIFTS = AtShifts(np.zeros(0), _NONE, _NONE, _NONE, np.zeros(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,10 @@ class PlacementAnswer:
     status : Status
     link_bounds : float64 array
         Certified upper bounds of all shared links of the round, by index.
-    scores : float64 array, shape (shared links of the placement,), or None
-        In the order of ``placement.links``; None where no shifts were found.
-    jobs : int64 array
-        Numbers of the jobs that share a link, ascending; none where no shifts were found.
-    shift, slack : int64 array, shape (jobs,)
-    free : bool array, shape (jobs,)
-        Whether the job's shift matters on none of its links.
+    kept : AtShifts, NearBase or None
+        What :attr:`found` is made from.
+    base : BaseShifts or None
+        Of the base placement, near whose shifts those of this one were found.
     hold : int or None
         None where no shifts were found.
     warnings : tuple of str
@@ -55,17 +54,25 @@ class PlacementAnswer:
     placement: Placement
     status: Status
     link_bounds: Float64Array
-    scores: Float64Array | None = None
-    jobs: Int64Array = field(default_factory=lambda: _NONE)
-    shift: Int64Array = field(default_factory=lambda: _NONE)
-    slack: Int64Array = field(default_factory=lambda: _NONE)
-    free: BoolArray = field(default_factory=lambda: _NONE.astype(np.bool_))
+    kept: AtShifts | NearBase | None = None
+    base: BaseShifts | None = None
     hold: int | None = None
     warnings: tuple[str, ...] = ()
     mean_bound: float | None = None
     least_slack: float = math.inf
     outbid: bool = False
     nodes: int = 0
+
+    @property
+    def found(self) -> AtShifts | None:
+        """Its shifts; None where none were found. Where they are kept near others O(links and jobs), made anew."""
+        return self.kept.whole(self.placement.links) if isinstance(self.kept, NearBase) else self.kept
+
+    def near_base(self) -> PlacementAnswer:
+        """The same in less memory, where it can be."""
+        if self.base is None or not isinstance(self.kept, AtShifts):
+            return self
+        return replace(self, kept=self.base.near(self.placement.links, self.kept))
 
     @property
     def bounds(self) -> Float64Array:
@@ -78,7 +85,7 @@ def bounds_only(
 ) -> PlacementAnswer:
     """The answer without shifts, with a line that says why; ``alone`` where the placement shares no link."""
     if not placement.n_links:
-        return PlacementAnswer(placement, "alone", context.bound, scores=context.bound[:0])
+        return PlacementAnswer(placement, "alone", context.bound, _NO_SHIFTS)
     return PlacementAnswer(placement, status, context.bound, warnings=() if why is None else (why,), outbid=outbid)
 
 
@@ -89,6 +96,7 @@ def verified(
     shift: Int64Array,
     mean_bound: float | None = None,
     *,
+    base: BaseShifts | None = None,
     nodes: int = 0,
 ) -> PlacementAnswer:
     """The answer with the given shifts: scores every link at them, and finds slack and hold (F5).
@@ -101,7 +109,7 @@ def verified(
         ``"joint"`` becomes ``"consistent"`` where every link reaches its own bound.
     shift : int64 array, shape (jobs of ``context.flat``,)
         Ticks, by the number of the job.
-    mean_bound, nodes
+    mean_bound, base, nodes
         As in :class:`PlacementAnswer`.
 
     Raises
@@ -125,11 +133,8 @@ def verified(
         placement,
         "consistent" if status == "joint" and seen.meets_bounds else status,
         context.bound,
-        scores=seen.lower,
-        jobs=seen.jobs,
-        shift=seen.shift,
-        slack=seen.slack,
-        free=seen.free,
+        AtShifts(seen.lower, seen.jobs, seen.shift, seen.slack, seen.free),
+        base,
         hold=seen.hold,
         warnings=tuple(intervals),
         mean_bound=mean_bound,

@@ -159,7 +159,8 @@ class BestFirst:
         while some and self._one_at_least:
             number, *some = some
             entry = pool.submit(self._candidates.answer, number, None, None).result()
-            self._one_at_least = not len(entry.answer.jobs)
+            found = entry.answer.found
+            self._one_at_least = found is None or not len(found.jobs)
             self._take(number, entry)
         return some
 

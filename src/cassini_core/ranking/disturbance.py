@@ -80,13 +80,14 @@ class DisturbanceMaker(CandidateMaker):
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
         """The answer as it was found; until it is :meth:`settled` it counts as if that cost all of the tolerance."""
         free = super().entry(number, answer)
-        if answer.scores is None:
+        found = answer.found
+        if found is None:
             return free
         if not answer.placement.n_links:
             score = free.candidate.score or 0.0
             nothing = Disturbance({}, score, max(score, free.candidate.upper_bound))
             return replace(free, candidate=replace(free.candidate, disturbance=nothing))
-        return replace(free, cost=self._tolerance if (self._running[answer.jobs] >= 0).any() else 0.0, free=free)
+        return replace(free, cost=self._tolerance if (self._running[found.jobs] >= 0).any() else 0.0, free=free)
 
     def settled(self, entry: Entry, *, thorough: bool) -> Entry:
         """The candidate with shifts that move few running jobs; ``thorough``: not only all or none of a group.
@@ -214,8 +215,10 @@ class _Settling:
 
     def run(self, *, thorough: bool) -> _Settled:
         """The best that was found; the answer as it was where it moves nobody and none was turned."""
-        given = self._context.by_number(self._answer.jobs, self._answer.shift)
-        alone = np.setdiff1d(self._answer.jobs, int64(self._group_of))  # their shifts do not matter
+        found = self._answer.found
+        assert found is not None
+        given = self._context.by_number(found.jobs, found.shift)
+        alone = np.setdiff1d(found.jobs, int64(self._group_of))  # their shifts do not matter
         given[alone] = np.where(self._running[alone] >= 0, self._running[alone], given[alone])
         free = self._turned(given, self._groups)
         if not free.wait:

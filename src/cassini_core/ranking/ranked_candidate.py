@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import BoolArray, Float64Array, int64
+from ..arrays import BoolArray, Float64Array, Int64Array
 from ..choices import Order
 from ..joint.placement_solution import PlacementAnswer
 from ..joint.round import Round
@@ -115,7 +115,11 @@ class CandidateMaker:
         self._bounds: dict[int, float] = {}  # by the number of the candidate
         self._order = order
         self._details = _Details(
-            context.flat.name, context.flat.capacity_gbps, LinkScores(shared, context.bound), context.solved
+            context.flat.name,
+            context.flat.capacity_gbps,
+            context.flat.problem,
+            LinkScores(shared, context.bound),
+            context.solved,
         )
 
     def most(self, number: int, placement: Placement) -> Worth:
@@ -132,7 +136,9 @@ class CandidateMaker:
         bound = self._bound(number, placement)
         if self._is_mean and answer.mean_bound is not None:
             bound = min(bound, _with_narrow(answer.mean_bound, answer, self._crossings(placement)))
-        score = None if answer.scores is None else self._aggregate(answer.scores, self._crossings(placement))
+        found = answer.found
+        score = None if found is None else self._aggregate(found.scores, self._crossings(placement))
+        answer = answer.near_base()
         candidate = deferred_candidate(
             partial(self._details.of, answer),
             id=placement.id,
@@ -186,41 +192,53 @@ class CandidateMaker:
 class _Details:
     """Makes what a candidate says of single jobs and links. It keeps nothing else of the round.
 
-    ``job`` are ids by number, ``capacity_gbps`` is by shared link, ``solved`` by link problem.
+    ``job`` are ids by number, ``capacity_gbps`` and ``problem`` are by shared link, ``solved`` by link problem;
+    ``lines`` keeps what was said of a link, which most candidates say alike.
     """
 
     job: npt.NDArray[np.object_]
     capacity_gbps: Float64Array
+    problem: Int64Array
     scores: LinkScores
     solved: LinkAnswers
+    lines: dict[int, str] = field(default_factory=dict)
 
     def of(self, answer: PlacementAnswer) -> dict[str, Any]:
         """The fields, by name; O(jobs and links)."""
-        placement = answer.placement
-        jobs = self.job[answer.jobs]
-        names = jobs.tolist()
-        return {
-            "shifts_ms": dict(zip(names, (answer.shift / TICKS_PER_MS).tolist(), strict=True)),
-            "slack_ms": dict(zip(names, (answer.slack / TICKS_PER_MS).tolist(), strict=True)),
-            "free_jobs": tuple(jobs[answer.free].tolist()),
-            "worst_link": _worst_link(answer),
-            "total_excess_gbps": self._total_excess_gbps(answer),
-            "links": self.scores.of(placement.links, answer.scores),
-            "warnings": (*placement.warnings, *self._unproven(placement.shared), *answer.warnings),
+        placement, found = answer.placement, answer.found
+        links = placement.links
+        fields: dict[str, Any] = {"shifts_ms": {}, "slack_ms": {}, "free_jobs": ()}
+        if found is not None:
+            jobs = self.job[found.jobs]
+            names = jobs.tolist()
+            fields = {
+                "shifts_ms": dict(zip(names, (found.shift / TICKS_PER_MS).tolist(), strict=True)),
+                "slack_ms": dict(zip(names, (found.slack / TICKS_PER_MS).tolist(), strict=True)),
+                "free_jobs": tuple(jobs[found.free].tolist()),
+            }
+        scores = None if found is None else found.scores
+        return fields | {
+            "worst_link": _worst_link(placement, scores),
+            "total_excess_gbps": self._total_excess_gbps(placement, scores),
+            "links": self.scores.of(links, scores),
+            "warnings": (*placement.warnings, *self._unproven(placement, links), *answer.warnings),
         }
 
-    def _unproven(self, shared: Sequence[SharedLink]) -> Iterator[str]:
+    def _unproven(self, placement: Placement, links: Int64Array) -> Iterator[str]:
         """A line for each link whose own optimum is not known: why, with the gap."""
-        optimal = self.solved.optimal[int64(link.problem for link in shared)].tolist()
-        for link, proven in zip(shared, optimal, strict=True):
-            if not proven:
-                yield f"link {link.id!r}: {_why_unproven(self.solved, link.problem)}"
+        shared = placement.base.shared
+        for link in links[~self.solved.optimal[self.problem[links]]].tolist():
+            line = self.lines.get(link)
+            if line is None:
+                line = f"link {shared[link].id!r}: {_why_unproven(self.solved, shared[link].problem)}"
+                line = self.lines.setdefault(link, line)
+            yield line
 
-    def _total_excess_gbps(self, answer: PlacementAnswer) -> float | None:
-        if answer.scores is None:
+    def _total_excess_gbps(self, placement: Placement, scores: Float64Array | None) -> float | None:
+        if scores is None:
             return None
-        excess = (1.0 - answer.scores) * self.capacity_gbps[answer.placement.links]
-        return math.fsum([*excess.tolist(), *(link.excess_gbps for link in answer.placement.narrow_links)])
+        excess = (1.0 - scores) * self.capacity_gbps[placement.links]
+        return math.fsum([*excess.tolist(), *(link.excess_gbps for link in placement.narrow_links)])
 
 
 def unread(candidate_id: str, n_placed: int) -> RankedCandidate:
@@ -250,14 +268,13 @@ def _with_narrow(mean_bound: float, answer: PlacementAnswer, crossings: Crossing
     return mean(np.full(len(answer.bounds), mean_bound), crossings)
 
 
-def _worst_link(answer: PlacementAnswer) -> str | None:
-    if answer.scores is None:
+def _worst_link(placement: Placement, scores: Float64Array | None) -> str | None:
+    if scores is None:
         return None
-    placement = answer.placement
     worst = [(link.score, link.id) for link in placement.narrow_links]
-    if len(answer.scores):
-        place = int(answer.scores.argmin())  # of equals the first id
-        worst.append((float(answer.scores[place]), placement.shared[place].id))
+    if len(scores):
+        place = int(scores.argmin())  # of equals the first id
+        worst.append((float(scores[place]), placement.shared[place].id))
     return min(worst)[1] if worst else None
 
 
