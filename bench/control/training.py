@@ -130,6 +130,7 @@ class _Rank:
         self.compute = compute
         self.sent = self.got = 0  # halves, in this iteration
         self.began_ms = 0.0
+        self.is_ready = False
         self.burst: Burst | None = None
 
 
@@ -183,6 +184,7 @@ class Training:
         self._rng = random.Random(seed)
         self._is_stopped = self._leaves = self._is_last = False
         self._link: LaterLink | None = None
+        self._sends_from_ms = 0.0  # in this iteration
         self._added_ms = 0.0  # to the iteration under way
         self._put_off: list[Callable[[], None]] = []
         decisions: dict[int, list[tuple[int, Release]]] = {}
@@ -255,10 +257,13 @@ class Training:
 
     def _communicate(self, rank: _Rank) -> None:
         rank.agent.communication_started()
-        rank.began_ms = self._events.now_ms
+        rank.began_ms, rank.is_ready = self._events.now_ms, True
         if rank.number == 0:
             self._is_last = self._leaves or rank.began_ms > self._until_ms
-        self._send_half(rank)
+        if all(each.is_ready for each in self._ranks):  # nobody sends what the other is not there to take
+            self._sends_from_ms = self._events.now_ms
+            for each in self._ranks:
+                self._send_half(each)
 
     def _send_half(self, rank: _Rank) -> None:
         def sent() -> None:
@@ -271,12 +276,13 @@ class Training:
             if all(each.sent == each.got == 2 for each in self._ranks):
                 self._end()
 
-        rank.burst = self._links[rank.number].send(self._send_ms / 2, sent, rank.began_ms)
+        rank.burst = self._links[rank.number].send(self._send_ms / 2, sent, self._sends_from_ms)
 
     def _end(self) -> None:
         for rank in self._ranks:
             rank.agent.communication_ended()
             rank.sent = rank.got = 0
+            rank.is_ready = False
         self.communication_ms.append((self._ranks[0].began_ms, self._events.now_ms))
         self.extra_ms.append(self._added_ms)
         self._reach()

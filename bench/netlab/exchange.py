@@ -1,7 +1,8 @@
 """The communication of an iteration between two ranks over plain sockets: a ring all-reduce of two.
 
 Each socket carries its part of the gradients in two halves, each way: the second half leaves when the first of the
-other rank has come, as reduced values leave after they were reduced.
+other rank has come, as reduced values leave after they were reduced. But for a byte nothing leaves before the other
+rank communicates too, as with gloo and NCCL, whose senders wait until the receiver has a buffer for it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Exchange:
                     if events & selectors.EVENT_WRITE:
                         sent[one] += self._send(one, sent[one], got[one])
                     now = selectors.EVENT_READ if got[one] < 2 * self._half else 0
-                    if sent[one] < self._half or (self._half <= got[one] and sent[one] < 2 * self._half):
+                    if sent[one] < self._allowed(got[one]):
                         now |= selectors.EVENT_WRITE
                     if not now:
                         ready.unregister(one)
@@ -95,8 +96,14 @@ class Exchange:
                         wanted[one] = now
         return told
 
+    def _allowed(self, got: int) -> int:
+        """What may have been sent in all once so many bytes have come."""
+        if got == 0:
+            return 1
+        return self._half if got < self._half else 2 * self._half
+
     def _send(self, one: socket.socket, sent: int, got: int) -> int:
-        allowed = self._half if got < self._half else 2 * self._half
+        allowed = self._allowed(got)
         if sent == allowed:
             return 0
         with contextlib.suppress(BlockingIOError):

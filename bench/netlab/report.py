@@ -93,7 +93,8 @@ def _marks(runs: Sequence[Row]) -> list[float]:
 
 def markdown(runs: Sequence[Row], sessions: Sequence[Mapping[str, Any]], failures: Sequence[str], quick: bool) -> str:
     """The whole report."""
-    last = {key: str(value) for key, value in sessions[-1].items()}
+    lanes = " or ".join(map(str, sorted({session["lanes"] for session in sessions})))
+    last = {**{key: str(value) for key, value in sessions[-1].items()}, "lanes": lanes}
     if len(sessions) > 1:
         last["sessions"] = f"{len(sessions)}; the machine is that of the last"
     parts = reports.heading("Control on a kernel's network", last, quick)
@@ -104,7 +105,7 @@ def markdown(runs: Sequence[Row], sessions: Sequence[Mapping[str, Any]], failure
             full_mb=FULL.megabytes,
             light_ms=LIGHT.compute_ms,
             light_mb=LIGHT.megabytes,
-            lanes=sessions[-1]["lanes"],
+            lanes=lanes,
         )
         + "\n"
     )

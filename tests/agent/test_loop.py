@@ -145,7 +145,7 @@ def test_reports_say_what_happened() -> None:
     assert loop.link.closed
 
 
-def test_a_job_out_of_its_place_says_so_at_its_second_start_there() -> None:
+def test_a_job_that_meets_others_says_so_at_its_first_start_there() -> None:
     loop = Loop()
     loop.run(5)
     told = schedule(loop.clock, version=7)
@@ -154,7 +154,7 @@ def test_a_job_out_of_its_place_says_so_at_its_second_start_there() -> None:
     loop.run(1, lambda _: 17_190 * MS)
     loop.link.sent.clear()
     loop.run(2)
-    assert [message["state"] for message in loop.link.sent] == ["held", "adjusting"]
+    assert [message["state"] for message in loop.link.sent] == ["adjusting", "adjusting"]
     for message, start in zip(loop.link.sent, loop.starts_ns[-2:], strict=True):
         assert (message["version"], message["place_ns"]) == (7, error_ns(start, told))
 

@@ -31,6 +31,9 @@ ROUND_NS = 2 * SECOND_NS
 STALL_FACTOR = 1.5
 """An iteration of more than so many usual ones says nothing of where the job was."""
 
+HELD_UP = 4.0
+"""The same of one that computed no longer than usual: it met others, and of many jobs each has little of the link."""
+
 RECENT = 16
 """Iterations whose median predicts the next."""
 
@@ -257,7 +260,7 @@ class Controller:
         self, now_ns: int, applied_ns: int, natural: int | None, rests: bool, compute_ns: int | None
     ) -> Decision:
         schedule = self._schedule
-        stalled = natural is not None and bool(self._recent) and natural > STALL_FACTOR * median_low(self._recent)
+        stalled = natural is not None and self._stalled(natural, compute_ns)
         if natural is not None:
             self._recent.append(natural)
             if self._is_held:
@@ -289,6 +292,15 @@ class Controller:
         start = _Start(now_ns, applied_ns, natural, rests, stalled)
         self._latest = start if self.lag else None
         return self._placed(schedule, start, changed)
+
+    def _stalled(self, natural: int, compute_ns: int | None) -> bool:
+        """Whether an iteration was so long that it does not say where the job is; what others hold up does say it."""
+        computing = self._computing
+        if compute_ns is None or computing is None or not computing.is_known or computing.is_stall(compute_ns):
+            factor = STALL_FACTOR
+        else:
+            factor = HELD_UP
+        return bool(self._recent) and natural > factor * median_low(self._recent)
 
     def _placed(self, schedule: Schedule, start: _Start, changed: Change | None) -> Decision:
         """Decide by where a start is on the grid."""
@@ -363,7 +375,9 @@ class Controller:
         early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
         if until - now_ns - schedule.pace_ns > left:
             early = min(early, left)
-        return Release(now_ns - applied_ns, until, until - early, now_ns + round(STALL_FACTOR * usual_ns))
+        is_held_up = self._mooring.strayed and self._computing is not None and self._computing.is_known
+        longest = round((HELD_UP if is_held_up else STALL_FACTOR) * usual_ns)
+        return Release(now_ns - applied_ns, until, until - early, now_ns + longest)
 
     def _observe(
         self, schedule: Schedule, natural: int | None, applied_ns: int, compute_ns: int | None

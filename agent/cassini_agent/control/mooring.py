@@ -3,8 +3,8 @@
 A job that has been on its grid is *moored*: if it comes early it waits for the grid point (pacing), if it comes late it
 waits for nothing, because the margin of its pace brings it back. After a stall or a pause it is not known which grid
 point would be its own, and it is let drift until its place is known. It is *lost* once two starts in a row lie beyond
-the dead band and the pace will not soon bring it back, or one start far beyond: how late a start is follows from the
-one before alone, so one tells where the job is, and the second that it was no chance.
+the dead band and the pace will not soon bring it back, or one start far beyond, or so late that it meets others: how
+late a start is follows from the one before alone, so one tells where the job is, and the second that it was no chance.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..schedule import MS_NS, Schedule
-from .phase import lateness, wrap
+from .phase import late_reach_ns, lateness, wrap
 
 __all__ = ["Mooring", "Place"]
 
@@ -21,6 +21,10 @@ CONFIRMING = 2
 
 FAR = 2
 """One start is enough that is so many times later than the pace makes good, or early beyond the dead band."""
+
+MET = 2
+"""And one that is later than the hold allows by more than the pace makes good in so many iterations. It meets others:
+all get later together, so no pace brings it back to where it is clear of them."""
 
 RECOVERING = 10
 """Lateness that the pace makes good within so many iterations is left alone: to ask for help takes as long."""
@@ -49,6 +53,8 @@ class Place:
         By how much an unhindered iteration is shorter than the pace.
     quick_ns : int
         How early a moored job may come and wait for its grid point.
+    reach_ns : int
+        How late it may start without meeting others.
     """
 
     error_ns: int
@@ -56,6 +62,7 @@ class Place:
     band_ns: int
     drift_ns: int
     quick_ns: int
+    reach_ns: int
 
     @classmethod
     def of(cls, schedule: Schedule, start_ns: int, natural_ns: int) -> Place:
@@ -63,11 +70,16 @@ class Place:
         late, pace = lateness(start_ns, schedule), schedule.pace_ns
         band, spare = schedule.dead_band_ns, pace - schedule.iteration_ns
         quick = spare + max(band, schedule.iteration_ns // QUICKER_SHARE)
-        return cls(wrap(late, pace), -late % pace, band, max(0, pace - natural_ns), min(quick, pace // 2))
+        drift = max(0, pace - natural_ns)
+        return cls(wrap(late, pace), -late % pace, band, drift, min(quick, pace // 2), late_reach_ns(schedule.hold_ns))
 
     def recoverable(self, late_ns: int) -> bool:
         """Whether the pace makes this lateness good soon, or there is none to speak of."""
         return late_ns <= self.band_ns + RECOVERING * self.drift_ns
+
+    def meets_others(self, late_ns: int) -> bool:
+        """Whether a job that is so late is in the way of others, and stays there."""
+        return late_ns > max(self.band_ns, self.reach_ns) + MET * self.drift_ns
 
 
 class Mooring:
@@ -160,8 +172,9 @@ class Mooring:
         """A start was, or is going to be, ``error_ns`` off the grid."""
         self._error_ns = error_ns
         is_within = abs(error_ns) <= place.band_ns
-        is_beyond = not is_within and (error_ns < 0 or not place.recoverable(error_ns))
-        is_far = is_beyond and (error_ns < 0 or not place.recoverable(error_ns // FAR))
+        is_met = place.meets_others(error_ns)
+        is_beyond = not is_within and (error_ns < 0 or is_met or not place.recoverable(error_ns))
+        is_far = is_beyond and (error_ns < 0 or is_met or not place.recoverable(error_ns // FAR))
         self._within = self._within + 1 if is_within else 0
         self._beyond = self._beyond + 1 if is_beyond else 0
         if self._within >= CONFIRMING:

@@ -1,4 +1,4 @@
-"""Phases on a circle of whole nanoseconds: distance from a grid, and by how much a job may turn."""
+"""Phases on a circle of whole nanoseconds: distance from a grid, and by how much a job may be late or turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..schedule import Schedule
 
-__all__ = ["lateness", "phase_error", "turns", "wrap"]
+__all__ = ["late_reach_ns", "lateness", "phase_error", "turns", "wrap"]
 
 
 def wrap(value_ns: int, turn_ns: int) -> int:
@@ -24,6 +24,15 @@ def phase_error(start_ns: int, schedule: Schedule) -> int:
 def lateness(start_ns: int, schedule: Schedule) -> int:
     """Time since the last grid point, in [0, pace)."""
     return (start_ns - schedule.epoch_ns - schedule.shift_ns) % schedule.pace_ns
+
+
+def late_reach_ns(hold_ns: int) -> int:
+    """How late a job's starts may be, ns.
+
+    All jobs may be anywhere within plus or minus the hold. Only relative phase matters, so anywhere from 0 to twice the
+    hold does as well; and jobs that wait where they are early are only ever late.
+    """
+    return 2 * hold_ns
 
 
 def turns(paces_ns: Sequence[int]) -> list[int]:

@@ -24,7 +24,6 @@ __all__ = [
     "WINDOW",
     "common_paces",
     "from_clear_cut",
-    "late_reach_ns",
     "loss_ns",
     "needed_ns",
     "other_ratio_fits",
@@ -106,15 +105,6 @@ def from_clear_cut(
     cut = next((c for c in cuts if all((at - c) % pace + lasts <= pace for at, lasts, pace in spans)), None)
     moved = {job: replace(one, shift_ns=(one.shift_ns - (cut or 0)) % one.pace_ns) for job, one in schedules.items()}
     return moved, cut is not None
-
-
-def late_reach_ns(hold_ns: int) -> int:
-    """How late a job's starts may be, ns.
-
-    All jobs may be anywhere within plus or minus the hold. Only relative phase matters, so anywhere from 0 to twice the
-    hold does as well; and jobs that wait where they are early are only ever late.
-    """
-    return 2 * hold_ns
 
 
 def loss_ns(iteration_ns: int, gain_ns: int) -> int:

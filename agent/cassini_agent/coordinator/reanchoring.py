@@ -24,9 +24,9 @@ __all__ = ["Reanchoring"]
 DUE = 0.9
 """After this part of its natural iteration time a job may begin the next iteration at any moment."""
 
-OVERDUE, REPORT_NS = 1.5, SECOND_NS // 4
-"""A job that has not begun its next iteration after so many paces, and the time between two reports, is held up for
-long. Contention alone makes iterations longer by less than half."""
+HELD_UP, REPORT_NS = 0.5, SECOND_NS // 4
+"""Contention makes iterations longer by no more than the bursts of the others, which together take no less than this
+part of a pace. Who has not begun by then, and the time between two reports, is held up by something else."""
 
 ANSWER_NS = SECOND_NS // 40
 """From a decision until a job has heard of it; then it takes effect at the job's next start."""
@@ -107,7 +107,7 @@ class Reanchoring:
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
-        if any(self._is_overdue(job, status, now_ns) for job, status in known.items()):
+        if any(self._is_overdue(job, known, now_ns) for job in known):
             return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
         self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
         if self.look_again:
@@ -141,9 +141,15 @@ class Reanchoring:
             return DUE * sends_ns < age_ns <= sends_ns
         return age_ns > DUE * self._members[job].schedule.iteration_ns
 
-    def _is_overdue(self, job: str, status: JobStatus, now_ns: int) -> bool:
+    def _is_overdue(self, job: str, known: Mapping[str, JobStatus], now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
-        return _age_ns(status, now_ns) > OVERDUE * self._members[job].schedule.pace_ns + REPORT_NS
+        latest_ns = self._members[job].schedule.pace_ns + self._longest_ns(job, known) + REPORT_NS
+        return _age_ns(known[job], now_ns) > latest_ns
+
+    def _longest_ns(self, job: str, known: Mapping[str, JobStatus]) -> int:
+        """By how much contention can make an iteration longer."""
+        bursts = [known[other].communication_ns or (0, 0) for other in known if other != job]
+        return max(round(HELD_UP * self._members[job].schedule.pace_ns), sum(end - begin for begin, end in bursts))
 
     def _note_loss(self, longer_ns: int, now_ns: int) -> None:
         """Jobs that hold each other up may wait the more to end that."""
@@ -190,14 +196,14 @@ class Reanchoring:
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""
+        most = min(self._longest_ns(job, known) for job in placed)
         stretched = [ns for job in placed if (ns := self._members[job].stretch_ns(known[job])) is not None]
-        shortest = min(self._members[job].schedule.pace_ns for job in placed)
         if len(stretched) == len(placed):
             # Of a job that met another the last iteration shows it, of the other perhaps only the next.
-            return min(max(stretched), shortest // 2)
+            return min(max(stretched), most)
         # A job that had a long iteration by itself gets later alone; it goes on like that only if all do.
         drifts = [self._members[job].drift_ns(known[job]) for job in placed]
-        return min(max(0, min(drifts)), shortest // 2)
+        return min(max(0, min(drifts)), most)
 
     def _may_do_without(self, places: Mapping[str, int | None], now_ns: int) -> bool:
         """Whether all follow the present schedules, or those that do not were waited for long enough."""

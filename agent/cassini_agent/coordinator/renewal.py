@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..control.phase import lateness, turns
+from ..control.phase import late_reach_ns, lateness, turns
 from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
 from . import events
 from .member import Member
-from .paces import WINDOW, common_paces, from_clear_cut, late_reach_ns, needed_ns, other_ratio_fits, ratio_of, shift_at
+from .paces import WINDOW, common_paces, from_clear_cut, needed_ns, other_ratio_fits, ratio_of, shift_at
 from .status import JobStatus
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.units import ticks_from_ms
 
 from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitter
-from ..coordinator.paces import late_reach_ns, loss_ns
+from ..control.phase import late_reach_ns
+from ..coordinator.paces import loss_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
 from .meeting import that_meet
