@@ -80,7 +80,8 @@ def test_round_after_round_the_answer_is_that_of_rank(data: st.DataObject, max_l
         asked = data.draw(options())
         assert ranking_to_json(ranker.rank(problem, **asked)) == said(problem, **asked)
         assert ranker.cache_info().size <= max_links
-        assert ranker._store.scores.info().size <= max_links
+        assert ranker._store.links.scores.info().size <= max_links
+        assert all(counts.size <= max_links for counts in ranker.cache_info()[4:])
         if data.draw(st.booleans()):
             problem = data.draw(later(problem))
 
@@ -110,7 +111,7 @@ def test_link_problems_are_counted() -> None:
     assert counts == [(0, 3, 3), (3, 3, 3), (6, 3, 3), (6, 6, 6), (6, 9, 9), (9, 9, 9)]
     assert ranker.cache_info().max_links == 100_000
     ranker.clear()
-    assert ranker.cache_info() == (0, 0, 0, 100_000)
+    assert ranker.cache_info() == (0, 0, 0, 100_000, (0, 0, 0, 100_000), (0, 0, 0, 100_000))
     ranker.rank(problem)
     assert ranker.cache_info()[:3] == (0, 3, 3)
 
@@ -140,10 +141,10 @@ def test_the_links_asked_for_last_are_kept() -> None:
     ranker = Ranker(max_links=2)
     for k in (0, 1, 0, 2, 0, 1):
         ranker.rank(asked[k])
-    assert ranker.cache_info() == (2, 4, 2, 2)
+    assert ranker.cache_info()[:4] == (2, 4, 2, 2)
     for k in (0, 1):
         ranker.rank(asked[k])
-    assert ranker.cache_info() == (4, 4, 2, 2)
+    assert ranker.cache_info()[:4] == (4, 4, 2, 2)
 
 
 def test_iteration_times_are_chosen_by_scores_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +261,10 @@ def test_a_copy_has_kept_nothing(copied: Any) -> None:
     ranker = Ranker(max_links=7)
     ranker.rank(mixed_scores())
     other = copied(ranker)
-    assert other.cache_info() == (0, 0, 0, 7)
+    assert other.cache_info()[:4] == (0, 0, 0, 7)
     other.rank(mixed_scores())
-    assert ranker.cache_info() == other.cache_info() == (0, 3, 3, 7)
+    assert ranker.cache_info() == other.cache_info()
+    assert ranker.cache_info()[:4] == (0, 3, 3, 7)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")

@@ -11,13 +11,13 @@ from ..checks import whole_number
 from ..choices import AggregateName, Loops, Order
 from ..deadline import Deadline
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from ..links.solution_cache import CacheInfo, LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit
 from ..results import Ranking
 from . import rank_problem as ranking
 from .aggregate import DEFAULT_AGGREGATE
 from .options import DEFAULT_RUNNING_TOLERANCE, Progress, checked_options
+from .store import CacheInfo, Store
 
 __all__ = ["Ranker"]
 
@@ -61,7 +61,7 @@ class Ranker:
 
     def __init__(self, *, max_links: int = 100_000) -> None:
         self._max_links = whole_number(max_links, "max_links")
-        self._store = LinkStore(self._max_links)
+        self._store = Store(self._max_links)
 
     def rank(
         self,
@@ -117,7 +117,7 @@ class Ranker:
         """Distinct link problems, added up over all rankings, whose answer was known (``hits``) and was not
         (``misses``); how many answers are kept, and ``max_links``.
         """
-        return self._store.answers.info()
+        return self._store.info()
 
     def clear(self) -> None:
         """Forget everything, and count from 0."""
