@@ -13,7 +13,7 @@ from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, int64, offs
 from ..errors import KernelError
 from ..kernel.prepared_links import PreparedLinks
 from ..links.incidence import Incidence
-from .kept_searches import Evaluated, KeptSearches
+from .kept_evaluations import Evaluated, KeptEvaluations
 from .known_evaluations import Evaluations, KnownEvaluations
 from .placement_loops import UNKNOWN
 from .scoring import ARRAYS, Scoring
@@ -72,8 +72,8 @@ class Evaluator:
     bound : float64 array, shape (shared links,)
         Certified upper bounds.
     scoring : Scoring, optional
-    kept : KeptSearches, optional
-        Evaluations of earlier rounds, and what to add new ones to.
+    kept : KeptEvaluations, optional
+        Those of earlier rounds.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Evaluator:
         evaluation_nodes: Float64Array,
         bound: Float64Array,
         scoring: Scoring = ARRAYS,
-        kept: KeptSearches | None = None,
+        kept: KeptEvaluations | None = None,
     ) -> None:
         self._links = links
         self._kept = kept
@@ -188,6 +188,11 @@ class Evaluator:
         for k, (key, row) in enumerate(zip(keys, rows, strict=True)):
             self._others[key] = *row, evaluations.slack[first[k] : first[k + 1]]
 
+    def keep(self) -> None:
+        """Keep all evaluations for later rounds; the last call."""
+        if self._kept is not None:
+            self._kept.keep(self._known)
+
     def new_nodes(self) -> int:
         """What evaluations since the last call cost, search nodes; not to be called while others evaluate.
 
@@ -233,7 +238,7 @@ class Evaluator:
     def _found(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
         if self._kept is None:
             return self._evaluated(problem, relative)
-        return self._kept.evaluations(problem, relative, self._evaluated)
+        return self._kept.find(problem, relative, self._evaluated)
 
     def _evaluated(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
         arrays = self._links.arrays

@@ -74,7 +74,8 @@ class Round:
         self.scoring = scoring
         nodes = np.zeros(len(solved)) if evaluation_nodes is None else evaluation_nodes
         self.kept = kept
-        self.evaluator = Evaluator(links, flat, nodes, self.bound, scoring, kept)
+        evaluations = None if kept is None else kept.evaluations
+        self.evaluator = Evaluator(links, flat, nodes, self.bound, scoring, evaluations)
 
     @lockless_cached_property
     def held(self) -> BoolArray:

@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..kernel.link_arrays import RESULT_TYPE, LinkAnswers, LinkArrays
 from ..kernel.prepared_link import PreparedLink
 from ..kernel.search_limits import SearchLimits
 
-__all__ = ["KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "PaceScore"]
+__all__ = ["KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "Locked", "PaceScore"]
 
 
 class KeptCounts(NamedTuple):
@@ -54,7 +54,20 @@ def _one(_: object) -> int:
     return 1
 
 
-class KeptAnswers(Generic[Answer]):
+class Locked:
+    """Has a lock.
+
+    Notes
+    -----
+    A forked child gets a new one: a thread of the parent may have held the old one, and nobody would ever release it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _everywhere.add(self)
+
+
+class KeptAnswers(Locked, Generic[Answer]):
     """Answers by question; the one that was not asked for longest goes first. May be used from several threads.
 
     Parameters
@@ -66,8 +79,7 @@ class KeptAnswers(Generic[Answer]):
 
     Notes
     -----
-    The lock is held for dictionary look-ups alone. A forked child gets a new one: a thread of the parent may have held
-    the old one, and nobody would ever release it.
+    The lock is held for dictionary look-ups alone.
     """
 
     def __init__(self, most: int, size_of: Callable[[Answer], int] = _one) -> None:
@@ -76,8 +88,7 @@ class KeptAnswers(Generic[Answer]):
         self._size = 0
         self._answers: OrderedDict[bytes, Answer] = OrderedDict()
         self._hits = self._misses = 0
-        self._lock = threading.Lock()
-        _everywhere.add(self)
+        super().__init__()
 
     def find(self, questions: Iterable[bytes], limit: int | None) -> list[Answer | None]:
         """The answer to each question within a limit of nodes (None: no limit), where it is known."""
@@ -123,9 +134,6 @@ class KeptAnswers(Generic[Answer]):
         if answer is not None:
             self._answers.move_to_end(key)
         return answer
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
 
 
 def _cut_short(question: bytes, limit: int) -> bytes:
@@ -205,12 +213,12 @@ class LinkStore:
         return struct.pack("<d", resolution_ms) + link.content()
 
 
-_everywhere: weakref.WeakSet[KeptAnswers[Any]] = weakref.WeakSet()
+_everywhere: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    for kept in list(_everywhere):
-        kept._renew_lock()
+    for one in list(_everywhere):
+        one._lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

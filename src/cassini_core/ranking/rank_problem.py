@@ -243,6 +243,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
     solved, scoring, searched = _solve_links(read, options, store, kept)
     context = Round(read.catalog.incidence, solved, read.links, read.effort.nodes, scoring, kept)
     entries = _answer_candidates(read, context, options, searched)
+    context.evaluator.keep()
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
         *_different_jobs(routes, options.order),
