@@ -21,6 +21,7 @@ import placements
 from cassini_core import Candidate, InputError, Link, Problem, Ranker, rank
 from cassini_core.kernel.link_arrays import LinkArrays
 from cassini_core.kernel.prepared_link import PreparedLink
+from cassini_core.periods import pace_scores
 from cassini_core.problem_file import ranking_to_json
 from placements import PAIR, mixed_scores, problem_of, up
 from strategies import jobs as drawn_jobs
@@ -151,15 +152,18 @@ def test_iteration_times_are_chosen_by_scores_that_are_kept(monkeypatch: pytest.
     jobs = [up("a", 254.7, 0, 100, 50), up("b", 255.2, 20, 110, 50), up("c", 401.1, 0, 150, 30)]
     problem = problem_of(jobs, {"x": 50, "y": 60}, c={"a": ["x", "y"], "b": ["x"], "c": ["y"]})
     searched: list[int] = []
-    solve = PreparedLink.solve
 
-    def counted(self: PreparedLink, **given_options: Any) -> Any:
-        searched.append(1)
-        return solve(self, **given_options)
+    def counted(solve: Any) -> Any:
+        def call(*given_first: Any, **given_options: Any) -> Any:
+            searched.append(1)
+            return solve(*given_first, **given_options)
+
+        return call
 
     ranker = Ranker()
     first = ranking_to_json(ranker.rank(problem))
-    monkeypatch.setattr(PreparedLink, "solve", counted)
+    monkeypatch.setattr(PreparedLink, "solve", counted(PreparedLink.solve))
+    monkeypatch.setattr(pace_scores, "solve_chunk", counted(pace_scores.solve_chunk))
     assert ranking_to_json(ranker.rank(problem)) == first
     assert searched == []
     assert said(problem) == first

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..arrays import BoolArray, cut, offsets
 from ..kernel.link_arrays import RESULT_TYPE, LinkAnswers, LinkArrays
-from ..kernel.prepared_link import PreparedLink
 from ..kernel.search_limits import SearchLimits
 
 __all__ = ["KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "Locked", "PaceScore"]
@@ -208,9 +207,10 @@ class LinkStore:
         return [judged + content for content in arrays.contents()]
 
     @staticmethod
-    def pace_question(link: PreparedLink, resolution_ms: float) -> bytes:
-        """What is asked of a link whose jobs run at some iteration times."""
-        return struct.pack("<d", resolution_ms) + link.content()
+    def pace_questions(arrays: LinkArrays, resolution_ms: float) -> list[bytes]:
+        """What is asked of links whose jobs run at some iteration times."""
+        judged = struct.pack("<d", resolution_ms)
+        return [judged + content for content in arrays.contents()]
 
 
 _everywhere: weakref.WeakSet[Locked] = weakref.WeakSet()
