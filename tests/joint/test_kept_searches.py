@@ -193,6 +193,24 @@ def test_a_joint_search_that_took_fewer_nodes_than_its_limit_does_not_depend_on_
         assert found(limit) == found(nodes + 1) == found(100_000)
 
 
+def test_what_a_deadline_may_have_cut_is_not_kept() -> None:
+    kept, begun = KeptSearches(SearchStore(9), drawn(3).links), [0]
+
+    class Answer(NamedTuple):
+        shift: Int64Array = int64([1])
+        nodes: int = 5
+
+    def search() -> Answer:
+        begun[0] += 1
+        return Answer()
+
+    for deadline, searches in ((Deadline(0.0), 1), (Deadline(0.0), 2), (Deadline(9.0), 3), (Deadline(0.0), 3)):
+        kept.search(b"question", None, deadline, search)
+        assert begun[0] == searches
+    assert kept.search(b"question", 5, Deadline(None), search) == Answer()  # it may have met this limit
+    assert begun[0] == 4
+
+
 def test_large_answers_count_more() -> None:
     class Answer(NamedTuple):
         size: int
