@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..arrays import Int64Array
 from ..deadline import Deadline
-from ..kernel.prepared_links import PreparedLinks
+from ..kernel.prepared_links import BlockAnswer, PreparedLinks
 from ..links.solution_cache import KeptAnswers, LinkStore
 from .kept_evaluations import EvaluationStore, KeptEvaluations
 
@@ -24,8 +24,8 @@ __all__ = ["KeptSearches", "SearchStore"]
 DIGEST_BYTES = 32
 """So many that nobody, by accident or on purpose, asks two questions of one digest."""
 
-NUMBERS_OF_A_KB = 64
-"""Shifts, jobs and scores of an answer that, with what else Python keeps of them, take a kilobyte."""
+BYTES_BESIDE = 700
+"""What Python keeps of an answer beside its numbers: the question, the objects, the place in the table."""
 
 
 class _Searched(Protocol):
@@ -110,6 +110,6 @@ class KeptSearches:
 
 
 def _kilobytes(found: _Searched) -> int:
-    # A BlockAnswer has two scores of each link beside its shifts, a Found the numbers of its jobs.
-    scores = getattr(found, "score_lower", found.shift)
-    return 1 + (len(found.shift) + 2 * len(scores)) // NUMBERS_OF_A_KB
+    # A BlockAnswer has two scores of each link beside its shifts, a Found the number of each of its jobs.
+    numbers = len(found.shift) + (2 * len(found.score_lower) if isinstance(found, BlockAnswer) else len(found.shift))
+    return -(-(BYTES_BESIDE + 8 * numbers) // 1024)
