@@ -266,5 +266,8 @@ def test_evaluations_of_the_last_rounds_are_kept() -> None:
     assert asked(b"four0", 0) is not None
     ended(store, b"large", 11)
     assert store.info().size == 0
+    ended(store, b"small", 1)
+    KeptEvaluations(store, [b"%d" % k for k in range(10)], int64(range(11))).keep(KnownEvaluations(None))
+    assert asked(b"small", 0) is None
     store.clear()
     assert store.info() == (0, 0, 0, 10)

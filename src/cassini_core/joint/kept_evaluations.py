@@ -34,7 +34,7 @@ class EvaluationStore(Locked):
     Parameters
     ----------
     most : int
-        How many are kept, at least 1: those of the last rounds that have no more together.
+        How many are kept, at least 1: those of the last rounds that have no more together, nor more link problems.
     """
 
     def __init__(self, most: int) -> None:
@@ -53,7 +53,7 @@ class EvaluationStore(Locked):
         with self._lock:
             kept, count = [], 0
             for one in (ended, *self._rounds)[:MOST_ROUNDS]:
-                count += one.known.count
+                count += max(one.known.count, len(one.problem))
                 if count > self._most:
                     break
                 kept.append(one)
