@@ -13,7 +13,7 @@ from .placement_loops import UNKNOWN
 
 __all__ = ["Evaluated", "EvaluationStore", "KeptEvaluations"]
 
-MOST_ROUNDS = 4
+MOST_ROUNDS = 2
 """Rounds whose evaluations are kept: each question that is new looks through all of them."""
 
 Evaluated = tuple[Float64Array, Float64Array, Int64Array, Int64Array]

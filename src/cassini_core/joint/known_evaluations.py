@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, int64, offsets
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, offsets
 from .placement_loops import UNKNOWN
 from .scoring import Table
 
@@ -148,8 +148,8 @@ class KnownEvaluations:
             to = to_lower, to_upper, to_hold, to_slack, to_is_known
             self._table.look(problem, first, relative, *known, self._slot, *to)
             return
-        keys = zip(problem.tolist(), cut(relative, first), strict=True)
-        number = int64(self._number.get(key, UNKNOWN) for key in keys)
+        get = self._number.get
+        number = np.array([get(key, UNKNOWN) for key in zip(problem.tolist(), cut(relative, first), strict=True)])
         found = np.flatnonzero((number != UNKNOWN) & ~to_is_known)
         there = number[found]
         to_lower[found], to_upper[found], to_hold[found] = self.lower[there], self.upper[there], self.hold[there]

@@ -28,7 +28,7 @@ class Ranker:
     From one scheduling round to the next most links carry the same jobs. What is found is kept by all that decides it,
     so names play no part: answers of link problems (what the jobs ask for and when, and the capacity), and the scores
     of links by which iteration times are chosen; searches of joint shifts; and what links score at the shifts of
-    candidates, of the last four rounds.
+    candidates, of the last two rounds.
 
     Parameters
     ----------
