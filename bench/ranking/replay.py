@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bench.measuring import draw
-from cassini_core import Problem
+from cassini_core import Candidate, Problem
 
 from .cluster import Cluster, NoRoomError
 from .rounds import JobMaker, Settings, candidates_from, current_placement, place
@@ -47,6 +48,38 @@ def replay(settings: Settings, rounds: int = ROUNDS, changed: float = CHANGED) -
             count = max(1, round(changed * settings.jobs))
             _change(random.Random(f"{name}, changes"), current, ids, count)
         yield Problem(maker.jobs(current), links, candidates_from(settings, current, name))
+
+
+def other_candidates(settings: Settings, rounds: int = ROUNDS, changed: float = CHANGED) -> Iterator[Problem]:
+    """Successive rounds between which no job arrives, leaves or moves; the first is that of :func:`replay`.
+
+    Before each later round ``changed`` of the candidates, one after the other, make way for others, drawn anew.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of every round.
+    rounds : int
+    changed : float
+        Share of the candidates, at least one.
+
+    Raises
+    ------
+    NoRoomError
+        The jobs do not fit, or none can be moved.
+    """
+    maker, current = JobMaker(settings), current_placement(settings)
+    jobs, links = maker.jobs(current), settings.fabric().links()
+    candidates = candidates_from(settings, current, settings.name)
+    count = max(1, round(changed * settings.candidates))
+    for index in range(rounds):
+        if index:
+            some = replace(settings, candidates=count)
+            new = candidates_from(some, current, f"{settings.name}, {index} later")
+            for k, candidate in enumerate(new):
+                at = ((index - 1) * count + k) % len(candidates)
+                candidates[at] = Candidate(candidates[at].id, candidate.routes)
+        yield Problem(jobs, links, candidates)
 
 
 def _change(rng: random.Random, cluster: Cluster, ids: Iterator[int], count: int) -> None:

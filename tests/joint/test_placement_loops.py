@@ -22,7 +22,7 @@ PLAIN = Scoring(
     placement_loops.stand,
     placement_loops.judge,
     placement_loops.per_job,
-    Table(placement_loops.find, placement_loops.add, placement_loops.hash_again),
+    Table(placement_loops.find, placement_loops.look, placement_loops.add, placement_loops.hash_again),
 )
 
 
@@ -31,8 +31,8 @@ def ways() -> dict[str, Scoring]:
     found = {"arrays": ARRAYS, "plain": PLAIN}
     loops = compiled(placement_loops.LOOPS)
     if loops is not None:
-        stand, find, add, hash_again, judge, per_job = loops
-        found["compiled"] = Scoring(stand, judge, per_job, Table(find, add, hash_again))
+        stand, find, look, add, hash_again, judge, per_job = loops
+        found["compiled"] = Scoring(stand, judge, per_job, Table(find, look, add, hash_again))
     return found
 
 
@@ -226,6 +226,50 @@ def test_what_is_known_is_not_computed_again(scorings: dict[str, Scoring], round
         return said
 
     same([asked(scoring.table) for scoring in scorings.values()])
+
+
+@settings(max_examples=60)
+@given(data=st.data(), known_already=asked_questions, questions=asked_questions)
+def test_what_is_known_is_copied_to_whoever_looks(
+    scorings: dict[str, Scoring],
+    data: st.DataObject,
+    known_already: list[list[tuple[int, int]]],
+    questions: list[list[tuple[int, int]]],
+) -> None:
+    def arrays(some: list[tuple[int, int]]) -> tuple[Int64Array, Int64Array, Int64Array]:
+        problem = np.array([one for one, _ in some], dtype=np.int64)
+        relative = np.array([turn * k for one, turn in some for k in range(one + 1)], dtype=np.int64)
+        return problem, offsets(problem + 1), relative
+
+    def compute(problem: Int64Array, relative: Int64Array) -> tuple[Any, ...]:
+        first = offsets(problem + 1)
+        turned = np.add.reduceat(relative, first[:-1])
+        return turned / 2, turned + problem / 4, 3 * turned + problem, relative + 7
+
+    asked = [one for some in questions for one in some]
+    there = {one for some in known_already for one in some if one[0]}  # of one job all questions are the same
+    alone = any(one == 0 for some in known_already for one, _ in some)
+    # Some are known from elsewhere, and the problems of some nobody has there.
+    draws = st.lists(st.sampled_from(["ask", "ask", "known", "other"]), min_size=len(asked), max_size=len(asked))
+    fate = data.draw(draws)
+    for scoring in scorings.values():
+        known = KnownEvaluations(scoring.table)
+        for some in known_already:
+            known.numbers(*arrays(some), compute)
+        problem, first, relative = arrays(asked)
+        expected = compute(problem, relative)
+        mine = np.array([one == "other" for one in fate])
+        is_known = np.array([one == "known" for one in fate])
+        lower, upper = np.full((2, len(asked)), -9.0)
+        hold, slack = np.full(len(asked), -9), np.full(len(relative), -9)
+        known.look(np.where(mine, UNKNOWN, problem), first, relative, lower, upper, hold, slack, is_known)
+        for k, one in enumerate(asked):
+            found = fate[k] == "ask" and (one in there or (alone and one[0] == 0))
+            assert is_known[k] == (found or fate[k] == "known")
+            entries = slice(int(first[k]), int(first[k + 1]))
+            for to, value in zip((lower[k], upper[k], hold[k]), expected, strict=False):
+                assert to == (value[k] if found else -9)
+            assert slack[entries].tolist() == (expected[3][entries] if found else slack[entries] * 0 - 9).tolist()
 
 
 def test_many_evaluations_are_found_again(scorings: dict[str, Scoring]) -> None:

@@ -92,7 +92,8 @@ class BasePlacement:
         jobs, found = search_base(context, links) if searched is None else searched
         if not begun.leaves(READY_PER_BASE_SEARCH):
             raise DeadlinePassed
-        self.search = BaseSearch(prepared, flat, context.bound, links, context.by_number(jobs, found.shift))
+        shift = context.by_number(jobs, found.shift)
+        self.search = BaseSearch(prepared, flat, context.bound, links, shift, context.kept)
         context.evaluator.expect(links, self.search.shift)
         seen = context.evaluator.judge(links, self.search.shift, context.held)
         own = AtShifts(seen.lower, seen.jobs, seen.shift, seen.slack, seen.free)

@@ -12,6 +12,7 @@ from ..errors import KernelError
 from ..kernel.prepared_links import Baseline, PreparedLinks
 from ..links.incidence import Incidence
 from ..node_budget import smaller
+from .kept_searches import KeptSearches
 
 __all__ = ["BaseSearch", "Found"]
 
@@ -42,24 +43,37 @@ class BaseSearch:
         Indices of the shared links of the base placement.
     shift : int64 array, shape (jobs of ``flat``,)
         Its shifts, ticks.
+    kept : KeptSearches, optional
+        Searches of earlier rounds, and what to add new ones to.
     """
 
     def __init__(
-        self, links: PreparedLinks, flat: Incidence, bound: Float64Array, base_links: Int64Array, shift: Int64Array
+        self,
+        links: PreparedLinks,
+        flat: Incidence,
+        bound: Float64Array,
+        base_links: Int64Array,
+        shift: Int64Array,
+        kept: KeptSearches | None = None,
     ) -> None:
         self.base_links = base_links
         self.shift = shift
         self._links = links
         self._flat = flat
         self._bound = bound
+        self._kept = kept
+        problems, member, own_bound = flat.problem[base_links], flat.job[flat.rows(base_links).at], bound[base_links]
         self._baseline = Baseline(
             links.prepared(),
             period=flat.period,
-            link=flat.problem[base_links],
-            member=flat.job[flat.rows(base_links).at],
-            upper_bound=bound[base_links],
+            link=problems,
+            member=member,
+            upper_bound=own_bound,
             shift=shift,
             options=links.options,
+        )
+        self._base = (
+            b"" if kept is None else kept.question(b"base", flat.period, member, own_bound, shift, problems=problems)
         )
 
     def near(self, dropped: Int64Array, added: Int64Array, nodes: int | None, deadline: Deadline) -> Found:
@@ -85,20 +99,29 @@ class BaseSearch:
         Beside the search O(jobs on shared links) in whole arrays.
         """
         flat, links = self._flat, self._links
-        found = self._baseline.solve(
-            dropped=dropped,
-            link=flat.problem[added],
-            member=flat.job[flat.rows(added).at],
-            upper_bound=self._bound[added],
-            options=links.options,
-            node_limit=smaller(links.limits.block_node_limit, nodes),
-            deadline_ns=deadline.remaining_ns(),
-            cancel=links.cancel,
-        )
-        if found is None:
-            raise KernelError("solve_beside: canceled")
-        moved = np.flatnonzero(found.shift != self.shift)
-        return Found(moved, found.shift[moved], found.upper_bound, found.nodes)
+        problems, member, bound = flat.problem[added], flat.job[flat.rows(added).at], self._bound[added]
+        node_limit = smaller(links.limits.block_node_limit, nodes)
+
+        def search() -> Found:
+            found = self._baseline.solve(
+                dropped=dropped,
+                link=problems,
+                member=member,
+                upper_bound=bound,
+                options=links.options,
+                node_limit=node_limit,
+                deadline_ns=deadline.remaining_ns(),
+                cancel=links.cancel,
+            )
+            if found is None:
+                raise KernelError("solve_beside: canceled")
+            moved = np.flatnonzero(found.shift != self.shift)
+            return Found(moved, found.shift[moved], found.upper_bound, found.nodes)
+
+        if self._kept is None:
+            return search()
+        question = self._kept.question(self._base, dropped, member, bound, problems=problems)
+        return self._kept.search(question, node_limit, deadline, search)
 
     def whole(self, found: Found) -> Int64Array:
         """The shifts of all jobs."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Float64Array, Int64Array, Rows, cut, offsets
+from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, offsets
 from .placement_loops import UNKNOWN
 from .scoring import Table
 
@@ -126,6 +126,35 @@ class KnownEvaluations:
         equal = np.flatnonzero(number < UNKNOWN)
         number[equal] = number[UNKNOWN - 1 - number[equal]]
         return number
+
+    def look(
+        self,
+        problem: Int64Array,
+        first: Int64Array,
+        relative: Int64Array,
+        to_lower: Float64Array,
+        to_upper: Float64Array,
+        to_hold: Int64Array,
+        to_slack: Int64Array,
+        to_is_known: BoolArray,
+    ) -> None:
+        """Copies what is known of some evaluations; arguments as :meth:`numbers`.
+
+        Questions that are known already, and those whose problem is ``UNKNOWN``, are left out. Changes nothing here, so
+        that it takes no lock; nobody may add anything any more.
+        """
+        if self._table is not None:
+            known = self.problem, self.first, self.relative, self.lower, self.upper, self.hold, self.slack
+            to = to_lower, to_upper, to_hold, to_slack, to_is_known
+            self._table.look(problem, first, relative, *known, self._slot, *to)
+            return
+        get = self._number.get
+        number = np.array([get(key, UNKNOWN) for key in zip(problem.tolist(), cut(relative, first), strict=True)])
+        found = np.flatnonzero((number != UNKNOWN) & ~to_is_known)
+        there = number[found]
+        to_lower[found], to_upper[found], to_hold[found] = self.lower[there], self.upper[there], self.hold[there]
+        to_slack[Rows.of(first, found).at] = self.slack[Rows.of(self.first, there).at]
+        to_is_known[found] = True
 
     def since(self, number: int) -> Evaluations:
         """All that have this number or a higher one."""

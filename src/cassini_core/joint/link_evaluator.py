@@ -13,6 +13,7 @@ from ..arrays import BoolArray, Float64Array, Int64Array, Rows, cut, int64, offs
 from ..errors import KernelError
 from ..kernel.prepared_links import PreparedLinks
 from ..links.incidence import Incidence
+from .kept_evaluations import Evaluated, KeptEvaluations
 from .known_evaluations import Evaluations, KnownEvaluations
 from .placement_loops import UNKNOWN
 from .scoring import ARRAYS, Scoring
@@ -71,6 +72,8 @@ class Evaluator:
     bound : float64 array, shape (shared links,)
         Certified upper bounds.
     scoring : Scoring, optional
+    kept : KeptEvaluations, optional
+        Those of earlier rounds.
     """
 
     def __init__(
@@ -80,8 +83,10 @@ class Evaluator:
         evaluation_nodes: Float64Array,
         bound: Float64Array,
         scoring: Scoring = ARRAYS,
+        kept: KeptEvaluations | None = None,
     ) -> None:
         self._links = links
+        self._kept = kept
         self._flat = flat
         self._evaluation_nodes = evaluation_nodes
         self._bound = bound
@@ -183,6 +188,11 @@ class Evaluator:
         for k, (key, row) in enumerate(zip(keys, rows, strict=True)):
             self._others[key] = *row, evaluations.slack[first[k] : first[k + 1]]
 
+    def keep(self) -> None:
+        """Keep all evaluations for later rounds; the last call."""
+        if self._kept is not None:
+            self._kept.keep(self._known)
+
     def new_nodes(self) -> int:
         """What evaluations since the last call cost, search nodes; not to be called while others evaluate.
 
@@ -208,11 +218,9 @@ class Evaluator:
             number[other] = self._known.numbers(flat.problem[links[other]], first, asked, self._computed)
         return number
 
-    def _computed(
-        self, problem: Int64Array, relative: Int64Array
-    ) -> tuple[Float64Array, Float64Array, Int64Array, Int64Array]:
+    def _computed(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
         if not self._others:
-            return self._evaluated(problem, relative)
+            return self._found(problem, relative)
         size = np.diff(self._links.arrays.job_offset)[problem]
         first = offsets(size)
         found = [self._others.get(key) for key in zip(problem.tolist(), cut(relative, first), strict=True)]
@@ -224,12 +232,15 @@ class Evaluator:
         rest = int64(k for k, one in enumerate(found) if one is None)
         if len(rest):
             at = Rows.of(first, rest).at
-            lower[rest], upper[rest], hold[rest], slack[at] = self._evaluated(problem[rest], relative[at])
+            lower[rest], upper[rest], hold[rest], slack[at] = self._found(problem[rest], relative[at])
         return lower, upper, hold, slack
 
-    def _evaluated(
-        self, problem: Int64Array, relative: Int64Array
-    ) -> tuple[Float64Array, Float64Array, Int64Array, Int64Array]:
+    def _found(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
+        if self._kept is None:
+            return self._evaluated(problem, relative)
+        return self._kept.find(problem, relative, self._evaluated)
+
+    def _evaluated(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
         arrays = self._links.arrays
         jobs = Rows.of(arrays.job_offset, problem)
         # Each link is evaluated at its canonical shifts: the first caller's would change the last digits.

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import BoolArray, Float64Array, Int64Array
 from ..units import SCORE_TOLERANCE
 
-__all__ = ["LOOPS", "add", "find", "hash_again", "judge", "per_job", "stand"]
+__all__ = ["LOOPS", "add", "find", "hash_again", "judge", "look", "per_job", "stand"]
 
 UNKNOWN = -1
 """Instead of the number of an evaluation. ``UNKNOWN - 1 - k`` is the same question as that at place ``k``."""
@@ -123,6 +123,58 @@ def find(
         if to_number[k] == UNKNOWN:
             to_slot[to_place[k]] = UNKNOWN
     return new
+
+
+def look(
+    problem: Int64Array,
+    first: Int64Array,
+    relative: Int64Array,
+    known_problem: Int64Array,
+    known_first: Int64Array,
+    known_relative: Int64Array,
+    known_lower: Float64Array,
+    known_upper: Float64Array,
+    known_hold: Int64Array,
+    known_slack: Int64Array,
+    slot: Int64Array,
+    to_lower: Float64Array,
+    to_upper: Float64Array,
+    to_hold: Int64Array,
+    to_slack: Int64Array,
+    to_is_known: BoolArray,
+) -> int:
+    """Copies what is known of each question, and says of which something is; how many.
+
+    Questions that are known already, and those whose problem is ``UNKNOWN``, are left out. ``slot`` is a hash table as
+    in :func:`find`; it is only read.
+    """
+    found = 0
+    mask = len(slot) - 1
+    for k in range(len(problem)):
+        if to_is_known[k] or problem[k] == UNKNOWN:
+            continue
+        begin, size = first[k], first[k + 1] - first[k]
+        value = problem[k] + 1
+        for at in range(begin, begin + size):
+            value = (value * _FACTOR + relative[at]) % _MODULUS
+        place = value & mask
+        while slot[place] != UNKNOWN:
+            number = slot[place]
+            there = known_first[number]
+            same = known_problem[number] == problem[k]
+            at = 0
+            while same and at < size:
+                same = known_relative[there + at] == relative[begin + at]
+                at += 1
+            if same:
+                to_lower[k], to_upper[k], to_hold[k] = known_lower[number], known_upper[number], known_hold[number]
+                for at in range(size):
+                    to_slack[begin + at] = known_slack[there + at]
+                to_is_known[k] = True
+                found += 1
+                break
+            place = (place + 1) & mask
+    return found
 
 
 def add(
@@ -327,5 +379,5 @@ def per_job(
     return float(total / n_placed)
 
 
-LOOPS = (stand, find, add, hash_again, judge, per_job)
+LOOPS = (stand, find, look, add, hash_again, judge, per_job)
 """All of them."""

@@ -14,6 +14,7 @@ from ..kernel.prepared_links import BlockAnswer, PreparedLinks
 from ..links.incidence import Incidence
 from ..links.placement import SharedLink
 from ..lockless_cached_property import lockless_cached_property
+from .kept_searches import KeptSearches
 from .link_evaluator import Evaluator
 from .scoring import ARRAYS, Scoring
 
@@ -36,10 +37,12 @@ class Round:
     evaluation_nodes : float64 array, optional
         What evaluating each problem once costs, search nodes; nothing if not given.
     scoring : Scoring, optional
+    kept : KeptSearches, optional
+        Searches and evaluations of earlier rounds, and what to add new ones to.
 
     Attributes
     ----------
-    flat, solved, links, scoring
+    flat, solved, links, scoring, kept
         As given.
     limits : SearchLimits
         Those of ``links``.
@@ -59,6 +62,7 @@ class Round:
         links: PreparedLinks,
         evaluation_nodes: Float64Array | None = None,
         scoring: Scoring = ARRAYS,
+        kept: KeptSearches | None = None,
     ) -> None:
         self.flat = flat
         self.solved = solved
@@ -69,7 +73,9 @@ class Round:
         self.answered: BoolArray = solved.answered[flat.problem]
         self.scoring = scoring
         nodes = np.zeros(len(solved)) if evaluation_nodes is None else evaluation_nodes
-        self.evaluator = Evaluator(links, flat, nodes, self.bound, scoring)
+        self.kept = kept
+        evaluations = None if kept is None else kept.evaluations
+        self.evaluator = Evaluator(links, flat, nodes, self.bound, scoring, evaluations)
 
     @lockless_cached_property
     def held(self) -> BoolArray:
@@ -151,21 +157,34 @@ class Round:
         flat, rows = self.flat, self.flat.rows(links)
         jobs, member = np.unique(flat.job[rows.at], return_inverse=True)
         own_shift = self.own_shift[rows.at] if start is None and self.answered[links].all() else None
-        found = self.links.prepared().solve_block(
-            flat.period[jobs],
-            flat.problem[links],
-            member,
-            weight=np.ones(len(links)) if weight is None else weight,
-            upper_bound=self.bound[links],
-            own_shift=own_shift,
-            start=None if start is None else start[jobs],
-            kept=None if kept is None else kept[jobs].astype(np.uint8),
-            centred=centred,
-            options=self.links.options,
-            node_limit=node_limit,
-            deadline_ns=(deadline or self.links.deadline).remaining_ns(),
-            cancel=self.links.cancel,
-        )
-        if found is None:
-            raise KernelError("solve_block: canceled")
-        return jobs, found
+        problems, bound = flat.problem[links], self.bound[links]
+        weight = np.ones(len(links)) if weight is None else weight
+        start = None if start is None else start[jobs]
+        stays = None if kept is None else kept[jobs].astype(np.uint8)
+        in_time = self.links.deadline if deadline is None else deadline
+
+        def search() -> BlockAnswer:
+            found = self.links.prepared().solve_block(
+                flat.period[jobs],
+                problems,
+                member,
+                weight=weight,
+                upper_bound=bound,
+                own_shift=own_shift,
+                start=start,
+                kept=stays,
+                centred=centred,
+                options=self.links.options,
+                node_limit=node_limit,
+                deadline_ns=in_time.remaining_ns(),
+                cancel=self.links.cancel,
+            )
+            if found is None:
+                raise KernelError("solve_block: canceled")
+            return found
+
+        if self.kept is None:
+            return jobs, search()
+        given = flat.period[jobs], member, weight, bound, own_shift, start, stays
+        question = self.kept.question(b"centred" if centred else b"block", *given, problems=problems)
+        return jobs, self.kept.search(question, node_limit, in_time, search)

@@ -22,6 +22,7 @@ class Table(NamedTuple):
     """Compiled loops over a hash table of evaluations; see :mod:`cassini_core.joint.placement_loops`."""
 
     find: Callable[..., int]
+    look: Callable[..., int]
     add: Callable[..., int]
     hash_again: Callable[..., None]
 
@@ -55,5 +56,5 @@ def scoring_of(n_crossings: int, *, in_hurry: bool) -> Scoring:
     loops = compiled(placement_loops.LOOPS, wait=not in_hurry and n_crossings >= MANY_CROSSINGS)
     if loops is None:
         return ARRAYS
-    stand, find, add, hash_again, judge, per_job = loops
-    return Scoring(stand, judge, per_job, Table(find, add, hash_again))
+    stand, find, look, add, hash_again, judge, per_job = loops
+    return Scoring(stand, judge, per_job, Table(find, look, add, hash_again))

@@ -143,13 +143,6 @@ class PreparedLink(_kernel.Link):
     def __len__(self) -> int:
         return len(self.job_ids)
 
-    def content(self) -> bytes:
-        """All that is asked, without names: equal for equal links, and none is how another begins."""
-        size = np.array((len(self), self.capacity), dtype=np.int64)
-        # How many phases there are ends the offsets.
-        parts = (size, self.period, self.phase_offset, self.phase_start, self.phase_length, self.phase_rate)
-        return b"".join([part.tobytes() for part in parts])
-
     def solve(
         self,
         *,

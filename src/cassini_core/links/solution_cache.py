@@ -1,4 +1,4 @@
-"""Answers of links, kept for later rankings, up to a number of them.
+"""Answers of links and of searches, kept for later rankings, up to a number of them.
 
 A question is the content of a link problem together with how it is judged, as bytes. The answer may also depend on the
 limit of search nodes. A search that took fewer nodes than its limit never met it, so its answer holds for every limit
@@ -12,26 +12,25 @@ import struct
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ..arrays import BoolArray, cut, offsets
 from ..kernel.link_arrays import RESULT_TYPE, LinkAnswers, LinkArrays
-from ..kernel.prepared_link import PreparedLink
 from ..kernel.search_limits import SearchLimits
 
-__all__ = ["CacheInfo", "KeptAnswer", "KeptAnswers", "LinkStore", "PaceScore"]
+__all__ = ["KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "Locked", "PaceScore"]
 
 
-class CacheInfo(NamedTuple):
-    """Counts of link problems, with the names of ``functools.lru_cache``."""
+class KeptCounts(NamedTuple):
+    """Questions whose answer was known and was not, how many answers are kept, and the most that are."""
 
     hits: int
     misses: int
     size: int
-    max_links: int
+    most: int
 
 
 class PaceScore(NamedTuple):
@@ -50,26 +49,45 @@ class _Counted(Protocol):
 Answer = TypeVar("Answer", bound=_Counted)
 
 
-class KeptAnswers(Generic[Answer]):
+def _one(_: object) -> int:
+    return 1
+
+
+class Locked:
+    """Has a lock.
+
+    Notes
+    -----
+    A forked child gets a new one: a thread of the parent may have held the old one, and nobody would ever release it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _everywhere.add(self)
+
+
+class KeptAnswers(Locked, Generic[Answer]):
     """Answers by question; the one that was not asked for longest goes first. May be used from several threads.
 
     Parameters
     ----------
     most : int
         How many answers are kept, at least 1. A question has several answers if different limits cut its search short.
+    size_of : callable, optional
+        As how many an answer counts, at least 1.
 
     Notes
     -----
-    The lock is held for dictionary look-ups alone. A forked child gets a new one: a thread of the parent may have held
-    the old one, and nobody would ever release it.
+    The lock is held for dictionary look-ups alone.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, size_of: Callable[[Answer], int] = _one) -> None:
         self.most = most
+        self._size_of = size_of
+        self._size = 0
         self._answers: OrderedDict[bytes, Answer] = OrderedDict()
         self._hits = self._misses = 0
-        self._lock = threading.Lock()
-        _everywhere.add(self)
+        super().__init__()
 
     def find(self, questions: Iterable[bytes], limit: int | None) -> list[Answer | None]:
         """The answer to each question within a limit of nodes (None: no limit), where it is known."""
@@ -82,10 +100,11 @@ class KeptAnswers(Generic[Answer]):
             kept = self._answers
             for question, answer in zip(questions, answers, strict=True):
                 key = question if limit is None or answer.nodes < limit else _cut_short(question, limit)
+                before = kept.pop(key, None)
+                self._size += self._size_of(answer) - (0 if before is None else self._size_of(before))
                 kept[key] = answer
-                kept.move_to_end(key)
-            while len(kept) > self.most:
-                kept.popitem(last=False)
+            while self._size > self.most:
+                self._size -= self._size_of(kept.popitem(last=False)[1])
 
     def count(self, *, hits: int, misses: int) -> None:
         """Count questions that were answered from here, and that were not."""
@@ -93,16 +112,16 @@ class KeptAnswers(Generic[Answer]):
             self._hits += hits
             self._misses += misses
 
-    def info(self) -> CacheInfo:
+    def info(self) -> KeptCounts:
         """The counts, and how many answers are kept."""
         with self._lock:
-            return CacheInfo(self._hits, self._misses, len(self._answers), self.most)
+            return KeptCounts(self._hits, self._misses, self._size, self.most)
 
     def clear(self) -> None:
         """Forget everything, the counts too."""
         with self._lock:
             self._answers.clear()
-            self._hits = self._misses = 0
+            self._hits = self._misses = self._size = 0
 
     def _find(self, question: bytes, limit: int | None) -> Answer | None:
         key, answer = question, self._answers.get(question)
@@ -114,9 +133,6 @@ class KeptAnswers(Generic[Answer]):
         if answer is not None:
             self._answers.move_to_end(key)
         return answer
-
-    def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
 
 
 def _cut_short(question: bytes, limit: int) -> bytes:
@@ -191,17 +207,18 @@ class LinkStore:
         return [judged + content for content in arrays.contents()]
 
     @staticmethod
-    def pace_question(link: PreparedLink, resolution_ms: float) -> bytes:
-        """What is asked of a link whose jobs run at some iteration times."""
-        return struct.pack("<d", resolution_ms) + link.content()
+    def pace_questions(arrays: LinkArrays, resolution_ms: float) -> list[bytes]:
+        """What is asked of links whose jobs run at some iteration times."""
+        judged = struct.pack("<d", resolution_ms)
+        return [judged + content for content in arrays.contents()]
 
 
-_everywhere: weakref.WeakSet[KeptAnswers[Any]] = weakref.WeakSet()
+_everywhere: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
-    for kept in list(_everywhere):
-        kept._renew_lock()
+    for one in list(_everywhere):
+        one._lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

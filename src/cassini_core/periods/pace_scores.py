@@ -106,12 +106,16 @@ class PaceScores:
             There is no time.
         """
         self._ahead.clear()
-        if self._store is not None:
-            return  # mostly they are known
         usual = [one for one in zip(questions, map(self._on_link, questions), strict=True) if _fits(one[1])]
-        n_parts = max(1, min(self._threads, len(usual) // _PART)) if self._pool else 1
-        parts = [part for k in range(n_parts) if (part := usual[k::n_parts])]
-        arrays = [_arrays(part) for part in parts]
+        if not usual:
+            return
+        kept = self._kept(usual)
+        known = [None] * len(usual) if self._store is None else self._store.scores.find(kept, PACE_LINK_NODES)
+        self._ahead |= {_name(*one[0]): score for one, score in zip(usual, known, strict=True) if score is not None}
+        unknown = [k for k, score in enumerate(known) if score is None]
+        n_parts = max(1, min(self._threads, len(unknown) // _PART)) if self._pool else 1
+        parts = [part for k in range(n_parts) if (part := unknown[k::n_parts])]
+        arrays = [_arrays([usual[k] for k in part]) for part in parts]
         if self._pool is None or len(arrays) < 2:
             found = [self._solved(one) for one in arrays]
         else:
@@ -119,24 +123,35 @@ class PaceScores:
         self._deadline.check()
         for part, one, answers in zip(parts, arrays, found, strict=True):
             work = links_work(one, answers).tolist()
-            scores, nodes = answers.score_lower.tolist(), answers.nodes.tolist()
-            for (question, _), *values in zip(part, scores, nodes, work, strict=True):
-                self._ahead[_name(*question)] = PaceScore(*values)
+            columns = answers.score_lower.tolist(), answers.nodes.tolist(), work
+            scores = [PaceScore(*values) for values in zip(*columns, strict=True)]
+            self._ahead |= {_name(*usual[k][0]): score for k, score in zip(part, scores, strict=True)}
+            if self._store is not None:
+                self._store.scores.keep([kept[k] for k in part], PACE_LINK_NODES, scores)
 
     def _found(
         self, jobs: Sequence[Job], capacity_gbps: float, multipliers: Mapping[str, float] | None, node_limit: int
     ) -> PaceScore:
+        kept: list[bytes] = []
+        if self._store is not None:
+            question = tuple(jobs), capacity_gbps, multipliers
+            on_link = self._on_link(question)
+            kept = self._kept([(question, on_link)]) if _fits(on_link) else []
+            for known in self._store.scores.find(kept, node_limit):
+                if known is not None:
+                    return known
         link = PreparedLink.from_jobs(jobs, capacity_gbps, multipliers)
-        question = b"" if self._store is None else self._store.pace_question(link, self._resolution_ms)
-        if self._store is not None and (known := self._store.scores.find((question,), node_limit)[0]) is not None:
-            return known
         answer = link.solve(
             resolution_ms=self._resolution_ms, node_limit=node_limit, with_slack=False, max_events=PACE_EVENTS
         )
         found = PaceScore(answer.score_lower, answer.nodes, search_work(link, answer))
         if self._store is not None:
-            self._store.scores.keep((question,), node_limit, (found,))
+            self._store.scores.keep(kept, node_limit, [found] * len(kept))
         return found
+
+    def _kept(self, questions: Sequence[tuple[Question, list[_Column]]]) -> list[bytes]:
+        """By what the scores of links are kept; nothing without a store."""
+        return [] if self._store is None else self._store.pace_questions(_arrays(questions), self._resolution_ms)
 
     def _on_link(self, question: Question) -> list[_Column]:
         jobs, _, multipliers = question

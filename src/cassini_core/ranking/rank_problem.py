@@ -32,6 +32,7 @@ from ..deadline import (
 )
 from ..errors import InputError
 from ..joint.base_placement import Searched, large_placements, search_base
+from ..joint.kept_searches import KeptSearches
 from ..joint.round import Round
 from ..joint.scoring import Scoring, scoring_of
 from ..kernel.link_arrays import LinkAnswers
@@ -48,7 +49,6 @@ from ..links.placement import Placement
 from ..links.route_deltas import RouteTable
 from ..links.route_rows import READ_TOGETHER
 from ..links.shared_links import LinkCatalog
-from ..links.solution_cache import LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit, all_candidates_limit, all_links_limit, link_limits
 from ..periods.cluster_pacing import paced_problem
@@ -59,6 +59,7 @@ from .candidate_search import CandidateSearch
 from .disturbance import DisturbanceMaker
 from .options import DEFAULT_RUNNING_TOLERANCE, Progress, RankOptions, checked_options
 from .ranked_candidate import CandidateMaker, Entry, unread
+from .store import Store
 
 __all__ = ["rank", "rank_checked"]
 
@@ -214,8 +215,8 @@ def rank(
     return rank_checked(problem, options, Deadline(options.deadline_s))
 
 
-def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None = None) -> Ranking:
-    """As :func:`rank`, with checked options; ``store`` keeps answers of links from one ranking to the next."""
+def rank_checked(problem: Problem, options: RankOptions, deadline: Deadline, store: Store | None = None) -> Ranking:
+    """As :func:`rank`, with checked options; ``store`` keeps answers from one ranking to the next."""
     if deadline.remaining_s() is None:
         with collector_rests() if _is_quick(problem, options) else nullcontext():
             return _rank_in_time(problem, options, deadline, store)
@@ -234,14 +235,16 @@ def _is_quick(problem: Problem, options: RankOptions) -> bool:
     return budgeted and sum(len(candidate.routes) for candidate in problem.candidates) <= FEW_ROUTES
 
 
-def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: LinkStore | None) -> Ranking:
+def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, store: Store | None) -> Ranking:
     """Raises DeadlinePassed if there is no time even to read all candidates, where these are many."""
     routes = RouteTable(problem.candidates, deadline.check_reading)
     paced = _pace(problem, routes, options, deadline, store)
     read = _read(problem if paced is None else paced, routes, options, deadline)
-    solved, scoring, searched = _solve_links(read, options, store)
-    context = Round(read.catalog.incidence, solved, read.links, read.effort.nodes, scoring)
+    kept = None if store is None else KeptSearches(store.searches, read.links)
+    solved, scoring, searched = _solve_links(read, options, store, kept)
+    context = Round(read.catalog.incidence, solved, read.links, read.effort.nodes, scoring, kept)
     entries = _answer_candidates(read, context, options, searched)
+    context.evaluator.keep()
     warnings = (
         *_warnings(context.solved, entries, out_of_step=paced is None),
         *_different_jobs(routes, options.order),
@@ -250,7 +253,7 @@ def _rank_in_time(problem: Problem, options: RankOptions, deadline: Deadline, st
 
 
 def _pace(
-    problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline, store: LinkStore | None
+    problem: Problem, routes: RouteTable, options: RankOptions, deadline: Deadline, store: Store | None
 ) -> Problem | None:
     """The problem with harmonised iteration times; None if there is no time for that."""
     if options.period_tolerance == 0:
@@ -260,8 +263,9 @@ def _pace(
     if seconds is not None and seconds < PACING_PER_READING * deadline.elapsed_s():
         return None
     try:
+        links = None if store is None else store.links
         return paced_problem(
-            problem, options.period_tolerance, options.resolution_ms, in_time, routes, store, options.threads
+            problem, options.period_tolerance, options.resolution_ms, in_time, routes, links, options.threads
         )
     except InputError:
         LinkCatalog(problem, routes)  # of a link that is too large it says which
@@ -329,7 +333,7 @@ def _effort(catalog: LinkCatalog, placements: Sequence[Placement], n_routes: int
 
 
 def _solve_links(
-    read: _Reading, options: RankOptions, store: LinkStore | None
+    read: _Reading, options: RankOptions, store: Store | None, kept: KeptSearches | None
 ) -> tuple[LinkAnswers, Scoring, Searched | None]:
     """Every distinct link problem by itself; what candidates will be scored by; and the base placement, if several
     threads have no deadline: then it is searched beside the links that it does not have.
@@ -342,7 +346,7 @@ def _solve_links(
 
     def search(answers: LinkAnswers) -> None:
         try:
-            searched.set_result(search_base(Round(flat, answers, read.links), read.base_links))
+            searched.set_result(search_base(Round(flat, answers, read.links, kept=kept), read.base_links))
         except BaseException as error:  # raised where the result is asked for
             searched.set_exception(error)
 
@@ -359,7 +363,7 @@ def _solve_links(
             executor=options.executor,
             progress=lambda done: options.progress(done, total),
             with_slack=links.limits.with_slack and not all(read.large),  # else nobody uses the own shifts of links
-            store=store,
+            store=None if store is None else store.links,
             together=all_links_limit(options.node_limit, read.n_routes),
             evaluation_nodes=read.effort.nodes,
             first=first,

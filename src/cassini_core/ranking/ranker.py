@@ -1,4 +1,4 @@
-"""Rankings round after round: what was found about a link is not looked for again."""
+"""Rankings round after round: what was found for an earlier round is not looked for again."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..checks import whole_number
 from ..choices import AggregateName, Loops, Order
 from ..deadline import Deadline
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, DEFAULT_SLACK_TOLERANCE
-from ..links.solution_cache import CacheInfo, LinkStore
 from ..model import Problem
 from ..node_budget import AUTO, NodeLimit
 from ..results import Ranking
 from . import rank_problem as ranking
 from .aggregate import DEFAULT_AGGREGATE
 from .options import DEFAULT_RUNNING_TOLERANCE, Progress, checked_options
+from .store import CacheInfo, Store
 
 __all__ = ["Ranker"]
 
@@ -25,16 +25,17 @@ __all__ = ["Ranker"]
 class Ranker:
     """Ranks one round after another: :meth:`rank` gives what :func:`cassini_core.rank` gives, sooner.
 
-    From one scheduling round to the next most links carry the same jobs. Answers of link problems are kept by their
-    content (what the jobs ask for and when, and the capacity) and by all that decides the answer, so names play no
-    part; and so are the scores of links by which iteration times are chosen.
+    From one scheduling round to the next most links carry the same jobs. What is found is kept by all that decides it,
+    so names play no part: answers of link problems (what the jobs ask for and when, and the capacity), and the scores
+    of links by which iteration times are chosen; searches of joint shifts; and what links score at the shifts of
+    candidates, of the last two rounds.
 
     Parameters
     ----------
     max_links : int
-        Answers of link problems that are kept at most, and as many scores; those that no ranking asked for longest go
-        first. An answer of three jobs takes up to 1 kB and a score 0.5 kB, of which each phase takes 24 bytes:
-        by default some 150 MB when full.
+        Answers of link problems that are kept at most, as many scores, as many evaluations, and as many kilobytes of
+        joint searches; those that no ranking asked for longest go first. An answer takes some 0.7 kB, a score 0.5 kB
+        and an evaluation 0.3 kB: by default some 250 MB when all are full. A round with more evaluations leaves none.
 
     Raises
     ------
@@ -61,7 +62,7 @@ class Ranker:
 
     def __init__(self, *, max_links: int = 100_000) -> None:
         self._max_links = whole_number(max_links, "max_links")
-        self._store = LinkStore(self._max_links)
+        self._store = Store(self._max_links)
 
     def rank(
         self,
@@ -90,7 +91,8 @@ class Ranker:
         -----
         An answer that took fewer search nodes than it might serves for every limit above what it took; one that was
         cut short serves for its limit alone. With a deadline, what comes back in the last 50 ms of the time that
-        links have may have been cut by it and is not kept.
+        links have may have been cut by it and is not kept, nor are joint searches that end after it. Joint searches
+        that an executor makes are not kept.
         """
         options = checked_options(
             problem,
@@ -114,10 +116,10 @@ class Ranker:
         return ranking.rank_checked(problem, options, Deadline(options.deadline_s), self._store)
 
     def cache_info(self) -> CacheInfo:
-        """Distinct link problems, added up over all rankings, whose answer was known (``hits``) and was not
-        (``misses``); how many answers are kept, and ``max_links``.
+        """What was known and what was not, and how much is kept: of link problems (``hits``, ``misses``, ``size``,
+        ``max_links``), and of ``searches`` and ``evaluations`` the same, with ``most``.
         """
-        return self._store.answers.info()
+        return self._store.info()
 
     def clear(self) -> None:
         """Forget everything, and count from 0."""
