@@ -17,7 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import daemon_under_test
 from forked_daemon import ForkedDaemon
+
+from cassini_agent import cli
 
 TOKEN = "a-token-that-may-do-all-there-is"
 READ_TOKEN = "a-token-that-may-look-and-no-more"
@@ -125,7 +128,7 @@ class JobSocket:
 class DaemonProcess:
     """``cassini-agent serve``, or with ``test_options`` the same service with a clock or limits of the test's.
 
-    ``forked``: from a process that has imported what it needs, not in an interpreter of its own.
+    With ``forked`` or ``test_options`` it is forked from a process that has imported what it needs.
     """
 
     def __init__(
@@ -165,13 +168,14 @@ class DaemonProcess:
 
     def start(self) -> DaemonProcess:
         self._port_file.unlink(missing_ok=True)
-        if self._forked and self._test_options is None:
-            self.process = ForkedDaemon(["serve", *self._options], self.folder)
+        if self._test_options is not None:
+            options = [json.dumps(self._test_options), *self._options]
+            self.process = ForkedDaemon(daemon_under_test.main, options, self.folder)
+        elif self._forked:
+            self.process = ForkedDaemon(cli.main, ["serve", *self._options], self.folder)
         else:
-            program = ["-m", "cassini_agent.cli", "serve"]
-            if self._test_options is not None:
-                program = [str(Path(__file__).with_name("daemon_under_test.py")), json.dumps(self._test_options)]
-            self.process = subprocess.Popen([sys.executable, *program, *self._options], cwd=self.folder)
+            command = [sys.executable, "-m", "cassini_agent.cli", "serve", *self._options]
+            self.process = subprocess.Popen(command, cwd=self.folder)
         wait_until(lambda: self._is_listening() or self._died())
         self.port = int(self._port_file.read_text())
         return self

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 __all__ = ["ForkedDaemon"]
@@ -17,10 +17,10 @@ _CONTEXT.set_forkserver_preload(["cassini_agent.cli", "cassini_agent.daemon.serv
 
 
 class ForkedDaemon:
-    """``cassini-agent`` with these arguments, and what tests do with a ``subprocess.Popen`` of it."""
+    """``main(arguments)`` in a folder, and what tests do with a ``subprocess.Popen`` of it."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path) -> None:
-        self._process = _CONTEXT.Process(target=_run, args=(arguments, folder, dict(os.environ)))
+    def __init__(self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path) -> None:
+        self._process = _CONTEXT.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -46,9 +46,9 @@ class ForkedDaemon:
         self.send_signal(signal.SIGKILL)
 
 
-def _run(arguments: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
-    from cassini_agent.cli import main
-
+def _run(
+    main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path, environment: dict[str, str]
+) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
