@@ -114,8 +114,9 @@ fuzz: $(VENV)/.fuzz ## hostile inputs for the kernel and the file readers, FUZZ_
 	@$(ON_PATH) cmake --build build/fuzz --parallel $(JOBS) > build/fuzz/build.log || { cat build/fuzz/build.log; exit 1; }
 	@$(PY) tests/fuzz/run_all.py $(FUZZ_SECONDS) build/fuzz $(FUZZ_TARGETS)
 
+# To compile the tests takes each worker some seconds: they stay compiled, whatever the environment says.
 test-python: $(VENV)/.installed ## the fast Python tests, against the installed package
-	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal -m "not slow and not idle" $(TESTS)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -q -n $(JOBS) --dist worksteal -m "not slow and not idle" $(TESTS)
 
 test-slow: $(VENV)/.dask ## the Python tests that take long and that few changes can break
 	@$(PY) -m pytest -q -m slow $(TESTS)

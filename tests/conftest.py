@@ -8,6 +8,7 @@ it changes; ``thorough`` explores and is for the night; ``sanitized`` tries few,
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -40,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = item.get_closest_marker("unsanitized")
         if mark is not None:
             item.add_marker(pytest.mark.skip(reason=f"under sanitizers: {mark.kwargs['reason']}"))
+
+
+def pytest_collection_finish() -> None:
+    """Garbage collections need not walk all that was imported and collected; and seldom all that tests left."""
+    gc.collect()
+    gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, 100)
 
 
 @pytest.fixture

@@ -39,11 +39,11 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts daemons that end with the test."""
+    """Starts daemons that end with the test; those of ``daemon`` are the command in an interpreter of its own."""
     running: list[DaemonProcess] = []
 
     def begin(*options: str, **how: Any) -> DaemonProcess:
-        one = DaemonProcess(tmp_path, *options, **how).start()
+        one = DaemonProcess(tmp_path, *options, **{"forked": True, **how}).start()
         running.append(one)
         return one
 

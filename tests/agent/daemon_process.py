@@ -17,6 +17,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import daemon_under_test
+from forked_daemon import ForkedDaemon
+
+from cassini_agent import cli
+
 TOKEN = "a-token-that-may-do-all-there-is"
 READ_TOKEN = "a-token-that-may-look-and-no-more"
 SECOND_NS = 1_000_000_000
@@ -121,7 +126,10 @@ class JobSocket:
 
 
 class DaemonProcess:
-    """``cassini-agent serve``, or with ``test_options`` the same service with a clock or limits of the test's."""
+    """``cassini-agent serve``, or with ``test_options`` the same service with a clock or limits of the test's.
+
+    With ``forked`` or ``test_options`` it is forked from a process that has imported what it needs.
+    """
 
     def __init__(
         self,
@@ -130,6 +138,7 @@ class DaemonProcess:
         socket: Path | None = None,
         counters: str = "off",
         test_options: dict[str, Any] | None = None,
+        forked: bool = False,
     ) -> None:
         self.folder = folder
         self.socket = socket or folder / "agent.sock"
@@ -142,6 +151,7 @@ class DaemonProcess:
             (folder / name).chmod(0o600)
         self._port_file = folder / "port"
         self._test_options = test_options
+        self._forked = forked
         self._options = [
             *(
                 f"--socket={self.socket}",
@@ -153,15 +163,19 @@ class DaemonProcess:
             *(f"--token-file={folder / 'token'}", f"--read-token-file={folder / 'read-token'}"),
             *(f"--state-directory={self.state}", *options),
         ]
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedDaemon | None = None
         self.port = 0
 
     def start(self) -> DaemonProcess:
         self._port_file.unlink(missing_ok=True)
-        program = ["-m", "cassini_agent.cli", "serve"]
         if self._test_options is not None:
-            program = [str(Path(__file__).with_name("daemon_under_test.py")), json.dumps(self._test_options)]
-        self.process = subprocess.Popen([sys.executable, *program, *self._options], cwd=self.folder)
+            options = [json.dumps(self._test_options), *self._options]
+            self.process = ForkedDaemon(daemon_under_test.main, options, self.folder)
+        elif self._forked:
+            self.process = ForkedDaemon(cli.main, ["serve", *self._options], self.folder)
+        else:
+            command = [sys.executable, "-m", "cassini_agent.cli", "serve", *self._options]
+            self.process = subprocess.Popen(command, cwd=self.folder)
         wait_until(lambda: self._is_listening() or self._died())
         self.port = int(self._port_file.read_text())
         return self

@@ -1,4 +1,4 @@
-"""The daemon's own service, with limits or a wall clock that the test chooses. Run as a program.
+"""The daemon's own service, with limits or a wall clock that the test chooses.
 
 First argument: JSON with ``limits`` (of ``cassini_agent.daemon.limits``) and ``clock_offset_file``: nanoseconds by
 which the wall clock is wrong, read each time. The others are those of ``cassini-agent serve``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from cyclopts import App
@@ -28,8 +28,8 @@ class SteppedClocks(SystemClocks):
         return dataclasses.replace(reading, unix_ns=reading.unix_ns + int(self._offset_file.read_text()))
 
 
-def main() -> None:
-    wanted = json.loads(sys.argv[1])
+def main(arguments: Sequence[str]) -> None:
+    wanted = json.loads(arguments[0])
     application = App()
     default = serve.Options()
 
@@ -39,7 +39,4 @@ def main() -> None:
         offset_file = wanted.get("clock_offset_file")
         run(config, SteppedClocks(Path(offset_file)) if offset_file else None)
 
-    application(sys.argv[2:])
-
-
-main()
+    application(arguments[1:])

@@ -46,7 +46,7 @@ def both(tmp_path: Path) -> Iterator[dict[str, DaemonProcess]]:
         daemons = {}
         for job in "ab":
             (tmp_path / job).mkdir()
-            daemons[job] = DaemonProcess(tmp_path / job).start()
+            daemons[job] = DaemonProcess(tmp_path / job, forked=True).start()
             stack.callback(daemons[job].stop)
         for job, daemon in daemons.items():
             stack.enter_context(PlayedTraining(daemon, job))

@@ -177,22 +177,24 @@ def test_it_agrees_with_stepping_through_time(network: Traffic, data: st.DataObj
     n_jobs, step = len(network.job_ids), 0.05
     start = np.array(data.draw(st.lists(st.integers(0, 60), min_size=n_jobs, max_size=n_jobs)), dtype=np.float64)
     measured = simulate(network, start, warm_up=1, iterations=3)
-    segment, left, done = [-1] * n_jobs, list(start), np.zeros(n_jobs, dtype=np.int64)
+    segment, left, done = [-1] * n_jobs, start.tolist(), [0] * n_jobs
     ends: list[list[float]] = [[] for _ in range(n_jobs)]
-    lengths, rates = network.segment_ms, network.segment_gbps
-    want, now = np.zeros(n_jobs), 0.0
-    while (done < measured.completed).any():
-        rate = max_min_rates(network, want)
+    first, lengths, rates = (of.tolist() for of in (network.segment_offset, network.segment_ms, network.segment_gbps))
+    goal = measured.completed.tolist()
+    want, now = [0.0] * n_jobs, 0.0
+    rate, changed = [0.0] * n_jobs, False
+    while any(has < needs for has, needs in zip(done, goal, strict=True)):
+        if changed:
+            rate, changed = max_min_rates(network, np.array(want)).tolist(), False
         for job in range(n_jobs):
-            first, last = network.segment_offset[job], network.segment_offset[job + 1]
             left[job] -= step * (rate[job] if want[job] > 0 else 1.0)
             while left[job] <= 1e-7:
                 segment[job] += 1
-                if first + segment[job] == last:
+                if first[job] + segment[job] == first[job + 1]:
                     segment[job], done[job] = 0, done[job] + 1
                     ends[job].append(now + step)
-                at = first + segment[job]
-                want[job] = rates[at]
+                at = first[job] + segment[job]
+                want[job], changed = rates[at], True
                 left[job] = lengths[at] * (rates[at] if rates[at] > 0 else 1.0)
         now += step
     for job in range(n_jobs):

@@ -36,11 +36,12 @@ FAST = (
     "60 jobs a link, odd periods",
     "many links, round periods",
     "long phases on all links",
-    "thousands of pairs, noisy periods",
-    "loops of 12 jobs",
-    "multipliers of many phases",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("thousands of pairs, noisy periods", "loops of 12 jobs", "multipliers of many phases")
+    ),
 )
-"""One of each kind that broke a bound once; a quarter of the size here."""
+"""One of each kind that broke a bound once; a quarter of the size here. The slow ones use up their nodes."""
 
 LINKS = ("8 jobs of thousands of phases", "1024 jobs on one link", "24 jobs of many levels", "coprime periods")
 

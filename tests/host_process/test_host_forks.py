@@ -45,7 +45,7 @@ def test_a_child_forked_while_another_thread_ranks_ranks() -> None:
     expected = hosts.ranked("loop", threads=1)
     hosts.ranked("round")  # the first ranking imports: a fork meanwhile would leave Python's own import locks held
     with hosts.busy(lambda: hosts.ranked("round")):
-        for turn in range(40):
+        for turn in range(20):
             time.sleep(0.001 * (turn % 7))
             assert hosts.forked(lambda: hosts.ranked("loop")) == expected
 
@@ -57,7 +57,7 @@ def test_a_child_forked_from_the_middle_of_a_ranking_ranks(digest: str) -> None:
         if not said or done > len(said) * total / 5:
             said.append(hosts.forked(lambda: hosts.digest().encode()))
 
-    cc.rank(hosts.problem("round"), threads=4, node_limit=300, block_node_limit=500, progress=fork_now_and_then)
+    cc.rank(hosts.problem("round"), threads=4, **hosts.FEW_NODES, progress=fork_now_and_then)
     assert len(said) >= 4
     assert set(said) == {digest.encode()}
 

@@ -46,7 +46,7 @@ def digest(reference: dict[str, bytes]) -> str:
 
 
 def test_the_round_has_small_placements_and_several_large_ones() -> None:
-    ranking = cc.rank(hosts.problem("round"), node_limit=300, block_node_limit=500)
+    ranking = cc.rank(hosts.problem("round"), **hosts.FEW_NODES)
     sizes = [len(one.links) for one in ranking.candidates]
     assert sum(size > LARGE_LINKS for size in sizes) >= 2
     assert min(sizes) <= LARGE_LINKS
@@ -79,7 +79,7 @@ def test_eight_threads_may_share_one_problem_that_was_never_ranked(reference: di
 
     def once(place: int) -> bytes:
         begin.wait()
-        ranking = cc.rank(fresh, threads=1 + place % 2, node_limit=300, block_node_limit=500)
+        ranking = cc.rank(fresh, threads=1 + place % 2, **hosts.FEW_NODES)
         return hosts.ranking_to_json(ranking)
 
     with ThreadPoolExecutor(8) as pool:
@@ -154,7 +154,7 @@ def test_no_thread_outlives_a_ranking_that_fails() -> None:
 
     python, native = set(threading.enumerate()), hosts.native_threads()
     with pytest.raises(RuntimeError, match="enough"):
-        cc.rank(hosts.problem("round"), threads=8, node_limit=300, block_node_limit=500, progress=stop)
+        cc.rank(hosts.problem("round"), threads=8, **hosts.FEW_NODES, progress=stop)
     assert set(threading.enumerate()) <= python
     assert hosts.settled(lambda: hosts.native_threads() <= native)
 
@@ -173,12 +173,12 @@ def test_memory_does_not_grow() -> None:
                 for name in ("two-jobs", "tree", "loop"):
                     hosts.ranked(name)
 
-        rank_all(30)
+        rank_all(20)
         before = resident_kib()
-        rank_all(50)
+        rank_all(25)
         print(resident_kib() - before)
     """
-    assert int(hosts.run_host(script)) < 2048
+    assert int(hosts.run_host(script)) < 1024
 
 
 def test_a_small_ranking_loads_no_module() -> None:
@@ -305,7 +305,7 @@ def test_a_ranking_interrupted_at_any_moment_leaves_nothing_behind(reference: di
     for step in range(11):
         try:
             # What an exception does to a callback of the collector (the test tools have one) is none of our business.
-            with without_collector(), alarms(_raise, 0.001 * 1.7**step):  # 1 to 200 ms; the ranking takes longer
+            with without_collector(), alarms(_raise, 0.001 * 1.7**step):  # 1 to 200 ms: also after its end
                 hosts.ranked("round", threads=1 + step % 3)
         except Alarm:
             interrupted += 1

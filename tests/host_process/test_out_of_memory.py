@@ -42,7 +42,7 @@ SWEEP = """
     jobs, candidate = problem.jobs[:3], problem.candidates[0]
 
     def ranked(ranker):
-        return ranking_to_json(ranker.rank(problem, threads={threads}, node_limit=300, block_node_limit=500))
+        return ranking_to_json(ranker.rank(problem, threads={threads}, **hosts.FEW_NODES))
 
     calls = {{
         "solve_link": lambda: cc.solve_link(jobs, 50),

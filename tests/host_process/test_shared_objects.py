@@ -112,7 +112,7 @@ def test_a_small_ranker_answers_eight_threads_while_they_clear_it() -> None:
         small = [name for name in hosts.NAMES if name != "round"]
         for turn in range(4):
             for name in ["round"] if turn == place % 4 else small:
-                ranking = ranker.rank(hosts.problem(name), threads=1 + place % 2, node_limit=300, block_node_limit=500)
+                ranking = ranker.rank(hosts.problem(name), threads=1 + place % 2, **hosts.FEW_NODES)
                 assert ranking_to_json(ranking) == expected[name]
                 assert ranker.cache_info().size <= 20
             if turn == place % 4:

@@ -26,17 +26,23 @@ def variables(file: Path) -> dict[str, str]:
     return known
 
 
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Configured again and again: CMake looks at the compilers the first time only."""
+    return tmp_path_factory.mktemp("build")
+
+
 @pytest.mark.parametrize("include_dir", ["include", "/elsewhere/include"])
 @pytest.mark.parametrize("library_dir", ["lib", "lib64", "lib/x86_64-linux-gnu", "/elsewhere/lib"])
-def test_folders_are_those_of_the_installation(library_dir: str, include_dir: str, tmp_path: Path) -> None:
+def test_folders_are_those_of_the_installation(library_dir: str, include_dir: str, build: Path, tmp_path: Path) -> None:
     asked = {"PREFIX": "/prefix", "LIBDIR": library_dir, "INCLUDEDIR": include_dir}
     options = [f"-DCMAKE_INSTALL_{name}={value}" for name, value in asked.items()]
     assert CMAKE is not None
-    subprocess.run([CMAKE, "-S", ROOT, "-B", tmp_path / "build", *options], check=True, capture_output=True)
+    subprocess.run([CMAKE, "-S", ROOT, "-B", build, *options], check=True, capture_output=True)
     # Where it would lie; what is relative has to be so from there.
     place = tmp_path / "root" / (Path("/prefix") / library_dir).relative_to("/") / "pkgconfig"
     place.mkdir(parents=True)
-    found = variables(Path(shutil.copy(tmp_path / "build" / "cassini.pc", place)))
+    found = variables(Path(shutil.copy(build / "cassini.pc", place)))
     for name, folder in (("libdir", library_dir), ("includedir", include_dir)):
         moved = Path(found[name]).resolve()
         at = Path("/prefix") / folder

@@ -37,6 +37,18 @@ def test_jobs_that_are_held_however_short_their_common_step_are_not_free():
     assert cc.score_link(link.jobs, 50, link.shifts_ms, resolution_ms=0) == pytest.approx(link.score, abs=1e-9)
 
 
+def test_jobs_whose_shifts_hardly_matter_are_held_where_the_ranking_holds_them():
+    """Lengthened to a common multiple, two jobs that always send pause: at once or not is 1e-8 of the score."""
+    jobs = [cc.Job(name, ms, [cc.Phase(0, ms, 10)]) for name, ms in (("a", 6), ("b", 16))]
+    problem = cc.Problem(jobs, [cc.Link("up", 1)], [cc.Candidate("c", {"a": ["up"], "b": ["up"]})])
+    ranking = cc.rank(problem, resolution_ms=0)
+    (link,) = placed_links(problem, ranking, ranking[0])
+    assert link.free_jobs == ()
+    assert cc.score_link(link.jobs, 1, link.shifts_ms, resolution_ms=link.resolution_ms) == pytest.approx(
+        link.score, abs=1e-12
+    )
+
+
 def test_a_ranking_of_something_else_is_refused():
     jobs = [cc.Job(name, 40, [cc.Phase(0, 20, 50)]) for name in "ab"]
     problem = cc.Problem(jobs, [cc.Link("up", 50)], [cc.Candidate("c", {"a": ["up"], "b": ["up"]})])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import pickle
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -28,8 +28,6 @@ from cassini_core.periods import pace_scores
 from cassini_core.problem_file import ranking_to_json
 from placements import PAIR, mixed_scores, problem_of, up
 from strategies import jobs as drawn_jobs
-
-QUICK: dict[str, Any] = {"node_limit": 300, "block_node_limit": 500}
 
 
 @st.composite
@@ -187,7 +185,7 @@ def test_large_rounds_too() -> None:
     """Candidates with many links are answered without the links' own slack: another question."""
     ranker, problem = Ranker(), hosts.problem("round")
     for asked in (problem, Problem(problem.jobs, problem.links, problem.candidates[2:]), problem):
-        assert ranking_to_json(ranker.rank(asked, **QUICK)) == said(asked, **QUICK)
+        assert ranking_to_json(ranker.rank(asked, **hosts.FEW_NODES)) == said(asked, **hosts.FEW_NODES)
     info = ranker.cache_info()
     assert info.hits > info.misses
 
@@ -287,6 +285,12 @@ def test_threads_share_a_ranker() -> None:
     assert ranker.cache_info().size <= 40
 
 
+@functools.cache
+def said_once(problem: Problem, node_limit: int) -> bytes:
+    """The same for equal problems, so it need not be found anew."""
+    return said(problem, node_limit=node_limit)
+
+
 @pytest.mark.parametrize("deadline_s", [0.0, 0.005, 0.03, 0.1, 0.3])
 def test_what_a_deadline_cut_is_not_kept(deadline_s: float) -> None:
     ranker, hard = Ranker(), hosts.hard()
@@ -297,7 +301,7 @@ def test_what_a_deadline_cut_is_not_kept(deadline_s: float) -> None:
     )
     ranker.rank(problem, deadline_s=deadline_s, node_limit=None)
     for limit in (5, 300, 400):
-        assert ranking_to_json(ranker.rank(problem, node_limit=limit)) == said(problem, node_limit=limit)
+        assert ranking_to_json(ranker.rank(problem, node_limit=limit)) == said_once(problem, limit)
 
 
 def test_what_a_deadline_left_time_for_is_kept() -> None:
@@ -349,10 +353,10 @@ def test_an_interrupted_ranking_leaves_what_it_found() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ranker.rank(problem, progress=interrupt, **QUICK)
+        ranker.rank(problem, progress=interrupt, **hosts.FEW_NODES)
     kept = ranker.cache_info().size
     assert kept > 0
-    assert ranking_to_json(ranker.rank(problem, **QUICK)) == said(problem, **QUICK)
+    assert ranking_to_json(ranker.rank(problem, **hosts.FEW_NODES)) == said(problem, **hosts.FEW_NODES)
     assert ranker.cache_info().hits == kept
 
 
@@ -370,7 +374,7 @@ def test_a_copy_has_kept_nothing(copied: Any) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")
 def test_children_forked_while_other_threads_rank_answer() -> None:
     ranker = Ranker(max_links=50)
-    ask = partial(ranker.rank, threads=2, **QUICK)
+    ask = functools.partial(ranker.rank, threads=2, **hosts.FEW_NODES)
     expected = hosts.ranked("loop")
     ask(hosts.problem("round"))
     with hosts.busy(lambda: ask(hosts.problem("round"))):

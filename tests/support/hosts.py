@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import cassini_core as cc
 from cassini_core.problem_file import ranking_to_json
@@ -28,11 +29,14 @@ if ROOT not in sys.path:
 
 from bench.ranking.rounds import Settings, generate  # noqa: E402
 
-ROUND = Settings(seed="host", racks=32, gpus_per_rack=16, uplinks=2, jobs=120, candidates=8, moves=3)
+ROUND = Settings(seed="host", racks=32, gpus_per_rack=16, uplinks=2, jobs=120, candidates=5, moves=3)
 """Some of its placements have more links than ``LARGE_LINKS``, some have not."""
 
 NAMES = ("two-jobs", "tree", "loop", "round")
-"""Files in ``tests/data``, then the round. Together some third of a second."""
+"""Files in ``tests/data``, then the round. Together some fifth of a second."""
+
+FEW_NODES: Mapping[str, Any] = {"node_limit": 100, "block_node_limit": 100}
+"""Options of rankings that are searched little enough to be quick."""
 
 HANG_S = 60.0
 """Whoever has not answered by then hangs: all the problems together take less than a second."""
@@ -45,8 +49,8 @@ def problem(name: str) -> cc.Problem:
 
 
 def ranked(name: str, threads: int | None = 2) -> bytes:
-    """The ranking as JSON, searched little enough to be quick."""
-    return ranking_to_json(cc.rank(problem(name), threads=threads, node_limit=300, block_node_limit=500))
+    """The ranking as JSON, searched with few nodes."""
+    return ranking_to_json(cc.rank(problem(name), threads=threads, **FEW_NODES))
 
 
 def digest(threads: int | None = 2) -> str:

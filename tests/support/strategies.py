@@ -3,6 +3,8 @@
 Times are drawn as small whole numbers of a unit, ``unit_ms``, so that the LCM circle stays small enough for the
 reference and alignments happen often. The default unit is 1 ms; with ``unit_ms=TICK_MS`` a unit is one tick. A job
 whose shift repeats every ms is free at the default resolution of 0.5 ms (F1b), so both kinds occur.
+
+A strategy of the same arguments is made once: Hypothesis takes as long to look at a new one as to draw from it.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ class LinkCase(NamedTuple):
     capacity_gbps: float
 
 
+@functools.cache
 def periods(n: int) -> st.SearchStrategy[list[int]]:
     """Periods of ``n`` jobs, in units: all equal, nested, sharing factors, or nearly coprime."""
 
+    @functools.cache
     def of(family: Sequence[int]) -> st.SearchStrategy[list[int]]:
         return st.lists(st.sampled_from(family), min_size=n, max_size=n)
 
@@ -47,6 +51,7 @@ def periods(n: int) -> st.SearchStrategy[list[int]]:
     )
 
 
+@functools.cache
 def rates() -> st.SearchStrategy[float]:
     """Demand of a phase, Gbit/s, whole kbit/s: mostly round, sometimes above the capacity, sometimes 0."""
     return st.one_of(
@@ -56,14 +61,16 @@ def rates() -> st.SearchStrategy[float]:
     )
 
 
-@st.composite
-def phases(draw: st.DrawFn, period: int, unit_ms: float = 1.0) -> Phase:
+@functools.cache
+def phases(period: int, unit_ms: float = 1.0) -> st.SearchStrategy[Phase]:
     """A phase anywhere in ``period`` units; it may wrap, cover nothing, or cover everything."""
-    start = draw(st.integers(0, period - 1))
-    length = draw(st.one_of(st.integers(1, max(1, period // 2)), st.integers(0, period)))
-    return Phase(start * unit_ms, length * unit_ms, draw(rates()))
+    lengths = st.one_of(st.integers(1, max(1, period // 2)), st.integers(0, period))
+    return st.tuples(st.integers(0, period - 1), lengths, rates()).map(
+        lambda drawn: Phase(drawn[0] * unit_ms, drawn[1] * unit_ms, drawn[2])
+    )
 
 
+@functools.cache
 def jobs(period: int, job_id: str = "a", *, max_phases: int = 3, unit_ms: float = 1.0) -> st.SearchStrategy[Job]:
     """A job: mostly some phases, which may overlap; sometimes silent, sometimes always on."""
 
@@ -71,10 +78,11 @@ def jobs(period: int, job_id: str = "a", *, max_phases: int = 3, unit_ms: float 
         return Job(job_id, period * unit_ms, tuple(found))
 
     usual = st.lists(phases(period, unit_ms), min_size=1, max_size=max_phases)
-    always_on = st.builds(lambda gbps: [Phase(0.0, period * unit_ms, gbps)], rates())
+    always_on = rates().map(lambda gbps: [Phase(0.0, period * unit_ms, gbps)])
     return st.one_of(usual, usual, usual, usual, always_on, st.just([])).map(job)
 
 
+@functools.cache
 def capacities() -> st.SearchStrategy[float]:
     """Capacity of a link, Gbit/s."""
     return st.one_of(st.just(CAPACITY_GBPS), st.sampled_from([1.0, 10.0, 40.0, 80.0, 100.0]))

@@ -163,4 +163,4 @@ def _needed(deviation_ns: Sequence[float], theta: float, quantiles: bool) -> tup
 def _rate(sums: Sequence[float], theta: float, block: int) -> float:
     """``ln(E exp(theta S)) / (theta block)``; taken about the largest ``S``, so that nothing overflows."""
     largest = max(sums)
-    return (largest + math.log(fmean(math.exp(theta * (s - largest)) for s in sums)) / theta) / block
+    return (largest + math.log(fmean([math.exp(theta * (s - largest)) for s in sums])) / theta) / block

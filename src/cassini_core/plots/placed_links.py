@@ -17,6 +17,9 @@ from ..units import SCORE_TOLERANCE, kbps_from_gbps, ticks_from_ms
 
 __all__ = ["PlacedLink", "placed_links"]
 
+_ROUNDING = 1e-13
+"""Of a score, relative."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedLink:
@@ -118,12 +121,14 @@ def _unnamed_resolution_ms(
     jobs: tuple[Job, ...], capacity_gbps: float, shifts_ms: Mapping[str, float], score: float | None
 ) -> float:
     """The resolution of a ranking that names none: it does not where no bound depends on it, nor where it is 0."""
-    if score is not None and _free(jobs, DEFAULT_RESOLUTION_MS):
-        for resolution_ms in (DEFAULT_RESOLUTION_MS, 0.0):
-            lower, _ = score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms)
-            if abs(lower - score) <= SCORE_TOLERANCE * max(1.0, abs(score)):
-                return resolution_ms
-    return DEFAULT_RESOLUTION_MS
+    if score is None or not _free(jobs, DEFAULT_RESOLUTION_MS):
+        return DEFAULT_RESOLUTION_MS
+    off, exact_off = (
+        abs(score_bounds(jobs, capacity_gbps, shifts_ms, resolution_ms=resolution_ms)[0] - score) / max(1.0, abs(score))
+        for resolution_ms in (DEFAULT_RESOLUTION_MS, 0.0)
+    )
+    # The scores of both may differ by very little: the nearer one counts, and if only rounding parts them, the default.
+    return 0.0 if exact_off <= SCORE_TOLERANCE and exact_off < off - _ROUNDING else DEFAULT_RESOLUTION_MS
 
 
 def _free(jobs: tuple[Job, ...], resolution_ms: float) -> tuple[str, ...]:

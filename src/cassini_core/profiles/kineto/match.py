@@ -53,7 +53,9 @@ def transfer_period(iterations: Iterations, spans: Mapping[Cell, tuple[float, fl
     rows, columns = len(iterations.starts_ms), len(iterations.columns)
     begins = np.array([[spans[row, column][0] for column in range(columns)] for row in range(rows)])
     each = [statistics.median_low(row) for row in np.diff(begins, axis=0).tolist()]
-    even = [one for one in each if abs(one - period.typical) <= AGREE * period.typical]
+    # Judged by each other: what one rank shows by itself is off by as much as it waited.
+    middle = statistics.median_low(each) if each else 0.0
+    even = [one for one in each if abs(one - middle) <= AGREE * middle]
     if period.count == 0 or 2 * len(even) <= max(2, len(each)):
         return period
     return Spread(statistics.median_low(even), min(each), max(each), len(each))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AGREE", "Period", "Run", "Sequence", "Steps", "lag_at", "period_of", "repeating_run"]
+__all__ = ["AGREE", "Period", "Run", "Sequence", "Steps", "lag_at", "period_of", "repeating_run", "spread_ms"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -168,14 +168,14 @@ def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     first = _typical(times_ms[unit:] - times_ms[:-unit])
     if first <= 0:
         return None
-    spread = _spread(times_ms, unit)
+    spread = spread_ms(times_ms, unit)
     marked = steps.mark(unit, first, count)
     if spread <= AGREE * first and (marked or spread <= _SAME * first):
         if marked or first >= _STEP_SHARE * steps.least_ms or _crosses(times_ms, spread, first, steps):
             return Period(unit, first, steady=True)
     else:
         for lag in _lags(times_ms, unit, spread / 2):
-            typical, rest = _typical(times_ms[lag:] - times_ms[:-lag]), _spread(times_ms, lag)
+            typical, rest = _typical(times_ms[lag:] - times_ms[:-lag]), spread_ms(times_ms, lag)
             if rest <= min(spread / 10, AGREE * typical):
                 whole = typical >= _STEP_SHARE * steps.least_ms or _crosses(times_ms, rest, first, steps)
                 return Period(lag, typical, steady=True) if whole else None
@@ -203,9 +203,9 @@ def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
     return Period(lag, typical, steady=len(good) == len(distances))
 
 
-def _crosses(times_ms: FloatArray, spread_ms: float, first_ms: float, steps: Steps) -> bool:
+def _crosses(times_ms: FloatArray, spread: float, first_ms: float, steps: Steps) -> bool:
     """Whether even from one annotated step to the next all is alike: then a step holds several iterations."""
-    return spread_ms <= _SAME * first_ms and float(times_ms[-1] - times_ms[0]) > 1.5 * steps.least_ms
+    return spread <= _SAME * first_ms and float(times_ms[-1] - times_ms[0]) > 1.5 * steps.least_ms
 
 
 def _lags(times_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]:
@@ -215,11 +215,11 @@ def _lags(times_ms: FloatArray, unit: int, tolerance_ms: float) -> Iterator[int]
         probes = np.linspace(0, len(times_ms) - lag - 1, _PROBES).astype(np.int64)
         if np.ptp(times_ms[probes + lag] - times_ms[probes]) > 2 * tolerance_ms:
             continue
-        if _spread(times_ms, lag) <= tolerance_ms:
+        if spread_ms(times_ms, lag) <= tolerance_ms:
             yield lag
 
 
-def _spread(times_ms: FloatArray, lag: int) -> float:
+def spread_ms(times_ms: FloatArray, lag: int) -> float:
     """How far a distance is from the typical one at most, ms."""
     distances = times_ms[lag:] - times_ms[:-lag]
     return float(np.max(np.abs(distances - _typical(distances))))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ...errors import InputError, worded
 from ..collectives import collective_kind, dtype_bytes, kernel_kind, recorded_wire_bytes
 from ..phases import Spread
-from .period import AGREE, Period, Run, Sequence, Steps, lag_at, period_of, repeating_run
+from .period import AGREE, Period, Run, Sequence, Steps, lag_at, period_of, repeating_run, spread_ms
 from .records import Communication
 from .trace import Kernel, RankTrace
 
@@ -33,7 +33,7 @@ FloatArray = npt.NDArray[np.float64]
 class Beat:
     """How one stream repeats: kernels ``begin`` to ``end`` every ``lag``.
 
-    ``times_ms`` are the begins of these kernels, or their ends where only those repeat steadily.
+    ``times_ms`` are the begins of these kernels, or their ends where those repeat far more steadily.
     """
 
     kernels: tuple[Kernel, ...]
@@ -69,6 +69,9 @@ class Beat:
 
 _MANY = 4
 """Iterations whose ends are believed although their begins are unsteady."""
+
+_STEADIER = 2.0
+"""Ends are believed where begins vary so many times as much: chance alone makes some difference."""
 
 # Thousands of kernels bear a few names.
 _kind_named = lru_cache(256)(collective_kind)
@@ -126,7 +129,7 @@ class StreamFinder:
         return min(found, key=lambda one: one[:2])[2]
 
     def _period(self, run: tuple[Kernel, ...], unit: int) -> tuple[Period, FloatArray] | None:
-        """The period of a run by the begins of its kernels, or by their ends where only those are steady; the times.
+        """The period of a run by the begins of its kernels, or by their ends where those are far steadier; the times.
 
         A kernel that waits for other ranks begins at any time, but all ranks end together.
         """
@@ -143,6 +146,9 @@ class StreamFinder:
                 found.append((period, times))
         if not found or found[0][0].lag != found[-1][0].lag:
             return None
+        if len(found) == 2 and all(period.steady for period, _ in found):
+            begins, ends = (spread_ms(times, period.lag) for period, times in found)
+            return found[begins > _STEADIER * ends]
         return min(found, key=lambda one: not one[0].steady)
 
     def at(self, kernels: tuple[Kernel, ...], period_ms: float) -> Beat | None:

@@ -1,0 +1,55 @@
+"""Daemons forked from a process that has imported all that they need: that takes longer than what most tests ask."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+__all__ = ["ForkedDaemon"]
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["cassini_agent.cli", "cassini_agent.daemon.service"])
+
+
+class ForkedDaemon:
+    """``main(arguments)`` in a folder, and what tests do with a ``subprocess.Popen`` of it."""
+
+    def __init__(self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path) -> None:
+        self._process = _CONTEXT.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """The status it ended with, or None."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The status it ends with."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("cassini-agent", timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Nothing if it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _run(
+    main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path, environment: dict[str, str]
+) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.exit(main(arguments))
