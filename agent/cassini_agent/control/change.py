@@ -221,13 +221,17 @@ class ComputeWatch:
     @property
     def stalls(self) -> int:
         """How many of the last ``STALLS_WINDOW`` iterations computed for so long that the job lost its place."""
-        return sum(self.is_stall(compute_ns) for compute_ns in self._latest)
+        limit_ns = self._limit_ns()
+        return sum(compute_ns > limit_ns for compute_ns in self._latest)
 
     def is_stall(self, compute_ns: int) -> bool:
         """Whether an iteration that computed for so long lost its place; not where it is not known what is usual."""
+        return compute_ns > self._limit_ns()
+
+    def _limit_ns(self) -> float:
         if not self._latest:
-            return False
-        return compute_ns > median_low(self._latest) + STALLED_SHARE * self._detector.iteration_ns
+            return math.inf
+        return median_low(self._latest) + STALLED_SHARE * self._detector.iteration_ns
 
     def add(self, compute_ns: int) -> int:
         """Take what an iteration computed. Returns by how much more it does so from now on, ns; 0 if nothing is new."""

@@ -366,7 +366,8 @@ class Controller:
         """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
         if not wait_ns and not self._mooring.moored:
             return None
-        assert self._allowance is not None  # there is a schedule
+        assert self._computing is not None  # there is a schedule
+        assert self._allowance is not None
         left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
         until = now_ns + usual_ns + (wait_ns or -place.error_ns)
         # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
@@ -375,7 +376,7 @@ class Controller:
         early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
         if until - now_ns - schedule.pace_ns > left:
             early = min(early, left)
-        is_held_up = self._mooring.strayed and self._computing is not None and self._computing.is_known
+        is_held_up = self._mooring.strayed and self._computing.is_known
         longest = round((HELD_UP if is_held_up else STALL_FACTOR) * usual_ns)
         return Release(now_ns - applied_ns, until, until - early, now_ns + longest)
 
