@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..arrays import Float64Array, Int64Array, Rows, int64, offsets
-from ..links.solution_cache import KeptCounts, Locked
+from ..links.solution_cache import Counting, KeptCounts
 from .known_evaluations import KnownEvaluations
 from .placement_loops import UNKNOWN
 
@@ -28,7 +28,7 @@ class _EndedRound:
         self.known = known
 
 
-class EvaluationStore(Locked):
+class EvaluationStore(Counting):
     """The evaluations of the last rounds; may be used from several threads.
 
     Parameters
@@ -39,7 +39,6 @@ class EvaluationStore(Locked):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._hits = self._misses = 0
         self._rounds: tuple[_EndedRound, ...] = ()
         super().__init__()
 
@@ -58,12 +57,6 @@ class EvaluationStore(Locked):
                     break
                 kept.append(one)
             self._rounds = tuple(kept)
-
-    def count(self, *, hits: int, misses: int) -> None:
-        """Count questions that were answered from here, and that were not."""
-        with self._lock:
-            self._hits += hits
-            self._misses += misses
 
     def info(self) -> KeptCounts:
         """The counts, and how many evaluations are kept."""

@@ -21,7 +21,7 @@ from ..arrays import BoolArray, cut, offsets
 from ..kernel.link_arrays import RESULT_TYPE, LinkAnswers, LinkArrays
 from ..kernel.search_limits import SearchLimits
 
-__all__ = ["KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "Locked", "PaceScore"]
+__all__ = ["Counting", "KeptAnswer", "KeptAnswers", "KeptCounts", "LinkStore", "PaceScore"]
 
 
 class KeptCounts(NamedTuple):
@@ -53,20 +53,27 @@ def _one(_: object) -> int:
     return 1
 
 
-class Locked:
-    """Has a lock.
+class Counting:
+    """Counts the questions that were answered from what is kept, and those that were not; has a lock.
 
     Notes
     -----
-    A forked child gets a new one: a thread of the parent may have held the old one, and nobody would ever release it.
+    A forked child gets a new lock: a thread of the parent may have held the old one, and nobody would ever release it.
     """
 
     def __init__(self) -> None:
+        self._hits = self._misses = 0
         self._lock = threading.Lock()
         _everywhere.add(self)
 
+    def count(self, *, hits: int, misses: int) -> None:
+        """Add to the counts."""
+        with self._lock:
+            self._hits += hits
+            self._misses += misses
 
-class KeptAnswers(Locked, Generic[Answer]):
+
+class KeptAnswers(Counting, Generic[Answer]):
     """Answers by question; the one that was not asked for longest goes first. May be used from several threads.
 
     Parameters
@@ -86,7 +93,6 @@ class KeptAnswers(Locked, Generic[Answer]):
         self._size_of = size_of
         self._size = 0
         self._answers: OrderedDict[bytes, Answer] = OrderedDict()
-        self._hits = self._misses = 0
         super().__init__()
 
     def find(self, questions: Iterable[bytes], limit: int | None) -> list[Answer | None]:
@@ -105,12 +111,6 @@ class KeptAnswers(Locked, Generic[Answer]):
                 kept[key] = answer
             while self._size > self.most:
                 self._size -= self._size_of(kept.popitem(last=False)[1])
-
-    def count(self, *, hits: int, misses: int) -> None:
-        """Count questions that were answered from here, and that were not."""
-        with self._lock:
-            self._hits += hits
-            self._misses += misses
 
     def info(self) -> KeptCounts:
         """The counts, and how many answers are kept."""
@@ -213,7 +213,7 @@ class LinkStore:
         return [judged + content for content in arrays.contents()]
 
 
-_everywhere: weakref.WeakSet[Locked] = weakref.WeakSet()
+_everywhere: weakref.WeakSet[Counting] = weakref.WeakSet()
 
 
 def _renew_locks() -> None:
