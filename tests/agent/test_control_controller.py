@@ -566,6 +566,33 @@ def test_with_lag_the_end_of_a_stall_is_not_waited_for(took_ms: int) -> None:
     assert job.waits[-1] == (0 if took_ms > 1.5 * 197 else (340 - took_ms) * MS_NS)
 
 
+@pytest.mark.parametrize("took_ms", [250, 290, 300, 330])
+def test_with_lag_a_job_that_others_hold_up_still_comes_to_the_grid_point_that_was_decided(took_ms: int) -> None:
+    """It computed no longer than usual, so that iteration was no stall."""
+    job = Played(1, now_ns=60 * MS_NS)
+    for _ in range(40):
+        job.iterate(197 * MS_NS, 110 * MS_NS)
+    job.controller.set_schedule(replace(SCHEDULE, version=2, shift_ns=190 * MS_NS), job.now_ns)
+    job.iterate(took_ms * MS_NS, 110 * MS_NS)
+    assert job.decisions[-1].adjusted  # the next start is to be 340 ms after this one
+    job.iterate(197 * MS_NS, 110 * MS_NS)
+    assert job.waits[-1] == (340 - took_ms) * MS_NS
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+@given(late_ms=st.integers(0, 99), margin_ms=st.integers(1, 20), hold_ms=st.integers(1, 20))
+def test_on_a_new_grid_no_job_is_left_where_it_meets_others(
+    lag: int, late_ms: int, margin_ms: int, hold_ms: int
+) -> None:
+    """It waits for its grid, however much its pace makes good in ten iterations."""
+    hold = hold_ms * MS_NS
+    schedule = replace(SCHEDULE, iteration_ns=(200 - margin_ms) * MS_NS, hold_ns=hold, slack_ns=2 * hold)
+    job = Played(lag, now_ns=(50 + late_ms) * MS_NS, schedule=schedule)
+    job.run(steady(200 - margin_ms), 6)
+    late_ns = [phase_error(start, schedule) for start in job.starts[1 + lag :]]
+    assert max(late_ns) <= max(schedule.dead_band_ns, 2 * hold) + 2 * margin_ms * MS_NS
+
+
 @given(
     st.lists(st.integers(180, 240), min_size=30, max_size=60), st.integers(10, 25), st.integers(10, 190), st.booleans()
 )

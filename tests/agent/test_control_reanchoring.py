@@ -92,3 +92,45 @@ def test_a_decision_that_was_put_off_is_not_waited_for_while_nobody_can_decide()
     assert played.component.look_again
     played.poll(0.03, without=["b"])
     assert not played.component.look_again
+
+
+@given(
+    counts=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    share=st.floats(0.1, 0.9),
+    more_ms=st.sampled_from([-20, 20]),
+)
+def test_a_job_is_overdue_once_it_took_longer_than_all_bursts_of_the_other_explain(
+    counts: tuple[int, int], share: float, more_ms: int
+) -> None:
+    """A job of a short pace sends several times while one of a long pace computes and sends once."""
+    members = members_of(counts, (0.0, 0.5), 40 * MS_NS)
+    paces = {job: member.schedule.pace_ns for job, member in members.items()}
+    burst_ns = round(share * paces["b"])
+    met_ns = -(-paces["a"] // paces["b"]) * burst_ns
+    age_ns = paces["a"] + max(paces["a"] // 2, met_ns) + SECOND_NS // 4 + more_ms * MS_NS
+    now_ns = 100 * SECOND_NS
+
+    def status(job: str, age_ns: int, error_ns: int, sends_ns: int, burst_ns: int) -> JobStatus:
+        one = members[job].schedule
+        return JobStatus(
+            job,
+            "adjusting" if error_ns else "held",
+            1,
+            1,
+            schedule=one,
+            lag=1,
+            iterations=100,
+            errors_ns=(error_ns,) * 8,
+            place_ns=error_ns,
+            place_at_ns=now_ns - age_ns,
+            rests_ns=((sends_ns, burst_ns),) * 8,
+            communication_ns=(sends_ns, sends_ns + burst_ns),
+        )
+
+    statuses = {
+        "a": status("a", age_ns, 90 * MS_NS, 10 * MS_NS, 10 * MS_NS),
+        "b": status("b", paces["b"] // 2, 0, paces["b"] // 20, burst_ns),
+    }
+    outcome = Component(members.values()).decide(statuses, now_ns)
+    moved = any(isinstance(event, events.Reanchored) for event in outcome.events)
+    assert moved == (more_ms < 0)

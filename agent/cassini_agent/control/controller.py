@@ -376,8 +376,8 @@ class Controller:
         early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
         if until - now_ns - schedule.pace_ns > left:
             early = min(early, left)
-        is_held_up = self._mooring.strayed and self._computing.is_known
-        longest = round((HELD_UP if is_held_up else STALL_FACTOR) * usual_ns)
+        # Where it is known how long the job computes, it is seen afterwards whether that iteration was a stall.
+        longest = round((HELD_UP if self._computing.is_known else STALL_FACTOR) * usual_ns)
         return Release(now_ns - applied_ns, until, until - early, now_ns + longest)
 
     def _observe(

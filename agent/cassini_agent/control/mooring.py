@@ -143,7 +143,8 @@ class Mooring:
         """
         if self._aligning:
             self._aligning, self.moored = False, True
-            if place.error_ns >= 0 and place.recoverable(place.error_ns):
+            late = place.error_ns
+            if late >= 0 and place.recoverable(late) and not place.meets_others(late):
                 return 0, False
             self._forget()
             if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:

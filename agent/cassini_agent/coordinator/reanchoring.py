@@ -147,9 +147,13 @@ class Reanchoring:
         return _age_ns(known[job], now_ns) > latest_ns
 
     def _longest_ns(self, job: str, known: Mapping[str, JobStatus]) -> int:
-        """By how much contention can make an iteration longer."""
-        bursts = [known[other].communication_ns or (0, 0) for other in known if other != job]
-        return max(round(HELD_UP * self._members[job].schedule.pace_ns), sum(end - begin for begin, end in bursts))
+        """By how much contention can make an iteration longer: by as many bursts of each other as a pace holds."""
+        pace, bursts = self._members[job].schedule.pace_ns, 0
+        for other, status in known.items():
+            if other != job and status.communication_ns is not None:
+                begin, end = status.communication_ns
+                bursts += -(-pace // self._members[other].schedule.pace_ns) * (end - begin)
+        return max(round(HELD_UP * pace), bursts)
 
     def _note_loss(self, longer_ns: int, now_ns: int) -> None:
         """Jobs that hold each other up may wait the more to end that."""
