@@ -579,6 +579,22 @@ def test_with_lag_a_job_that_others_hold_up_still_comes_to_the_grid_point_that_w
     assert job.waits[-1] == (340 - took_ms) * MS_NS
 
 
+@given(shift_ms=st.integers(0, 199), stall_ms=st.integers(0, 400), held_up_ms=st.integers(0, 150))
+def test_with_lag_an_answer_is_followed_at_the_next_start_whatever_the_iterations_before_it_took(
+    shift_ms: int, stall_ms: int, held_up_ms: int
+) -> None:
+    """Where a stall ended is known; and while others hold the job up, the next iteration is as long as the last."""
+    job = Played(1, now_ns=60 * MS_NS)
+    for _ in range(40):
+        job.iterate(197 * MS_NS, 110 * MS_NS)
+    job.iterate((197 + stall_ms + held_up_ms) * MS_NS, (110 + stall_ms) * MS_NS)
+    job.schedule = replace(SCHEDULE, version=2, shift_ns=shift_ms * MS_NS)
+    job.controller.set_schedule(job.schedule, job.now_ns)
+    job.iterate((197 + held_up_ms) * MS_NS, 110 * MS_NS)
+    job.iterate(197 * MS_NS, 110 * MS_NS)
+    assert 0 <= phase_error(job.starts[-1], job.schedule) <= 2 * SCHEDULE.hold_ns + 2 * 3 * MS_NS
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 @given(late_ms=st.integers(0, 99), margin_ms=st.integers(1, 20), hold_ms=st.integers(1, 20))
 def test_on_a_new_grid_no_job_is_left_where_it_meets_others(

@@ -53,10 +53,10 @@ def test_deciding_for_several_ranks_costs_no_more_than_deciding_where_it_is_wait
 
 def test_ranks_that_come_apart_and_decisions_that_come_late_cost_no_collision() -> None:
     models = tuple(replace(model, ranks=4, skew_ms=1.0, late_share=0.1) for model in jittered(PAIR, 0.03))
-    outcome = run(Scenario("", models, minutes=2), seed=1)
-    assert max(outcome.slower) < 0.03
-    assert max(outcome.adjustments_per_minute) < 2
-    assert min(outcome.held_share) > 0.95
+    outcomes = [run(Scenario("", models, minutes=2), seed) for seed in (1, 2, 3)]
+    assert max(slower for one in outcomes for slower in one.slower) < 0.03
+    assert fmean(often for one in outcomes for often in one.adjustments_per_minute) < 1.5
+    assert min(share for one in outcomes for share in one.held_share) > 0.95
 
 
 @pytest.mark.parametrize("scenario", scenarios.more_jobs(2), ids=lambda scenario: scenario.name)

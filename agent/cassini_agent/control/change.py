@@ -224,6 +224,11 @@ class ComputeWatch:
         limit_ns = self._limit_ns()
         return sum(compute_ns > limit_ns for compute_ns in self._latest)
 
+    @property
+    def usual_ns(self) -> int:
+        """How long the job computes, as a rule; it must be known."""
+        return median_low(self._latest)
+
     def is_stall(self, compute_ns: int) -> bool:
         """Whether an iteration that computed for so long lost its place; not where it is not known what is usual."""
         return compute_ns > self._limit_ns()

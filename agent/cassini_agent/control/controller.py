@@ -105,6 +105,7 @@ class _Start(NamedTuple):
     natural_ns: int | None
     rests: bool
     stalled: bool
+    held_up_ns: int
 
 
 class Controller:
@@ -240,7 +241,7 @@ class Controller:
         """
         if self._latest is None or self._schedule is None or not self._mooring.aligns:
             return None
-        if self._latest.rests or self._latest.stalled:
+        if self._latest.rests:
             return None  # nothing is waited after such a start; where the job is, the next one tells
         if self._latest.now_ns >= self._schedule.expires_ns or self._why_free(self._schedule):
             return None
@@ -289,7 +290,7 @@ class Controller:
         elif natural is not None and self._mooring.lost_since_ns is not None:
             by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
             self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
-        start = _Start(now_ns, applied_ns, natural, rests, stalled)
+        start = _Start(now_ns, applied_ns, natural, rests, stalled, self._held_up_ns(natural, compute_ns))
         self._latest = start if self.lag else None
         return self._placed(schedule, start, changed)
 
@@ -302,10 +303,20 @@ class Controller:
             factor = HELD_UP
         return bool(self._recent) and natural > factor * median_low(self._recent)
 
+    def _held_up_ns(self, natural: int | None, compute_ns: int | None) -> int:
+        """By how much others made the last iteration longer; 0 where it is not known how long the job computes."""
+        computing = self._computing
+        if natural is None or compute_ns is None or computing is None or not computing.is_known:
+            return 0
+        longer = natural - median_low(self._recent) - max(0, compute_ns - computing.usual_ns)
+        return max(0, longer)
+
     def _placed(self, schedule: Schedule, start: _Start, changed: Change | None) -> Decision:
         """Decide by where a start is on the grid."""
-        now_ns, applied_ns, natural, rests, stalled = start
+        now_ns, applied_ns, natural, rests, stalled, held_up_ns = start
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
+        if self._mooring.aligns or self._state == "adjusting":
+            usual += held_up_ns  # the iteration under way, too, and all who decide reckon with that
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted, release = 0, False, None
@@ -314,7 +325,7 @@ class Controller:
         took = usual if self.lag else natural
         pacing = 0 if took is None else max(0, schedule.pace_ns - took)
         self._paced_ns = schedule.pace_ns if self.lag else pacing
-        if not (rests or stalled):
+        if not rests and (not stalled or self._mooring.aligns):
             wait, adjusted = self._wait(schedule, place, now_ns, pacing)
             release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
             if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
