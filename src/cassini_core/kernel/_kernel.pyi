@@ -151,8 +151,7 @@ class Links:
     def job_offset(self) -> _Int64: ...
     def solve(
         self,
-        first: int,
-        last: int,
+        link: _Int64,
         options: Options,
         cancel: npt.NDArray[np.int32] | None = None,
         node_limit: int | None = None,
