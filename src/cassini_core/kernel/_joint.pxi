@@ -66,7 +66,9 @@ cdef class Links:
     cdef cassini_prepared_links* handle
     cdef readonly object status
     cdef readonly object job_offset
+    cdef object period
     cdef const int64_t[::1] offset_view
+    cdef const int64_t[::1] period_view
 
     def __cinit__(self, const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
                  const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
@@ -76,8 +78,10 @@ cdef class Links:
         self.job_offset = np.array(job_offset)
         self.job_offset.setflags(write=False)
         self.offset_view = self.job_offset
-        cdef cassini_links links = checked_links(self.offset_view, period, phase_offset, phase_start, phase_length,
-                                                 phase_rate, capacity)
+        self.period = np.array(period)
+        self.period_view = self.period
+        cdef cassini_links links = checked_links(self.offset_view, self.period_view, phase_offset, phase_start,
+                                                 phase_length, phase_rate, capacity)
         self.status = np.zeros(links.n_links, dtype=np.int32)
         cdef int32_t[::1] status = self.status
         cdef int32_t* statuses = &status[0] if links.n_links > 0 else NULL
@@ -186,6 +190,21 @@ cdef class Links:
             return None
         raise_for(status, "solve_joint", &error)
         return answer
+
+    def evaluate_each(self, const int64_t[::1] link not None, const int64_t[::1] shift not None,
+                      Options options not None, bint with_slack=True, const int32_t[::1] cancel=None, deadline_ns=None):
+        """``evaluate_block`` of links that share no job; ``shift`` has one entry per job of each."""
+        cdef int64_t n_members = self.count_members(link)
+        periods, members = new_array(n_members, int64_type), new_array(n_members, int64_type)
+        cdef int64_t[::1] period = periods
+        cdef int64_t[::1] member = members
+        cdef int64_t i, job, at = 0
+        for i in range(link.shape[0]):
+            for job in range(self.offset_view[link[i]], self.offset_view[link[i] + 1]):
+                period[at] = self.period_view[job]
+                member[at] = at
+                at += 1
+        return self.evaluate_block(periods, link, members, shift, options, with_slack, cancel, deadline_ns)
 
     def evaluate_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
                        const int64_t[::1] member not None, const int64_t[::1] shift not None, Options options not None,

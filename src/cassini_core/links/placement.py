@@ -51,22 +51,18 @@ class BaseLinks:
         self.shared: npt.NDArray[np.object_] = objects(shared)
         self.n_crossings = int(n_jobs[links].sum())
         self._own_order = order[links]
+        self._all = np.ones(len(links), dtype=np.bool_)
 
     def changed(self, dropped: Int64Array, added: Int64Array) -> Int64Array:
         """``links`` without those at the positions ``dropped``, and with the links ``added``, which are by id.
 
         O(links), in few steps: ``numpy.delete`` and ``numpy.insert`` hold the interpreter's lock three times as long.
         """
-        place = self._own_order.searchsorted(self.order[added])
-        n = len(self.links) + len(added)
-        is_added, stays = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
-        at = place + np.arange(len(added))
-        is_added[at] = True
-        stays[dropped + place.searchsorted(dropped, side="right")] = False
-        both = np.empty(n, dtype=np.int64)
-        both[at] = added
-        both[~is_added] = self.links
-        return both[stays]
+        stays = self._all.copy()
+        stays[dropped] = False
+        both = np.concatenate((self.links[stays], added))
+        order = np.concatenate((self._own_order[stays], self.order[added]))
+        return both[order.argsort(kind="stable")]  # two ascending runs: O(links)
 
 
 @dataclass(frozen=True, slots=True)

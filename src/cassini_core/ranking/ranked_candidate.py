@@ -175,14 +175,16 @@ class CandidateMaker:
         return self._context.flat.crossings(links, placement.n_placed, placement.narrow)
 
     def _resolution_ms(self, links: Int64Array) -> float | None:
-        return self._context.limits.resolution_ms if self._by_resolution[links].any() else None
+        by_resolution = self._by_resolution
+        is_some = by_resolution is not None and by_resolution[links].any()
+        return self._context.limits.resolution_ms if is_some else None
 
     @lockless_cached_property
-    def _by_resolution(self) -> BoolArray:
-        """By shared link: whether shifts that are held more precisely might score more than its bound."""
+    def _by_resolution(self) -> BoolArray | None:
+        """By shared link: whether shifts that are held more precisely might score more than its bound; or None of any."""
         context, flat = self._context, self._context.flat
         if not context.solved.free.any():
-            return np.zeros(len(flat.problem), dtype=np.bool_)
+            return None
         has_free = np.logical_or.reduceat(~context.held, flat.offset[:-1])
         # A bound that takes no account of when jobs send holds at any resolution.
         whatever_shifts = context.links.arrays.area_bounds()[flat.problem]
