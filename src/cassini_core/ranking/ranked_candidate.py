@@ -181,7 +181,7 @@ class CandidateMaker:
 
     @lockless_cached_property
     def _by_resolution(self) -> BoolArray | None:
-        """By shared link: whether shifts that are held more precisely might score more than its bound; or None of any."""
+        """By shared link: whether shifts held more precisely might score more than its bound; None where none can."""
         context, flat = self._context, self._context.flat
         if not context.solved.free.any():
             return None
