@@ -35,8 +35,9 @@ class Rows(NamedTuple):
         """The entries of ``rows``; O(entries) in whole arrays."""
         begin = offset[rows]
         size = offset[rows + 1] - begin
-        first = np.cumsum(size) - size
-        return cls(np.arange(size.sum()) + np.repeat(begin - first, size), first, size)
+        end = size.cumsum()
+        first = end - size
+        return cls(np.arange(end[-1] if len(end) else 0) + (begin - first).repeat(size), first, size)
 
 
 def offsets(sizes: Iterable[int] | Int64Array) -> Int64Array:

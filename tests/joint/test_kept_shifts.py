@@ -16,31 +16,28 @@ N_LINKS, N_JOBS = 12, 9
 
 
 @st.composite
-def at_shifts(draw: st.DrawFn) -> tuple[np.ndarray, AtShifts]:
+def at_shifts(draw: st.DrawFn) -> AtShifts:
     """Some links of a round in any order, what they score, and some of its jobs."""
     links = draw(st.permutations(range(N_LINKS)))[: draw(st.integers(0, N_LINKS))]
     jobs = sorted(draw(st.sets(st.integers(0, N_JOBS - 1))))
     scores, ticks = st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 1)
     shift, slack, free = (draw(st.lists(ticks, min_size=len(jobs), max_size=len(jobs))) for _ in range(3))
-    found = AtShifts(
+    return AtShifts(
+        np.array(links, dtype=np.int64),
         np.array([draw(scores) for _ in links], dtype=np.float64),
         *(np.array(values, dtype=np.int64) for values in (jobs, shift, slack)),
         np.array(free, dtype=np.bool_),
     )
-    return np.array(links, dtype=np.int64), found
 
 
 @given(at_shifts(), at_shifts(), st.booleans())
-def test_what_is_kept_by_its_difference_comes_out_as_it_was(
-    base: tuple[np.ndarray, AtShifts], other: tuple[np.ndarray, AtShifts], always: bool
-) -> None:
-    links, found = other
+def test_what_is_kept_by_its_difference_comes_out_as_it_was(base: AtShifts, found: AtShifts, always: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if always:
             patch.setattr("cassini_core.joint.kept_shifts.MOST_CHANGED", 1.0)
-        kept = BaseShifts(*base, N_LINKS, N_JOBS).near(links, found)
+        kept = BaseShifts(base, N_LINKS, N_JOBS).near(found)
     assert isinstance(kept, NearBase) or not always
-    whole = kept.whole(links) if isinstance(kept, NearBase) else kept
+    whole = kept.whole(found.links) if isinstance(kept, NearBase) else kept
     for name in AtShifts.__slots__:
         before, after = getattr(found, name), getattr(whole, name)
         assert before.dtype == after.dtype
@@ -58,7 +55,7 @@ def test_a_ranking_keeps_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate(Settings(racks=40, gpus_per_rack=32, uplinks=4, jobs=300, candidates=24, moves=1))
     ranking = rank(problem, exhaustive=True, node_limit=20, block_node_limit=20, period_tolerance=0.0)
     kept = sorted(map(kept_values, ranking))
-    monkeypatch.setattr(BaseShifts, "near", lambda self, links, found: found)
+    monkeypatch.setattr(BaseShifts, "near", lambda self, found: found)
     whole = rank(problem, exhaustive=True, node_limit=20, block_node_limit=20, period_tolerance=0.0)
     assert kept[len(kept) // 2] < 0.25 * kept_values(whole[0])
     assert ranking.to_json() == whole.to_json()

@@ -21,6 +21,7 @@ from cassini_core.joint.scoring import ARRAYS, Scoring, Table
 PLAIN = Scoring(
     placement_loops.stand,
     placement_loops.judge,
+    placement_loops.differ,
     placement_loops.per_job,
     Table(placement_loops.find, placement_loops.look, placement_loops.add, placement_loops.hash_again),
 )
@@ -31,8 +32,8 @@ def ways() -> dict[str, Scoring]:
     found = {"arrays": ARRAYS, "plain": PLAIN}
     loops = compiled(placement_loops.LOOPS)
     if loops is not None:
-        stand, find, look, add, hash_again, judge, per_job = loops
-        found["compiled"] = Scoring(stand, judge, per_job, Table(find, look, add, hash_again))
+        stand, find, look, add, hash_again, judge, differ, per_job = loops
+        found["compiled"] = Scoring(stand, judge, differ, per_job, Table(find, look, add, hash_again))
     return found
 
 
@@ -149,6 +150,37 @@ def test_what_a_placement_is_worth(scorings: dict[str, Scoring], case: Case, dat
     assert meets == all(lower[link] >= case.bound[link] - 1e-9 for link in case.links)
     assert jobs == sorted({k for link in case.links for k in case.job[case.offset[link] : case.offset[link + 1]]})
     assert 0 <= least_slack <= 0.5
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_what_differs_from_the_base_placement(scorings: dict[str, Scoring], data: st.DataObject) -> None:
+    n_links, n_jobs = 6, 5
+    links = int64(data.draw(st.permutations(range(n_links)))[: data.draw(st.integers(0, n_links))])
+    jobs = int64(sorted(data.draw(st.sets(st.integers(0, n_jobs - 1)))))
+
+    def some(n: int, of: st.SearchStrategy[Any], dtype: Any) -> Any:
+        return np.array(data.draw(st.lists(of, min_size=n, max_size=n)), dtype=dtype)
+
+    few, truth = st.integers(0, 1), st.booleans()
+    score, base_score = (some(n, st.sampled_from([0.5, 1.0]), np.float64) for n in (len(links), n_links))
+    own = [some(len(jobs), of, dtype) for of, dtype in ((few, np.int64), (few, np.int64), (truth, np.bool_))]
+    base = [some(n_jobs, of, dtype) for of, dtype in ((few, np.int64), (few, np.int64), (truth, np.bool_))]
+    shares = some(n_jobs, truth, np.bool_)
+
+    def found(scoring: Scoring) -> list[list[int]]:
+        to = np.empty(n_links, dtype=np.int64), *np.empty((3, n_jobs), dtype=np.int64)
+        counts = scoring.differ(links, score, jobs, *own, base_score, shares, *base, *to)
+        return [array[:count].tolist() for array, count in zip(to, counts, strict=True)]
+
+    same([found(scoring) for scoring in scorings.values()])
+    at, here = jobs.tolist(), set(jobs.tolist())
+    assert found(ARRAYS) == [
+        [k for k, link in enumerate(links.tolist()) if score[k] != base_score[link]],
+        [job for job in range(n_jobs) if shares[job] and job not in here],
+        [job for job in at if not shares[job]],
+        [k for k, job in enumerate(at) if any(one[k] != of_base[job] for one, of_base in zip(own, base, strict=True))],
+    ]
 
 
 @settings(max_examples=60)

@@ -231,3 +231,24 @@ def test_eight_threads_get_the_same_answers() -> None:
     for thread in threads:
         thread.join()
     assert answers == [([0, 50], 1.0)] * 400
+
+
+@given(cases(), st.data())
+def test_links_evaluated_each_for_itself_are_a_block_whose_links_share_no_job(case: Case, data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(0, len(case.members) - 1), max_size=8))
+    link = np.array(numbers, dtype=np.int64)
+    jobs = [job for number in numbers for job in case.members[number]]
+    period, member = case.period[jobs], np.arange(len(jobs))
+    shift = np.array([data.draw(st.integers(0, int(one) - 1)) for one in period], dtype=np.int64)
+    with_slack = data.draw(st.booleans())
+    block = case.links.evaluate_block(period, link, member, shift, OPTIONS, with_slack)
+    each = case.links.evaluate_each(link, shift, OPTIONS, with_slack)
+    assert block is not None
+    assert each is not None
+    assert [None if one is None else one.tobytes() for one in each] == [
+        None if one is None else one.tobytes() for one in block
+    ]
+    with pytest.raises(InputError, match="link: expected indices"):
+        case.links.evaluate_each(np.array([len(case.members)]), shift, OPTIONS)
+    with pytest.raises(InputError, match="shift: expected shape"):
+        case.links.evaluate_each(link, np.append(shift, 0), OPTIONS)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import strategies
 from cassini_core import InputError, KernelError
+from cassini_core.arrays import int64
 from cassini_core.deadline import Deadline
 from cassini_core.kernel import _kernel
 from cassini_core.kernel.demand import Demand
@@ -144,28 +145,29 @@ def test_links_prepared_once_are_answered_as_those_that_were_not(
 ) -> None:
     chunk, options = arrays_of(some), _kernel.Options(node_limit=limit)
     links = _kernel.Links(*chunk.columns(), options)
-    first = data.draw(st.integers(0, len(some)))
-    last = data.draw(st.integers(first, len(some)))
-    part = chunk.part(np.arange(first, last))
+    numbers = int64(data.draw(st.lists(st.integers(0, len(some) - 1), max_size=len(some))))
+    part = chunk.part(numbers)
     expected = _kernel.solve_links(*part.columns(), options, with_slack=with_slack)
-    found = links.solve(first, last, options, with_slack=with_slack)
+    found = links.solve(numbers, options, with_slack=with_slack)
     assert expected is not None
     assert found is not None
     assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
 
 
-def test_a_range_of_prepared_links_is_checked() -> None:
+def test_numbers_of_prepared_links_are_checked() -> None:
     links = _kernel.Links(*arrays_of([hard_problem(n_jobs=2)]).columns(), _kernel.Options())
-    for first, last in [(-1, 1), (1, 0), (0, 2), (2, 2)]:
-        with pytest.raises(InputError, match="first, last: expected 0 <= first <= last <= 1"):
-            links.solve(first, last, _kernel.Options())
+    for numbers in ([-1], [0, 1], [1]):
+        with pytest.raises(InputError, match="link: expected indices of 0 to 0, got"):
+            links.solve(int64(numbers), _kernel.Options())
     cancel = np.ones(1, dtype=np.int32)
-    assert links.solve(0, 1, _kernel.Options(), cancel) is None
+    assert links.solve(int64([0]), _kernel.Options(), cancel) is None
     refused = LinkProblem(2**41, hard_problem(n_jobs=2).demands)
     links = _kernel.Links(*arrays_of([refused, hard_problem(n_jobs=2)]).columns(), _kernel.Options())
     with pytest.raises(InputError, match=r"link 0: prepared\[0\]: expected a link that was not refused"):
-        links.solve(0, 2, _kernel.Options())
-    assert links.solve(1, 2, _kernel.Options()) is not None
+        links.solve(int64([0, 1]), _kernel.Options())
+    with pytest.raises(InputError, match=r"link 2: prepared\[0\]: expected a link that was not refused"):
+        links.solve(int64([1, 1, 0]), _kernel.Options())
+    assert links.solve(int64([1]), _kernel.Options()) is not None
 
 
 def test_links_keep_the_offsets_that_were_prepared_whatever_becomes_of_the_array() -> None:

@@ -96,8 +96,8 @@ class BasePlacement:
         self.search = BaseSearch(prepared, flat, context.bound, links, shift, context.kept)
         context.evaluator.expect(links, self.search.shift)
         seen = context.evaluator.judge(links, self.search.shift, context.held)
-        own = AtShifts(seen.lower, seen.jobs, seen.shift, seen.slack, seen.free)
-        self._base = BaseShifts(links, own, len(flat.problem), len(flat.jobs))
+        own = AtShifts(links, seen.lower, seen.jobs, seen.shift, seen.slack, seen.free)
+        self._base = BaseShifts(own, len(flat.problem), len(flat.jobs), context.scoring)
 
     def answer(self, placement: Placement, nodes: int | None, found: Found | None = None) -> PlacementAnswer:
         """One shift per job, found near the links that the placement does not share with the base placement.
@@ -137,5 +137,5 @@ class BasePlacement:
         before = answer.found
         assert before is not None
         start = context.by_number(before.jobs, before.shift)
-        jobs, found = context.solve_block(placement.links, start=start, node_limit=nodes)
+        jobs, found = context.solve_block(before.links, start=start, node_limit=nodes)
         return verified(placement, context, "joint", context.by_number(jobs, found.shift), found.upper_bound)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ..arrays import Float64Array, Int64Array
 from ..deadline import Deadline
 from ..errors import KernelError
@@ -115,7 +113,7 @@ class BaseSearch:
             )
             if found is None:
                 raise KernelError("solve_beside: canceled")
-            moved = np.flatnonzero(found.shift != self.shift)
+            moved = (found.shift != self.shift).nonzero()[0]
             return Found(moved, found.shift[moved], found.upper_bound, found.nodes)
 
         if self._kept is None:

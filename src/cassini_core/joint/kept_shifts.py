@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import BoolArray, Float64Array, Int64Array
+from .scoring import ARRAYS, Scoring
 
 __all__ = ["AtShifts", "BaseShifts", "NearBase"]
 
@@ -23,8 +24,9 @@ class AtShifts:
 
     Attributes
     ----------
-    scores : float64 array, shape (shared links of the placement,)
-        In the order of ``Placement.links``.
+    links : int64 array
+        Indices of the shared links, as ``Placement.links``.
+    scores : float64 array, shape (links,)
     jobs : int64 array
         Numbers of the jobs that share a link, ascending.
     shift, slack : int64 array, shape (jobs,)
@@ -32,6 +34,7 @@ class AtShifts:
         Whether the job's shift matters on none of its links.
     """
 
+    links: Int64Array
     scores: Float64Array
     jobs: Int64Array
     shift: Int64Array
@@ -66,7 +69,7 @@ class NearBase:
         jobs = np.flatnonzero(shares)
         shift, slack, free = base.shift[jobs], base.slack[jobs], base.free[jobs]
         shift[self.job_at], slack[self.job_at], free[self.job_at] = self.shift, self.slack, self.free
-        return AtShifts(scores, jobs, shift, slack, free)
+        return AtShifts(links, scores, jobs, shift, slack, free)
 
 
 class BaseShifts:
@@ -74,39 +77,38 @@ class BaseShifts:
 
     Parameters
     ----------
-    links : int64 array
-        Indices of its shared links.
     found : AtShifts
     n_links, n_jobs : int
         Of the round.
+    scoring : Scoring, optional
     """
 
-    def __init__(self, links: Int64Array, found: AtShifts, n_links: int, n_jobs: int) -> None:
+    def __init__(self, found: AtShifts, n_links: int, n_jobs: int, scoring: Scoring = ARRAYS) -> None:
+        self._differ = scoring.differ
         self.scores = np.zeros(n_links)
-        self.scores[links] = found.scores
+        self.scores[found.links] = found.scores
         self.shares, self.free = np.zeros((2, n_jobs), dtype=np.bool_)
         self.shift, self.slack = np.zeros((2, n_jobs), dtype=np.int64)
         self.shares[found.jobs] = True
         self.shift[found.jobs], self.slack[found.jobs], self.free[found.jobs] = found.shift, found.slack, found.free
 
-    def near(self, links: Int64Array, found: AtShifts) -> AtShifts | NearBase:
-        """The same, in little memory where little differs; O(links and jobs) in whole arrays."""
-        link_at = np.flatnonzero(self.scores[links] != found.scores)
-        jobs = found.jobs
-        differs = (
-            (self.shift[jobs] != found.shift) | (self.slack[jobs] != found.slack) | (self.free[jobs] != found.free)
-        )
-        job_at = np.flatnonzero(differs)
-        if len(link_at) > MOST_CHANGED * len(links) or len(job_at) > MOST_CHANGED * len(jobs):
+    def near(self, found: AtShifts) -> AtShifts | NearBase:
+        """The same, in little memory where little differs; O(links and jobs)."""
+        links, jobs = found.links, found.jobs
+        link_at = np.empty(len(links), dtype=np.int64)
+        gone, come, job_at = np.empty((3, len(self.shift)), dtype=np.int64)
+        own = found.scores, jobs, found.shift, found.slack, found.free
+        base = self.scores, self.shares, self.shift, self.slack, self.free
+        n_links, n_gone, n_come, n_jobs = self._differ(links, *own, *base, link_at, gone, come, job_at)
+        if n_links > MOST_CHANGED * len(links) or n_jobs > MOST_CHANGED * len(jobs):
             return found
-        shares = np.zeros_like(self.shares)
-        shares[jobs] = True
+        link_at, job_at = link_at[:n_links], job_at[:n_jobs]
         return NearBase(
             self,
             link_at.astype(np.int32),
             found.scores[link_at],
-            np.flatnonzero(self.shares & ~shares).astype(np.int32),
-            np.flatnonzero(shares & ~self.shares).astype(np.int32),
+            gone[:n_gone].astype(np.int32),
+            come[:n_come].astype(np.int32),
             job_at.astype(np.int32),
             found.shift[job_at],
             found.slack[job_at],

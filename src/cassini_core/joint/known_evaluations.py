@@ -88,14 +88,13 @@ class KnownEvaluations:
         compute : callable
             Called without a lock; two threads may ask the same at a time.
         """
-        hashes, number = np.zeros((2, len(problem)), dtype=np.int64)
+        hashes, number = np.empty((2, len(problem)), dtype=np.int64)
         keys = [] if self._table else list(zip(problem.tolist(), cut(relative, first), strict=True))
         with self._lock:
-            self._find(keys, problem, first, relative, hashes, number)
-        some = np.flatnonzero(number == UNKNOWN)
+            some, asked = self._find(keys, problem, first, relative, hashes, number)
         if not len(some):
             return number
-        lower, upper, hold, slack = compute(problem[some], relative[Rows.of(first, some).at])
+        lower, upper, hold, slack = compute(problem[some], asked)
         with self._lock:
             self._make_room(len(some), len(slack))
             if self._table is None:
@@ -123,8 +122,6 @@ class KnownEvaluations:
                     self.slack,
                     number,
                 )
-        equal = np.flatnonzero(number < UNKNOWN)
-        number[equal] = number[UNKNOWN - 1 - number[equal]]
         return number
 
     def look(
@@ -174,13 +171,16 @@ class KnownEvaluations:
         relative: Int64Array,
         to_hash: Int64Array,
         to_number: Int64Array,
-    ) -> None:
+    ) -> tuple[Int64Array, Int64Array]:
+        """What the table's ``find`` does: the places of what is new, and the shifts of its jobs."""
         if self._table is not None:
             self._make_room(len(problem), len(relative))
-            place = np.empty(len(problem), dtype=np.int64)
-            known = self.problem, self.first, self.relative
-            self._table.find(problem, first, relative, *known, self._slot, place, to_hash, to_number)
-            return
+            place, new = np.empty((2, len(problem)), dtype=np.int64)
+            asked_now = np.empty(len(relative), dtype=np.int64)
+            known = self.problem, self.first, self.relative, self._slot
+            to = place, to_hash, to_number, new, asked_now
+            count, size = self._table.find(problem, first, relative, *known, *to)
+            return new[:count], asked_now[:size]
         known_number, asked = self._number, dict[tuple[int, bytes], int]()
         for k, key in enumerate(keys):
             number = known_number.get(key)
@@ -188,6 +188,8 @@ class KnownEvaluations:
                 number = UNKNOWN - 1 - asked[key] if key in asked else UNKNOWN
                 asked.setdefault(key, k)
             to_number[k] = number
+        some = np.flatnonzero(to_number == UNKNOWN)
+        return some, relative[Rows.of(first, some).at]
 
     def _add(
         self,
@@ -219,6 +221,8 @@ class KnownEvaluations:
         entries = slice(int(self.first[begin]), int(self.first[self.count]))
         self.relative[entries] = relative[Rows.of(first, some[mine]).at]
         self.slack[entries] = slack[Rows.of(offsets(size), mine).at]
+        equal = np.flatnonzero(to_number < UNKNOWN)
+        to_number[equal] = to_number[UNKNOWN - 1 - to_number[equal]]
 
     def _make_room(self, n_more: int, n_more_entries: int) -> None:
         need = self.count + n_more

@@ -241,21 +241,17 @@ class Evaluator:
         return self._kept.find(problem, relative, self._evaluated)
 
     def _evaluated(self, problem: Int64Array, relative: Int64Array) -> Evaluated:
-        arrays = self._links.arrays
-        jobs = Rows.of(arrays.job_offset, problem)
         # Each link is evaluated at its canonical shifts: the first caller's would change the last digits.
-        found = self._links.prepared().evaluate_block(
-            arrays.period[jobs.at],
+        found = self._links.prepared().evaluate_each(
             problem,
-            np.arange(len(jobs.at)),
-            shift=relative,
-            options=self._links.options,
+            relative,
+            self._links.options,
             with_slack=self._links.limits.with_slack,
             cancel=self._links.cancel,
         )
         if found is None:
-            raise KernelError("evaluate_block: canceled")
+            raise KernelError("evaluate_each: canceled")
         lower, upper, slack, hold = found
-        slack = np.zeros(len(jobs.at), dtype=np.int64) if slack is None else slack
+        slack = np.zeros(len(relative), dtype=np.int64) if slack is None else slack
         hold = np.zeros(len(problem), dtype=np.int64) if hold is None else hold
         return lower, upper, hold, slack

@@ -14,7 +14,7 @@ from ..arrays import BoolArray, Float64Array, Int64Array, Rows
 from ..units import SCORE_TOLERANCE
 from .placement_loops import UNKNOWN
 
-__all__ = ["judge", "per_job", "stand"]
+__all__ = ["differ", "judge", "per_job", "stand"]
 
 
 def stand(
@@ -84,6 +84,36 @@ def judge(
         bool((lower >= bound[links] - SCORE_TOLERANCE).all()),
         float((slack[jobs] / period[jobs]).min()),
     )
+
+
+def differ(
+    links: Int64Array,
+    score: Float64Array,
+    jobs: Int64Array,
+    shift: Int64Array,
+    slack: Int64Array,
+    free: BoolArray,
+    base_score: Float64Array,
+    base_shares: BoolArray,
+    base_shift: Int64Array,
+    base_slack: Int64Array,
+    base_free: BoolArray,
+    to_link_at: Int64Array,
+    to_gone: Int64Array,
+    to_come: Int64Array,
+    to_job_at: Int64Array,
+) -> tuple[int, int, int, int]:
+    shares = np.zeros_like(base_shares)
+    shares[jobs] = True
+    others = (base_shift[jobs] != shift) | (base_slack[jobs] != slack) | (base_free[jobs] != free)
+    some = base_score[links] != score, base_shares & ~shares, shares & ~base_shares, others
+    counts = []
+    for where, to in zip(some, (to_link_at, to_gone, to_come, to_job_at), strict=True):
+        found = where.nonzero()[0]
+        to[: len(found)] = found
+        counts.append(len(found))
+    n_links, n_gone, n_come, n_jobs = counts
+    return n_links, n_gone, n_come, n_jobs
 
 
 def per_job(

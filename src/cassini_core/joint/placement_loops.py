@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import BoolArray, Float64Array, Int64Array
 from ..units import SCORE_TOLERANCE
 
-__all__ = ["LOOPS", "add", "find", "hash_again", "judge", "look", "per_job", "stand"]
+__all__ = ["LOOPS", "add", "differ", "find", "hash_again", "judge", "look", "per_job", "stand"]
 
 UNKNOWN = -1
 """Instead of the number of an evaluation. ``UNKNOWN - 1 - k`` is the same question as that at place ``k``."""
@@ -80,14 +80,16 @@ def find(
     to_place: Int64Array,
     to_hash: Int64Array,
     to_number: Int64Array,
-) -> int:
-    """The evaluation of each question, as far as it is known; how many different questions are new.
+    to_new: Int64Array,
+    to_new_relative: Int64Array,
+) -> tuple[int, int]:
+    """The evaluation of each question, as far as it is known; how many different ones are new, and jobs of these.
 
     ``to_slot`` is a hash table of numbers, ``UNKNOWN`` where it is empty. Its length is a power of two, at least twice
     what is known and asked; it is left as it was. Of new questions that are equal the first is ``UNKNOWN``, the others
-    say where that stands.
+    say where that stands. ``to_new`` are the places of the new ones, ``to_new_relative`` the shifts of their jobs.
     """
-    new = 0
+    new = end = 0
     mask = len(to_slot) - 1
     for k in range(len(problem)):
         begin, size = first[k], first[k + 1] - first[k]
@@ -118,11 +120,14 @@ def find(
         to_number[k] = to_slot[place]
         if to_slot[place] == UNKNOWN:
             to_slot[place] = UNKNOWN - 1 - k
+            to_new[new] = k
+            for at in range(size):
+                to_new_relative[end + at] = relative[begin + at]
             new += 1
-    for k in range(len(problem)):
-        if to_number[k] == UNKNOWN:
-            to_slot[to_place[k]] = UNKNOWN
-    return new
+            end += size
+    for i in range(new):
+        to_slot[to_place[to_new[i]]] = UNKNOWN
+    return new, end
 
 
 def look(
@@ -202,7 +207,7 @@ def add(
     """Keep the evaluations of the questions at the places ``some``, all different; how many are known then.
 
     What another thread added meanwhile is kept. ``lower``, ``upper`` and ``hold`` have one entry for each of ``some``,
-    ``slack`` one for each of their jobs.
+    ``slack`` one for each of their jobs. All questions then have a number in ``to_number``.
     """
     mask = len(to_slot) - 1
     came = 0
@@ -235,6 +240,9 @@ def add(
             to_known_first[count] = to_known_first[number] + size
         to_number[k] = number
         came += size
+    for k in range(len(problem)):
+        if to_number[k] < 0:  # equal to one of these
+            to_number[k] = to_number[UNKNOWN - 1 - to_number[k]]
     return count
 
 
@@ -318,6 +326,51 @@ def judge(
     return count, hold, certain, meets, least_slack
 
 
+def differ(
+    links: Int64Array,
+    score: Float64Array,
+    jobs: Int64Array,
+    shift: Int64Array,
+    slack: Int64Array,
+    free: BoolArray,
+    base_score: Float64Array,
+    base_shares: BoolArray,
+    base_shift: Int64Array,
+    base_slack: Int64Array,
+    base_free: BoolArray,
+    to_link_at: Int64Array,
+    to_gone: Int64Array,
+    to_come: Int64Array,
+    to_job_at: Int64Array,
+) -> tuple[int, int, int, int]:
+    """In what a placement differs from the base placement; how many of each.
+
+    ``score`` is what each link scores. ``jobs``, ascending, share a link; ``shift``, ``slack`` and ``free`` are theirs.
+    What begins with ``base_`` is the same by link and by job. ``to_link_at`` are places in ``links`` with another
+    score, ``to_job_at`` places in ``jobs`` with another shift, slack or freedom. The jobs ``to_gone`` share a link in
+    the base placement alone, the jobs ``to_come`` here alone.
+    """
+    n_links = n_gone = n_come = n_jobs = place = 0
+    for k in range(len(links)):
+        if base_score[links[k]] != score[k]:
+            to_link_at[n_links] = k
+            n_links += 1
+    for j in range(len(base_shares)):
+        if place == len(jobs) or jobs[place] != j:
+            if base_shares[j]:
+                to_gone[n_gone] = j
+                n_gone += 1
+            continue
+        if not base_shares[j]:
+            to_come[n_come] = j
+            n_come += 1
+        if base_shift[j] != shift[place] or base_slack[j] != slack[place] or base_free[j] != free[place]:
+            to_job_at[n_jobs] = place
+            n_jobs += 1
+        place += 1
+    return n_links, n_gone, n_come, n_jobs
+
+
 def per_job(
     links: Int64Array,
     score: Float64Array,
@@ -379,5 +432,5 @@ def per_job(
     return float(total / n_placed)
 
 
-LOOPS = (stand, find, look, add, hash_again, judge, per_job)
+LOOPS = (stand, find, look, add, hash_again, judge, differ, per_job)
 """All of them."""

@@ -21,7 +21,7 @@ __all__ = ["PlacementAnswer", "bounds_only", "verified"]
 
 
 _NONE: Int64Array = np.zeros(0, dtype=np.int64)
-_NO_SHIFTS = AtShifts(np.zeros(0), _NONE, _NONE, _NONE, np.zeros(0, dtype=np.bool_))
+_NO_SHIFTS = AtShifts(_NONE, np.zeros(0), _NONE, _NONE, _NONE, np.zeros(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class PlacementAnswer:
         """The same in less memory, where it can be."""
         if self.base is None or not isinstance(self.kept, AtShifts):
             return self
-        return replace(self, kept=self.base.near(self.placement.links, self.kept))
+        return replace(self, kept=self.base.near(self.kept))
 
     @property
     def bounds(self) -> Float64Array:
@@ -123,8 +123,8 @@ def verified(
     """
     links = placement.links
     seen = context.evaluator.judge(links, shift, context.held)
-    unsure = np.flatnonzero(seen.upper > seen.lower).tolist()
-    ids = [placement.base.shared[link].id for link in links[unsure].tolist()]
+    unsure = [] if seen.upper is seen.lower else np.flatnonzero(seen.upper > seen.lower).tolist()
+    ids = [placement.base.shared[link].id for link in links[unsure].tolist()] if unsure else []
     intervals = [
         f"link {link!r}: its score is only known to lie in [{seen.lower[k]:.9g}, {seen.upper[k]:.9g}]"
         for link, k in zip(ids, unsure, strict=True)
@@ -133,7 +133,7 @@ def verified(
         placement,
         "consistent" if status == "joint" and seen.meets_bounds else status,
         context.bound,
-        AtShifts(seen.lower, seen.jobs, seen.shift, seen.slack, seen.free),
+        AtShifts(links, seen.lower, seen.jobs, seen.shift, seen.slack, seen.free),
         base,
         hold=seen.hold,
         warnings=tuple(intervals),

@@ -21,24 +21,27 @@ FEW_CROSSINGS = 2**12
 class Table(NamedTuple):
     """Compiled loops over a hash table of evaluations; see :mod:`cassini_core.joint.placement_loops`."""
 
-    find: Callable[..., int]
+    find: Callable[..., tuple[int, int]]
     look: Callable[..., int]
     add: Callable[..., int]
     hash_again: Callable[..., None]
 
 
 class Scoring(NamedTuple):
-    """``stand``, ``judge`` and ``per_job`` of :mod:`cassini_core.joint.placement_loops`, and compiled ones of the rest,
-    or None.
+    """``stand``, ``judge``, ``differ`` and ``per_job`` of :mod:`cassini_core.joint.placement_loops`, and compiled ones
+    of the rest, or None.
     """
 
     stand: Callable[..., int]
     judge: Callable[..., tuple[int, int, bool, bool, float]]
+    differ: Callable[..., tuple[int, int, int, int]]
     per_job: Callable[..., float]
     table: Table | None
 
 
-ARRAYS = Scoring(placement_arrays.stand, placement_arrays.judge, placement_arrays.per_job, None)
+ARRAYS = Scoring(
+    placement_arrays.stand, placement_arrays.judge, placement_arrays.differ, placement_arrays.per_job, None
+)
 
 
 def scoring_of(n_crossings: int, *, in_hurry: bool) -> Scoring:
@@ -56,5 +59,5 @@ def scoring_of(n_crossings: int, *, in_hurry: bool) -> Scoring:
     loops = compiled(placement_loops.LOOPS, wait=not in_hurry and n_crossings >= MANY_CROSSINGS)
     if loops is None:
         return ARRAYS
-    stand, find, look, add, hash_again, judge, per_job = loops
-    return Scoring(stand, judge, per_job, Table(find, look, add, hash_again))
+    stand, find, look, add, hash_again, judge, differ, per_job = loops
+    return Scoring(stand, judge, differ, per_job, Table(find, look, add, hash_again))

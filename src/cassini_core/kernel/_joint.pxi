@@ -66,7 +66,9 @@ cdef class Links:
     cdef cassini_prepared_links* handle
     cdef readonly object status
     cdef readonly object job_offset
+    cdef object period
     cdef const int64_t[::1] offset_view
+    cdef const int64_t[::1] period_view
 
     def __cinit__(self, const int64_t[::1] job_offset not None, const int64_t[::1] period not None,
                  const int64_t[::1] phase_offset not None, const int64_t[::1] phase_start not None,
@@ -76,8 +78,10 @@ cdef class Links:
         self.job_offset = np.array(job_offset)
         self.job_offset.setflags(write=False)
         self.offset_view = self.job_offset
-        cdef cassini_links links = checked_links(self.offset_view, period, phase_offset, phase_start, phase_length,
-                                                 phase_rate, capacity)
+        self.period = np.array(period)
+        self.period_view = self.period
+        cdef cassini_links links = checked_links(self.offset_view, self.period_view, phase_offset, phase_start,
+                                                 phase_length, phase_rate, capacity)
         self.status = np.zeros(links.n_links, dtype=np.int32)
         cdef int32_t[::1] status = self.status
         cdef int32_t* statuses = &status[0] if links.n_links > 0 else NULL
@@ -122,25 +126,38 @@ cdef class Links:
             members += self.offset_view[link[i] + 1] - self.offset_view[link[i]]
         return members
 
-    def solve(self, int64_t first, int64_t last, Options options not None, const int32_t[::1] cancel=None,
+    def solve(self, const int64_t[::1] link not None, Options options not None, const int32_t[::1] cancel=None,
               node_limit=None, bint with_slack=True, deadline_ns=None):
-        """Links ``first`` to ``last - 1`` each for itself, without preparing them again: what ``solve_links`` gives.
+        """Some links each for itself, without preparing them again: what ``solve_links`` gives.
 
-        The resolution and the limits of folding are those the links were prepared with. ``node_limit`` and
-        ``deadline_ns`` replace those of the options. None: canceled. Raises for the first link that cannot be solved.
+        ``link`` are their numbers. The resolution and the limits of folding are those the links were prepared with.
+        ``node_limit`` and ``deadline_ns`` replace those of the options; the latter counts anew for each run of links
+        that follow each other. None: canceled. Raises for the first link that cannot be solved.
         """
-        cdef int64_t n_all = self.offset_view.shape[0] - 1
-        if not 0 <= first <= last <= n_all:
-            raise InputError(f"first, last: expected 0 <= first <= last <= {n_all}, got {first}, {last}")
-        cdef Batch batch = Batch(last - first, self.offset_view[last] - self.offset_view[first], with_slack)
+        cdef int64_t n_links = link.shape[0]
+        cdef Batch batch = Batch(n_links, self.count_members(link), with_slack)
         cdef cassini_options c = limited(options, node_limit, deadline_ns)
         cdef const int32_t* ended = flag(cancel)
-        cdef int32_t status
+        cdef cassini_link_output to = batch.output
+        cdef int32_t status = CASSINI_OK
+        cdef int64_t done = 0, first, n, n_jobs
         if options.angles != 0:
             raise InputError("options: expected the exact method, got that of angles")
         with nogil:
-            status = cassini_solve_prepared_links(self.handle, first, last, &c, ended, &batch.output, batch.result,
-                                                  batch.status, &batch.error)
+            while done < n_links and status == CASSINI_OK and batch.error.text[0] == 0:
+                first, n = link[done], 1
+                while done + n < n_links and link[done + n] == first + n:
+                    n += 1
+                status = cassini_solve_prepared_links(self.handle, first, first + n, &c, ended, &to,
+                                                      batch.result + done, batch.status + done, &batch.error)
+                n_jobs = self.offset_view[first + n] - self.offset_view[first]
+                to.shift_ns += n_jobs
+                to.is_free += n_jobs
+                if to.slack_ns != NULL:
+                    to.slack_ns += n_jobs
+                if batch.error.text[0] != 0:
+                    batch.error.link += done
+                done += n
         return batch.outcome(status, "solve_prepared_links")
 
     def solve_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
@@ -173,6 +190,21 @@ cdef class Links:
             return None
         raise_for(status, "solve_joint", &error)
         return answer
+
+    def evaluate_each(self, const int64_t[::1] link not None, const int64_t[::1] shift not None,
+                      Options options not None, bint with_slack=True, const int32_t[::1] cancel=None, deadline_ns=None):
+        """``evaluate_block`` of links that share no job; ``shift`` has one entry per job of each."""
+        cdef int64_t n_members = self.count_members(link)
+        periods, members = new_array(n_members, int64_type), new_array(n_members, int64_type)
+        cdef int64_t[::1] period = periods
+        cdef int64_t[::1] member = members
+        cdef int64_t i, job, at = 0
+        for i in range(link.shape[0]):
+            for job in range(self.offset_view[link[i]], self.offset_view[link[i] + 1]):
+                period[at] = self.period_view[job]
+                member[at] = at
+                at += 1
+        return self.evaluate_block(periods, link, members, shift, options, with_slack, cancel, deadline_ns)
 
     def evaluate_block(self, const int64_t[::1] period not None, const int64_t[::1] link not None,
                        const int64_t[::1] member not None, const int64_t[::1] shift not None, Options options not None,

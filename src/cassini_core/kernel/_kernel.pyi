@@ -151,8 +151,7 @@ class Links:
     def job_offset(self) -> _Int64: ...
     def solve(
         self,
-        first: int,
-        last: int,
+        link: _Int64,
         options: Options,
         cancel: npt.NDArray[np.int32] | None = None,
         node_limit: int | None = None,
@@ -176,6 +175,15 @@ class Links:
         cancel: npt.NDArray[np.int32] | None = None,
         deadline_ns: int | None = None,
     ) -> BlockAnswer | None: ...
+    def evaluate_each(
+        self,
+        link: _Int64,
+        shift: _Int64,
+        options: Options,
+        with_slack: bool = True,
+        cancel: npt.NDArray[np.int32] | None = None,
+        deadline_ns: int | None = None,
+    ) -> tuple[_Float64, _Float64, _Int64 | None, _Int64 | None] | None: ...
     def evaluate_block(
         self,
         period: _Int64,

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from ..arrays import Int64Array
+from ..arrays import Int64Array, offsets
 from ..deadline import Deadline
 from ..lockless_cached_property import lockless_cached_property
 from . import _kernel
@@ -55,7 +55,7 @@ class PreparedLinks:
         Parameters
         ----------
         links : int64 array
-            Which links, ascending; those that follow each other are handed over together.
+            Which links; with a deadline those that follow each other are handed over together, else all.
         node_limit : int or None
             Of each link; None for no limit.
         with_slack : bool
@@ -68,13 +68,14 @@ class PreparedLinks:
         InputError, KernelError
             As :func:`solve_chunk`.
         """
-        handle, offset = self.prepared(), self.arrays.job_offset
+        handle, n_jobs = self.prepared(), self.arrays.n_jobs()
+        if deadline is None or deadline.remaining_ns() is None:
+            found = handle.solve(links, self.options, self.cancel, node_limit, with_slack)
+            return chunk_answers(offsets(n_jobs[links]), found)
         parts = []
         for run in np.split(links, np.flatnonzero(np.diff(links) != 1) + 1):
-            first, last = int(run[0]), int(run[-1]) + 1
-            deadline_ns = None if deadline is None else deadline.remaining_ns()
-            found = handle.solve(first, last, self.options, self.cancel, node_limit, with_slack, deadline_ns)
-            parts.append(chunk_answers(offset[first : last + 1] - offset[first], found))
+            found = handle.solve(run, self.options, self.cancel, node_limit, with_slack, deadline.remaining_ns())
+            parts.append(chunk_answers(offsets(n_jobs[run]), found))
         return LinkAnswers.joined(parts)
 
     @lockless_cached_property

@@ -77,6 +77,10 @@ class Incidence:
         """``jobs`` as an array, shape (jobs,)."""
         return objects(self.jobs)
 
+    @lockless_cached_property
+    def _size(self) -> Int64Array:
+        return np.diff(self.offset)
+
     def shifts(self, shift: Mapping[str, int]) -> Int64Array:
         """Shifts by the number of the job; 0 where none is given."""
         return np.array([shift.get(job, 0) for job in self.jobs], dtype=np.int64)
@@ -87,7 +91,7 @@ class Incidence:
 
     def count(self, links: Int64Array) -> int:
         """How many crossings some links have together."""
-        return int((self.offset[links + 1] - self.offset[links]).sum())
+        return int(self._size[links].sum())
 
     def crossings(self, links: Int64Array, n_placed: int, narrow: Narrow = NO_NARROW) -> Crossings:
         """The jobs on the shared links of a candidate that places ``n_placed`` jobs; O(1)."""

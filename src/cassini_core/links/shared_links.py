@@ -105,6 +105,9 @@ class LinkCatalog:
         self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._n_phases = self._n_pairs = 0  # of all problems
         self._by_content: dict[tuple[int, ...], int] = {}
+        self._by_ranks: dict[
+            tuple[int, ...], int
+        ] = {}  # problems by capacity and ranks: most loads ask as another does
         self._crossing: list[int] = []  # the number of the member at each crossing of the shared links
         self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
         self._narrow_of: dict[int, tuple[NarrowLink, str]] = {}  # with its warning
@@ -196,19 +199,27 @@ class LinkCatalog:
 
     def _share(self, number: int, members: Sequence[int]) -> SharedLink:
         # Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.
-        order = sorted(members, key=self._rank.__getitem__)
+        rank, names = self._rank, self._routes.members
+        order = sorted(members, key=rank.__getitem__)
         link, capacity = self._links[number], self._capacity[number]
+        asked = (capacity, *[rank[member] for member in order])
+        problem = self._by_ranks.get(asked)
+        if problem is None:
+            problem = self._by_ranks[asked] = self._problem(link, capacity, order)
+        jobs = tuple([names[member][0] for member in order])
+        shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
+        self.shared.append(shared)
+        self._crossing += order
+        return shared
+
+    def _problem(self, link: Link, capacity: int, order: Sequence[int]) -> int:
         divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
         content = (capacity // divisor, *[self._scaled_down(member, divisor) for member in order])
         problem = self._by_content.get(content)
         if problem is None:
             self._check_size(link, content[1:])
             problem = self._by_content[content] = len(self._by_content)
-        jobs = tuple([self._routes.members[member][0] for member in order])
-        shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
-        self.shared.append(shared)
-        self._crossing += order
-        return shared
+        return problem
 
     def _problem_arrays(self) -> LinkArrays:
         contents = list(self._by_content)

@@ -6,7 +6,7 @@ import copy
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -198,13 +198,13 @@ def pace_problem(
 
 
 _Load = tuple[float, tuple[int, ...]]
-"""Capacity, Gbit/s, and the numbers of the jobs with their multipliers on a link, ascending."""
+"""Capacity, Gbit/s, and the numbers of the jobs with their multipliers on a link, at least two, ascending."""
 
 
 def _paces(
     jobs: Sequence[Job],
     members: Sequence[tuple[str, float]],
-    loads: Iterable[_Load],
+    loads: Set[_Load],
     tolerance: float,
     scores: _Scores,
     go_on: Callable[[], None],
@@ -482,15 +482,14 @@ def _turns(periods: Sequence[int]) -> int:
 def _components(
     by_id: Mapping[str, Job],
     members: Sequence[tuple[str, float]],
-    loads: Iterable[_Load],
+    loads: Set[_Load],
     go_on: Callable[[], None],
 ) -> list[list[_Load]]:
     """Distinct link problems with several loud jobs, grouped by what hangs together, in the order of ids."""
     loudest = {job_id: loudest_gbps(job) for job_id, job in by_id.items()}
     loud = [kbps_from_gbps(loudest[job_id] * multiplier) > 0 for job_id, multiplier in members]
-    if all(loud):
-        distinct = {load for load in loads if len(load[1]) > 1}
-    else:
+    distinct = loads
+    if not all(loud):
         heard = ((gbps, tuple(member for member in on_it if loud[member])) for gbps, on_it in loads)
         distinct = {load for load in heard if len(load[1]) > 1}
     number = {job_id: k for k, job_id in enumerate(dict.fromkeys(job_id for job_id, _ in members))}
@@ -502,12 +501,16 @@ def _components(
             parent[k] = k = parent[parent[k]]
         return k
 
+    parts = len(number)
     for _, on_it in distinct:
+        if parts == 1:
+            break
         first = root(job[on_it[0]])
         for member in on_it[1:]:
             other = root(job[member])
             if other != first:
                 parent[other] = first
+                parts -= 1
     go_on()
     groups: dict[int, list[_Load]] = {}
     for load in sorted(distinct, key=lambda load: (load[1], load[0])):

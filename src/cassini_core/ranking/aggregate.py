@@ -116,7 +116,7 @@ def per_job(
     if not crossings.n_placed:
         return 1.0
     links, offset, job, n_jobs, n_placed, narrow = crossings
-    worst = np.empty(max(n_jobs, 1 + int(narrow.job.max(initial=-1))))
+    worst = np.empty(max(n_jobs, 1 + int(narrow.job.max())) if len(narrow.job) else n_jobs)
     return over_jobs(links, scores, offset, job, narrow.job, narrow.score, n_placed, worst)
 
 

@@ -101,7 +101,7 @@ class DisturbanceMaker(CandidateMaker):
         if free is None or entry.candidate.disturbance is not None:
             return entry
         answer = free.answer
-        crossings = self._crossings(answer.placement)
+        crossings = self._crossings(answer.placement, answer.placement.links)
         found = _Settling(
             self._context,
             answer,

@@ -124,7 +124,8 @@ class CandidateMaker:
 
     def most(self, number: int, placement: Placement) -> Worth:
         """No shifts make the placement of this candidate worth more; O(crossings), the first time."""
-        return self.decisive(placement.n_placed), bucket(self._bound(number, placement))
+        crossings = self._crossings(placement, placement.links)
+        return self.decisive(placement.n_placed), bucket(self._bound(number, crossings))
 
     def decisive(self, n_placed: int) -> int:
         """The number of jobs placed as far as it plays a part in the order."""
@@ -132,12 +133,13 @@ class CandidateMaker:
 
     def entry(self, number: int, answer: PlacementAnswer) -> Entry:
         """The answer as the ranking shows it; O(crossings). What it says of single jobs and links is made later."""
-        placement = answer.placement
-        bound = self._bound(number, placement)
+        placement, found = answer.placement, answer.found
+        links = placement.links if found is None else found.links
+        crossings = self._crossings(placement, links)
+        bound = self._bound(number, crossings)
         if self._is_mean and answer.mean_bound is not None:
-            bound = min(bound, _with_narrow(answer.mean_bound, answer, self._crossings(placement)))
-        found = answer.found
-        score = None if found is None else self._aggregate(found.scores, self._crossings(placement))
+            bound = min(bound, _with_narrow(answer.mean_bound, answer, crossings))
+        score = None if found is None else self._aggregate(found.scores, crossings)
         answer = answer.near_base()
         candidate = deferred_candidate(
             partial(self._details.of, answer),
@@ -149,7 +151,7 @@ class CandidateMaker:
             hold_ms=None if answer.hold is None else ms_from_ticks(answer.hold),
             jobs_placed=placement.n_placed,
             narrow_links=placement.narrow_links,
-            resolution_ms=self._resolution_ms(placement),
+            resolution_ms=self._resolution_ms(links),
             disturbance=None,
         )
         return Entry(candidate, answer, number, self.decisive(candidate.jobs_placed))
@@ -164,24 +166,25 @@ class CandidateMaker:
         answer = PlacementAnswer(placement, "bound_only", self._context.bound)
         return Entry(found, answer, number, self.decisive(found.jobs_placed))
 
-    def _bound(self, number: int, placement: Placement) -> float:
+    def _bound(self, number: int, crossings: Crossings) -> float:
         if number not in self._bounds:
-            bounds = self._context.bound[placement.links]
-            self._bounds[number] = self._aggregate(bounds, self._crossings(placement))
+            self._bounds[number] = self._aggregate(self._context.bound[crossings.links], crossings)
         return self._bounds[number]
 
-    def _crossings(self, placement: Placement) -> Crossings:
-        return self._context.flat.crossings(placement.links, placement.n_placed, placement.narrow)
+    def _crossings(self, placement: Placement, links: Int64Array) -> Crossings:
+        return self._context.flat.crossings(links, placement.n_placed, placement.narrow)
 
-    def _resolution_ms(self, placement: Placement) -> float | None:
-        return self._context.limits.resolution_ms if self._by_resolution[placement.links].any() else None
+    def _resolution_ms(self, links: Int64Array) -> float | None:
+        by_resolution = self._by_resolution
+        is_some = by_resolution is not None and by_resolution[links].any()
+        return self._context.limits.resolution_ms if is_some else None
 
     @lockless_cached_property
-    def _by_resolution(self) -> BoolArray:
-        """By shared link: whether shifts that are held more precisely might score more than its bound."""
+    def _by_resolution(self) -> BoolArray | None:
+        """By shared link: whether shifts held more precisely might score more than its bound; None where none can."""
         context, flat = self._context, self._context.flat
         if not context.solved.free.any():
-            return np.zeros(len(flat.problem), dtype=np.bool_)
+            return None
         has_free = np.logical_or.reduceat(~context.held, flat.offset[:-1])
         # A bound that takes no account of when jobs send holds at any resolution.
         whatever_shifts = context.links.arrays.area_bounds()[flat.problem]
