@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-import numpy.typing as npt
 
-from .traffic import FloatArray, IntArray, Traffic
+from ..arrays import BoolArray, Float64Array, Int64Array
+from .jit import jit
+from .traffic import Traffic
 
 WAITING = -1
 """Segment of a job that has not begun its iteration."""
@@ -39,18 +39,18 @@ class Measured:
         Volume sent up to the end of the job's last whole iteration, and how many that were from the start.
     """
 
-    iteration_ms: FloatArray
-    slowdown: FloatArray
-    iterations: IntArray
-    sent_gbit: FloatArray
-    completed: IntArray
+    iteration_ms: Float64Array
+    slowdown: Float64Array
+    iterations: Int64Array
+    sent_gbit: Float64Array
+    completed: Int64Array
 
 
 def simulate(
     traffic: Traffic,
-    start_ms: FloatArray,
+    start_ms: Float64Array,
     *,
-    pace_ms: FloatArray | None = None,
+    pace_ms: Float64Array | None = None,
     warm_up: int = 10,
     iterations: int = 30,
 ) -> Measured:
@@ -93,7 +93,7 @@ def simulate(
     return Measured(mean, mean / traffic.solo_ms(), measured, sent * 1e-3, completed)
 
 
-def max_min_rates(traffic: Traffic, want_gbps: FloatArray) -> FloatArray:
+def max_min_rates(traffic: Traffic, want_gbps: Float64Array) -> Float64Array:
     """Rates of all jobs when each wants ``want_gbps`` (0: does not send) on its links, Gbit/s."""
     want = np.asarray(want_gbps, dtype=np.float64)
     rate = np.zeros(len(want))
@@ -102,10 +102,10 @@ def max_min_rates(traffic: Traffic, want_gbps: FloatArray) -> FloatArray:
     return rate
 
 
-_Network = tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray, FloatArray]
+_Network = tuple[Int64Array, Int64Array, Float64Array, Int64Array, Int64Array, Float64Array, Float64Array]
 """Links of the jobs with multipliers, jobs of the links with multipliers, capacities."""
 
-_Scratch = tuple[FloatArray, FloatArray, IntArray]
+_Scratch = tuple[Float64Array, Float64Array, Int64Array]
 """Per link, zeros between two uses: what is left, multipliers of the jobs whose rates still rise, their number."""
 
 
@@ -119,14 +119,14 @@ def _scratch(traffic: Traffic) -> _Scratch:
     return np.zeros(n_links), np.zeros(n_links), np.zeros(n_links, dtype=np.int64)
 
 
-@numba.njit(cache=True)
+@jit
 def _share(
-    members: IntArray,  # jobs that send; left in another order
-    links: IntArray,  # those that may slow them down; whoever sends on them is a member
-    want: FloatArray,
+    members: Int64Array,  # jobs that send; left in another order
+    links: Int64Array,  # those that may slow them down; whoever sends on them is a member
+    want: Float64Array,
     network: _Network,
     scratch: _Scratch,
-    rate: FloatArray,  # out, of the members
+    rate: Float64Array,  # out, of the members
 ) -> None:
     """Progressive filling: all rates rise together; a job stops at what it wants or when one of its links is full."""
     link_offset, link, multiplier, job_offset, jobs, flows, capacity = network
@@ -170,15 +170,15 @@ def _share(
             weight[link[e]], rising[link[e]] = 0.0, 0
 
 
-@numba.njit(cache=True)
+@jit
 def _affected(
     first: int,
-    want: FloatArray,  # of `first`: the higher of before and after
-    wanted: FloatArray,  # per link: sum of what its jobs want, with that
+    want: Float64Array,  # of `first`: the higher of before and after
+    wanted: Float64Array,  # per link: sum of what its jobs want, with that
     network: _Network,
-    members: IntArray,  # out
-    links: IntArray,  # out
-    seen: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],  # jobs and links, all False before and after
+    members: Int64Array,  # out
+    links: Int64Array,  # out
+    seen: tuple[BoolArray, BoolArray],  # jobs and links, all False before and after
 ) -> tuple[int, int]:
     """Jobs whose rates may change when ``first`` begins or ends a phase: those it meets on links that can be full."""
     link_offset, link, _, job_offset, jobs, _, capacity = network
@@ -205,17 +205,17 @@ def _affected(
     return n_members, n_links
 
 
-@numba.njit(cache=True)
+@jit
 def _reshare(
     first: int,
     now: float,
     wants: float,  # what `first` wants from now on
-    demand: tuple[FloatArray, FloatArray],  # what jobs want, and what is wanted of links
+    demand: tuple[Float64Array, Float64Array],  # what jobs want, and what is wanted of links
     network: _Network,
-    found: tuple[IntArray, IntArray],  # scratch, per job and per link
-    seen: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],  # the same
-    scratch: tuple[FloatArray, FloatArray, IntArray, FloatArray],
-    flow: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+    found: tuple[Int64Array, Int64Array],  # scratch, per job and per link
+    seen: tuple[BoolArray, BoolArray],  # the same
+    scratch: tuple[Float64Array, Float64Array, Int64Array, Float64Array],
+    flow: tuple[Float64Array, Float64Array, Float64Array, Float64Array, Float64Array],
 ) -> None:
     """A job begins or ends a phase: new rates for all whom that touches, and when they will be done."""
     link_offset, link, multiplier = network[:3]
@@ -243,14 +243,14 @@ def _reshare(
             next_event[job] = now + max(remaining[job], 0.0) / rate[job]
 
 
-@numba.njit(cache=True)
+@jit
 def _end_iteration(
     job: int,
     now: float,
     goals: tuple[int, int],  # iterations of warm-up, and to be measured
-    missing: IntArray,  # jobs that are not warm, and jobs that are not measured
-    ends: tuple[FloatArray, FloatArray],
-    counted: tuple[IntArray, IntArray],
+    missing: Int64Array,  # jobs that are not warm, and jobs that are not measured
+    ends: tuple[Float64Array, Float64Array],
+    counted: tuple[Int64Array, Int64Array],
 ) -> None:
     """Count an iteration; the last job that gets warm begins the measurement of all, each from its next end on."""
     first_end, last_end = ends
@@ -268,16 +268,16 @@ def _end_iteration(
         missing[1] -= measured[job] == goals[1]
 
 
-@numba.njit(cache=True)
+@jit
 def _run(
-    segments: tuple[IntArray, FloatArray, FloatArray],  # offset per job, ms, Gbit/s
+    segments: tuple[Int64Array, Float64Array, Float64Array],  # offset per job, ms, Gbit/s
     network: _Network,
-    start: FloatArray,
-    pace: FloatArray,
+    start: Float64Array,
+    pace: Float64Array,
     goals: tuple[int, int],
-    ends: tuple[FloatArray, FloatArray],  # out: first (NaN on entry) and last end of an iteration measured
-    sent_by_end: FloatArray,  # out: Gbit/s * ms up to the last end
-    counted: tuple[IntArray, IntArray],  # out: iterations measured, and completed from the start
+    ends: tuple[Float64Array, Float64Array],  # out: first (NaN on entry) and last end of an iteration measured
+    sent_by_end: Float64Array,  # out: Gbit/s * ms up to the last end
+    counted: tuple[Int64Array, Int64Array],  # out: iterations measured, and completed from the start
 ) -> None:
     """One event after the other: the end of a segment, or of the wait for the next iteration."""
     n_jobs, n_links = len(start), len(network[6])
