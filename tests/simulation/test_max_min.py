@@ -13,7 +13,8 @@ from cassini_core import Job, Phase
 
 pytest.importorskip("numba")
 
-from cassini_core.simulation.max_min import max_min_rates, simulate
+from cassini_core.simulation.max_min import max_min_rates
+from cassini_core.simulation.measure import simulate
 from cassini_core.simulation.traffic import Traffic, segments_of, traffic
 
 CLOSE = 1e-9

@@ -16,7 +16,7 @@ from cassini_core.arrays import Float64Array, int64, offsets
 from cassini_core.links.incidence import Crossings, Narrow
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.ranking.aggregate import aggregate_named
-from cassini_core.simulation.max_min import simulate
+from cassini_core.simulation.measure import simulate
 from cassini_core.simulation.traffic import Traffic, traffic_of
 from cassini_core.units import ticks_from_ms
 
@@ -50,7 +50,7 @@ class TrialOptions:
     random_starts : int
         Runs with random starts per candidate; the mean counts.
     warm_up, iterations : int
-        As for :func:`cassini_core.simulation.max_min.simulate`.
+        As for :func:`cassini_core.simulation.measure.simulate`.
     """
 
     loops: str = "joint"

@@ -30,6 +30,7 @@ class Traffic:
     multiplier : float64 array, shape (n_crossings,)
         Flows of the job there: at a rate ``x`` it takes ``multiplier * x`` of the link.
     capacity_gbps : float64 array, shape (n_links,)
+    link_ids : tuple of str
     """
 
     job_ids: tuple[str, ...]
@@ -40,6 +41,7 @@ class Traffic:
     link: Int64Array
     multiplier: Float64Array
     capacity_gbps: Float64Array
+    link_ids: tuple[str, ...]
 
     def jobs_on_link(self) -> tuple[Int64Array, Int64Array, Float64Array]:
         """The crossings seen from the links: an offset per link, then jobs and multipliers link by link."""
@@ -75,7 +77,7 @@ def traffic_of(problem: Problem, candidate: Candidate) -> Traffic:
 
 
 def traffic(placed: Iterable[tuple[Job, Mapping[str, float]]], capacity_gbps: Mapping[str, float]) -> Traffic:
-    """Jobs with the links they cross and the multipliers there; a job must cross at least one."""
+    """Jobs with the links that they cross and the multipliers there."""
     placed = list(placed)
     place = {link: index for index, link in enumerate(sorted({link for _, route in placed for link in route}))}
     segments = [segments_of(job) for job, _ in placed]
@@ -89,6 +91,7 @@ def traffic(placed: Iterable[tuple[Job, Mapping[str, float]]], capacity_gbps: Ma
         link=np.array([link for link, _ in crossings], dtype=np.int64),
         multiplier=np.array([multiplier for _, multiplier in crossings], dtype=np.float64),
         capacity_gbps=np.array([capacity_gbps[link] for link in place], dtype=np.float64),
+        link_ids=tuple(place),
     )
 
 
