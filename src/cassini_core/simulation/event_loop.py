@@ -48,6 +48,7 @@ JOB = np.dtype(
         ("goal", np.int64),  # after so many it stops
         ("awaited", np.int64),  # see MILESTONE
         ("slot", np.int64),  # of the next start on the job's grid; -1: the first one that it can take
+        ("adjusted", np.int64),  # how often it took another point because it was late
         ("decides", np.int64),  # 1: by itself, when to begin
         ("factor_at", np.int64),  # of the next iteration; -1: all computing takes as long as it is said to
         ("rate", np.float64),  # Gbit/s
@@ -56,11 +57,13 @@ JOB = np.dtype(
         ("sent", np.float64),  # Mbit
         ("sent_by_end", np.float64),  # Mbit, up to the end of the last whole iteration
         ("factor", np.float64),  # of the iteration under way
-        ("began", np.float64),  # the iteration under way, ms
+        ("came", np.float64),  # to the iteration under way or waited for, ms
+        ("began", np.float64),  # it, ms
         ("ended", np.float64),  # the last whole one, ms
         ("computed", np.float64),  # ms from the begin of the last iteration to its first communication; NaN: none yet
         ("anchor", np.float64),  # a point of the grid, ms
         ("pace", np.float64),  # NaN: no grid
+        ("late", np.float64),  # ms; later than this it takes the next point
         ("marked", np.float64),  # packets in this iteration, at ``marked_since``
         ("marking", np.float64),  # packets per ms
         ("marked_since", np.float64),  # ms
@@ -70,7 +73,8 @@ JOB = np.dtype(
 )
 """What is known of a job."""
 
-ITERATION = np.dtype([("job", np.int64), ("start_ms", np.float64), ("end_ms", np.float64), ("marked", np.float64)])
+_TIMES = [("came_ms", np.float64), ("start_ms", np.float64), ("end_ms", np.float64)]
+ITERATION = np.dtype([("job", np.int64), *_TIMES, ("marked", np.float64)])
 LOAD = np.dtype([("link", np.int64), ("at_ms", np.float64), ("gbps", np.float64)])
 """What is logged: whole iterations, and the loads of watched links where they change."""
 
@@ -223,11 +227,12 @@ def _end_iteration(number: int, now: float, jobs: RecordArray, logs: Logs) -> No
     iterations, _, _, _, counts = logs
     job, entry = jobs[number], iterations[counts[0]]
     _settle_marks(job, now)
-    entry.job, entry.start_ms, entry.end_ms, entry.marked = number, job.began, now, job.marked
+    entry.job, entry.marked = number, job.marked
+    entry.came_ms, entry.start_ms, entry.end_ms = job.came, job.began, now
     counts[0] += 1
     job.marked = 0.0
     job.completed += 1
-    job.ended = now
+    job.ended = job.came = now
     job.sent_by_end = job.sent
     job.segment = ARRIVED
     counts[2] -= job.completed == job.awaited
@@ -240,6 +245,9 @@ def _may_begin(job: Any, now: float) -> float:
         return now
     if job.slot < 0:
         job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
+    if now - (job.anchor + job.slot * job.pace) > job.late:
+        job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
+        job.adjusted += 1
     at: float = job.anchor + job.slot * job.pace
     job.slot += 1
     return at

@@ -71,7 +71,8 @@ def simulate(
     n_jobs = len(traffic.job_ids)
     records = np.zeros(n_jobs, dtype=JOB)
     records["segment"], records["slot"], records["goal"], records["factor_at"] = ARRIVED, -1, -1, -1
-    records["next_event"] = records["anchor"] = start_ms
+    records["next_event"] = records["came"] = records["anchor"] = start_ms
+    records["late"] = np.inf
     records["pace"] = np.nan if pace_ms is None else pace_ms
     arrays = NetworkArrays(traffic, records, np.ones((n_jobs, 1)), None, (), np.zeros(0))
     arrays.await_iterations(np.full(n_jobs, warm_up))

@@ -148,7 +148,7 @@ class NetworkSimulation:
         record = np.zeros(1, dtype=JOB)
         record["segment"], record["goal"] = ARRIVED, -1 if iterations is None else iterations
         record["factor_at"] = -1 if factors is None else _DRAWN
-        record["computed"], record["next_event"] = np.nan, start
+        record["computed"], record["next_event"], record["came"] = np.nan, start, start
         self._placed[job.id] = _Placed(job, dict(route), factors, record, np.ones(_DRAWN))
         self._set_hold(job.id, hold)
 
@@ -176,15 +176,13 @@ class NetworkSimulation:
 
         Events at ``until_ms`` itself have happened when this returns.
         """
-        while True:
-            why, job_id = self._run(until_ms)
-            if why == event_loop.UNTIL:
-                self.now_ms = max(self.now_ms, until_ms)
-                return None
-            if why == event_loop.FINISHED:
-                self._drain()
-                self.remove(job_id)
-                return job_id
+        why, job_id = self._run(until_ms) if self._placed else (event_loop.UNTIL, "")
+        if why == event_loop.UNTIL:
+            self.now_ms = max(self.now_ms, until_ms)
+            return None
+        self._take_apart()
+        del self._placed[job_id]
+        return job_id
 
     def take_iterations(self) -> dict[str, Iterations]:
         """The iterations completed since this was last asked, of jobs with any, also of those that are gone."""
@@ -193,7 +191,7 @@ class NetworkSimulation:
         found = {}
         for job_id, parts in taken.items():
             log = np.concatenate(parts)
-            found[job_id] = Iterations(log["start_ms"].copy(), log["end_ms"].copy(), log["marked"].copy())
+            found[job_id] = Iterations(*(log[name].copy() for name in ("came_ms", "start_ms", "end_ms", "marked")))
         return found
 
     def take_loads(self) -> dict[str, Loads]:
@@ -216,6 +214,14 @@ class NetworkSimulation:
         """What each job that is there has sent along its ring in its whole iterations."""
         self._take_apart()
         return {job_id: float(one.record["sent_by_end"][0]) for job_id, one in self._placed.items()}
+
+    def adjusted(self) -> dict[str, int]:
+        """How often each job that is there has corrected a deviation: what its hold counts, of a grid late starts."""
+        self._take_apart()
+        return {
+            job_id: len(one.hold.adjusted_ms) if isinstance(one.hold, AgentHold) else int(one.record["adjusted"][0])
+            for job_id, one in self._placed.items()
+        }
 
     def last_end_ms(self) -> dict[str, float]:
         """When the last whole iteration of each job that is there ended; 0 where there is none."""
@@ -323,5 +329,5 @@ class NetworkSimulation:
             record["segment"], record["next_event"] = ARRIVED, self.now_ms
         placed.hold = hold
         record["decides"] = isinstance(hold, AgentHold)
-        record["anchor"], record["pace"] = (hold.at_ms, hold.pace_ms) if isinstance(hold, Grid) else (0.0, np.nan)
-        record["slot"] = -1
+        grid = hold if isinstance(hold, Grid) else Grid(0.0, math.nan)
+        record["anchor"], record["pace"], record["late"], record["slot"] = grid.at_ms, grid.pace_ms, grid.late_ms, -1

@@ -17,20 +17,23 @@ class Iterations:
 
     Attributes
     ----------
+    came_ms : float64 array
+        When the job came to it: at the end of the one before, or when it was put on the network.
     start_ms, end_ms : float64 array
-        From the first segment's begin to the last one's end; a wait lies before the start.
+        From the first segment's begin to the last one's end; what it waited lies before the start.
     marked : float64 array
         ECN-marked packets; zeros without a marking.
     """
 
+    came_ms: Float64Array
     start_ms: Float64Array
     end_ms: Float64Array
     marked: Float64Array
 
     @property
     def length_ms(self) -> Float64Array:
-        """From each start to the next, waits included; the last iteration without the wait that follows."""
-        return np.diff(self.start_ms, append=self.end_ms[-1:])
+        """Of each iteration, its wait included."""
+        return self.end_ms - self.came_ms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
