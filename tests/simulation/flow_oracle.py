@@ -52,7 +52,7 @@ def iterations(
     segment = [-1] * len(jobs)  # -1: waits
     left = [job.start_ms for job in jobs]  # ms to wait or compute, or Mbit to send
     came = [False] * len(jobs)
-    slot = [-1] * len(jobs)
+    slot: list[int | None] = [None] * len(jobs)
     began = [0.0] * len(jobs)
     now = 0.0
     while True:
@@ -94,12 +94,13 @@ def _wait(
     segment: list[int],
     left: list[float],
     came: list[bool],
-    slot: list[int],
+    slot: list[int | None],
 ) -> None:
     """A job has come to an iteration: until when it waits."""
     job = jobs[number]
     came[number], segment[number], left[number] = True, -1, 0.0
     if job.pace_ms is not None:
-        here = math.ceil((now - job.anchor_ms) / job.pace_ms - 1e-9)
-        slot[number] = here if slot[number] < 0 else slot[number] + 1
-        left[number] = max(0.0, job.anchor_ms + slot[number] * job.pace_ms - now)
+        before = slot[number]
+        at = math.ceil((now - job.anchor_ms) / job.pace_ms - 1e-9) if before is None else before + 1
+        slot[number] = at
+        left[number] = max(0.0, job.anchor_ms + at * job.pace_ms - now)

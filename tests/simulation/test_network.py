@@ -88,7 +88,7 @@ def test_iterations_are_those_of_the_oracle(scenario) -> None:
         # What ends at the very end may be seen or not.
         assert abs(len(got) - len(expected)) <= 1
         for one, other in zip(got, expected, strict=False):
-            assert one == pytest.approx(other, abs=1e-6)
+            assert one == pytest.approx(other, abs=1e-6), job.id
 
 
 @given(scenarios(), st.lists(st.floats(1, 999), max_size=4))

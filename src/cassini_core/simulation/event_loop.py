@@ -16,6 +16,7 @@ from .jit import jit
 from .max_min import Network, affected, share
 
 __all__ = [
+    "ANY",
     "ARRIVED",
     "DECIDE",
     "DRAW",
@@ -39,6 +40,9 @@ it had to; a job that decides by itself has come to an iteration; a job needs fa
 WAITING, ARRIVED = -1, -2
 """Segments of a job between two iterations: it waits for the time to begin; it has come, and has not decided yet."""
 
+ANY = -(2**62)
+"""Instead of the number of a grid point: the first one that the job can take."""
+
 RecordArray = npt.NDArray[np.void]
 
 JOB = np.dtype(
@@ -47,7 +51,7 @@ JOB = np.dtype(
         ("completed", np.int64),  # iterations
         ("goal", np.int64),  # after so many it stops
         ("awaited", np.int64),  # see MILESTONE
-        ("slot", np.int64),  # of the next start on the job's grid; -1: the first one that it can take
+        ("slot", np.int64),  # of the next start on the job's grid, or ANY
         ("adjusted", np.int64),  # how often it took another point because it was late
         ("decides", np.int64),  # 1: by itself, when to begin
         ("factor_at", np.int64),  # of the next iteration; -1: all computing takes as long as it is said to
@@ -243,7 +247,7 @@ def _may_begin(job: Any, now: float) -> float:
     """When a job that has come to an iteration may begin it, by its grid."""
     if not job.pace > 0.0:
         return now
-    if job.slot < 0:
+    if job.slot == ANY:
         job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
     if now - (job.anchor + job.slot * job.pace) > job.late:
         job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))

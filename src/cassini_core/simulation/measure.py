@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Float64Array, Int64Array
 from . import event_loop
-from .event_loop import ARRIVED, JOB
+from .event_loop import ANY, ARRIVED, JOB
 from .network_arrays import NetworkArrays
 from .traffic import Traffic
 
@@ -70,7 +70,7 @@ def simulate(
         raise ValueError(f"warm_up and iterations: expected at least 1, got {warm_up} and {iterations}")
     n_jobs = len(traffic.job_ids)
     records = np.zeros(n_jobs, dtype=JOB)
-    records["segment"], records["slot"], records["goal"], records["factor_at"] = ARRIVED, -1, -1, -1
+    records["segment"], records["slot"], records["goal"], records["factor_at"] = ARRIVED, ANY, -1, -1
     records["next_event"] = records["came"] = records["anchor"] = start_ms
     records["late"] = np.inf
     records["pace"] = np.nan if pace_ms is None else pace_ms
