@@ -38,13 +38,14 @@ def network(racks: int, hosts: int, gpus: int) -> Cluster:
 def states(draw: st.DrawFn, *, elastic: bool = True) -> ClusterState:
     """A small cluster with tasks, of which some run."""
     cluster = network(draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    gpus = int(cluster.gpus.sum())
     now_s = draw(st.integers(600, 5000))
     tasks = []
     for number in range(draw(st.integers(1, 6))):
-        wanted = draw(st.integers(1, gpus))
+        gpus_per_worker = draw(st.integers(1, int(cluster.gpus[0])))
+        room = int((cluster.gpus // gpus_per_worker).sum())
+        wanted = draw(st.integers(1, room))
         least = draw(st.integers(1, wanted)) if elastic else wanted
-        most = draw(st.integers(wanted, gpus)) if elastic else wanted
+        most = draw(st.integers(wanted, room)) if elastic else wanted
         done = draw(st.integers(0, 90))
         tasks.append(
             task(
@@ -54,17 +55,18 @@ def states(draw: st.DrawFn, *, elastic: bool = True) -> ClusterState:
                 iterations=draw(st.integers(100, 20000)),
                 min_workers=least,
                 max_workers=most,
+                gpus_per_worker=gpus_per_worker,
                 done_iterations=done,
             )
         )
     free = cluster.gpus.copy()
     running = {}
     for one in tasks:
-        if draw(st.booleans()) and free.sum() >= one.min_workers:
+        if draw(st.booleans()) and (free // one.gpus_per_worker).sum() >= one.min_workers:
             hosts: dict[str, int] = {}
             for _ in range(one.min_workers):
-                host = draw(st.sampled_from([at for at in range(len(free)) if free[at]]))
-                free[host] -= 1
+                host = draw(st.sampled_from([at for at in range(len(free)) if free[at] >= one.gpus_per_worker]))
+                free[host] -= one.gpus_per_worker
                 hosts[cluster.hosts[host]] = hosts.get(cluster.hosts[host], 0) + 1
             running[one.id] = hosts
     return ClusterState(cluster, float(now_s), tasks, running)
