@@ -61,7 +61,10 @@ def step_s(
 
 
 def best_batches(model: Goodput, gpus: Int64Array, on_one_node: bool) -> BestBatch:
-    """The batch of highest goodput for each number of GPUs, of 1 at least. O(numbers * 128)."""
+    """The batch of highest goodput for each number of GPUs, of 1 at least. O(numbers * 128).
+
+    Each GPU takes whole examples, rounded up: with several GPUs a batch may be that little larger than ``max_batch``.
+    """
     row = np.linspace(0.0, 1.0, _BATCHES)[:, None]
     least = np.maximum(model.initial_batch, model.min_batch_per_gpu * gpus)
     batch = least * (model.max_batch / least) ** row
@@ -69,13 +72,11 @@ def best_batches(model: Goodput, gpus: Int64Array, on_one_node: bool) -> BestBat
     accumulations = np.maximum(np.ceil(batch / at_once - 1e-9).astype(np.int64) - 1, 0)
     accumulations *= model.accumulation
     per_gpu = np.ceil(batch / (gpus * (accumulations + 1)) - 1e-9).astype(np.int64)
-    # Rounding up must not go beyond the largest batch, rounding down not below the initial one.
-    per_gpu -= per_gpu * gpus * (accumulations + 1) > model.max_batch
-    batch = per_gpu * gpus * (accumulations + 1)
-    possible = (batch >= model.initial_batch) & (per_gpu >= model.min_batch_per_gpu)
+    possible = (batch <= model.max_batch * (1 + 1e-9)) & (per_gpu >= model.min_batch_per_gpu)
     possible &= per_gpu <= model.max_batch_per_gpu
+    batch = per_gpu * gpus * (accumulations + 1)
     per_s = batch / np.maximum(step_s(model, gpus, on_one_node, per_gpu, accumulations), 1e-12)
-    found = np.where(possible, per_s * efficiency(model, batch), 0.0)
+    found = np.where(possible, per_s * efficiency(model, np.maximum(batch, 1)), 0.0)
     best = np.argmax(found, axis=0), np.arange(len(gpus))
     return BestBatch(found[best], per_gpu[best], accumulations[best])
 
