@@ -58,9 +58,9 @@ def main(argv: list[str] | None = None) -> int:
             *reports.heading("The simulator beside SimGrid", about, options.quick),
             "",
             "Mean iteration time over all jobs, the largest difference of one job's mean, and the largest difference",
-            f"of the end of any iteration in the first {EARLY_MS / 1e3:.0f} s. Both share links max-min fairly (SimGrid:",
-            "CM02 without latency). Where ten jobs delay one another, what begins as rounding grows a thousandfold",
-            "every eight seconds: runs that agree to a nanosecond at first are different samples of the same in the end.",
+            f"of the end of any iteration in the first {EARLY_MS / 1e3:.0f} s. Both share links max-min fairly",
+            "(SimGrid: CM02 without latency). Where ten jobs delay one another, what begins as rounding grows a",
+            "thousandfold in eight seconds: runs that agree to a nanosecond at first are different samples in the end.",
             "",
             table(
                 [

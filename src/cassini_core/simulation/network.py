@@ -103,6 +103,10 @@ class NetworkSimulation:
         """Ids of the jobs that are there."""
         return tuple(self._placed)
 
+    def add_links(self, capacity_gbps: Mapping[str, float]) -> None:
+        """More links; those that are there keep their capacity."""
+        self._capacity_gbps = {**capacity_gbps, **self._capacity_gbps}
+
     def add(
         self,
         job: Job,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..arrays import Float64Array
 
-__all__ = ["Iterations", "Loads"]
+__all__ = ["Iterations", "Loads", "joined"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,3 +59,15 @@ class Loads:
         until = np.zeros(len(edges_ms))
         until[inside] = volume[place[inside]] + (edges_ms[inside] - at[place[inside]]) * gbps[place[inside]]
         return np.diff(until) / np.diff(edges_ms)
+
+
+def joined(parts: Sequence[Iterations]) -> Iterations:
+    """Parts of what was recorded of a job, one after the other."""
+    if not parts:
+        return Iterations(*(np.zeros(0) for _ in range(4)))
+    return Iterations(
+        np.concatenate([part.came_ms for part in parts]),
+        np.concatenate([part.start_ms for part in parts]),
+        np.concatenate([part.end_ms for part in parts]),
+        np.concatenate([part.marked for part in parts]),
+    )
