@@ -122,6 +122,29 @@ def test_shifts_are_held_by_tasks_that_arrive_one_after_the_other(holding: Any) 
     assert np.mean(means) > 210
 
 
+class Slots:
+    """A scheduler with two places for two tasks, which share an uplink."""
+
+    interval_s = None
+
+    def propose(self, state: ClusterState, candidates: int) -> list[Any]:
+        allocation = dict(state.running)
+        for one in state.waiting:
+            free = [place for place in SHARED[0].values() if place not in allocation.values()]
+            if free:
+                allocation[one.id] = free[0]
+        return [allocation]
+
+
+def test_tasks_that_are_held_begin_where_another_ended() -> None:
+    """At whatever fraction of a millisecond that was."""
+    network = racks_of(2, 2)
+    tasks = [task(f"t{number}", 2, iterations=3 + number % 5) for number in range(24)]
+    options = ClusterOptions(jitter_share=0.02)
+    result = simulate_cluster(Augmented(Slots(), network), network, tasks, options, gpus_per_host=1)
+    assert [len(one.iterations.start_ms) for one in result.tasks] == [one.iterations for one in tasks]
+
+
 def test_ideal_gives_each_task_a_network_of_its_own() -> None:
     tasks = [task(name, 4, arrival_s=number, iterations=30) for number, name in enumerate("abc")]
     result = simulate_cluster(Plain(Ideal()), racks_of(2, 2), tasks, gpus_per_host=1)

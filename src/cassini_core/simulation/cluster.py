@@ -369,7 +369,7 @@ class _Run:
         self._network.add(
             one.profile,
             self._route(name, one.task, hosts),
-            start_ms=start_s * 1e3 + phase_ms,
+            start_ms=max(self._network.now_ms, start_s * 1e3 + phase_ms),  # s are rounded
             hold=held,
             factors=factors(self._options.jitter, share, jitter_seed) if share else None,
             iterations=max(1, math.ceil(one.task.left_iterations / one.task.trained_by(sum(hosts.values())) - 1e-9)),
