@@ -14,7 +14,9 @@ cross the link are marked alike. A path through two contended links is counted a
 keeps the second one's short; a link that is full but of which no more is wanted marks nothing. The number of senders is
 that of jobs on the link times ``flows_per_job``: with more flows each is slower, and more of its packets are marked.
 
-Orders of magnitude and ratios are meant, not counts. ``bench/testbed/validation`` compares with packets in ns-3.
+Orders of magnitude and directions are meant, not counts: beside packets in ns-3 (DCTCP, two jobs on a link) those in
+phase have two to three times as many marks here, and interleaved ones none in both
+(``python -m bench.testbed.validation.ns3_check``).
 """
 
 from __future__ import annotations
