@@ -54,11 +54,12 @@ def main(argv: list[str] | None = None) -> int:
             "",
             table(["flows", "apart, ms", "ours, ms", "ns-3, ms", "ours, marks", "ns-3, marks"], rows),
             "",
-            "In phase both take as long, and interleaved both mark nothing. In phase ours mark two to three times as many "
-            "packets. Where the jobs overlap in part the two are not the same experiment: with max-min sharing the overlap "
-            "stays as it is; in ns-3 jobs of one flow drift apart until they hardly meet, and with four flows they move "
-            "to and fro, so that single runs differ by up to twenty times in their marks. So what can be relied on is "
-            "whether there are marks, and the order of magnitude of marks for a given overlap.",
+            "In phase both take as long, and interleaved both mark nothing. In phase ours mark two to three "
+            "times as many packets. Where the jobs overlap in part the two are not the same experiment: with "
+            "max-min sharing the overlap stays as it is; in ns-3 jobs of one flow drift apart until they "
+            "hardly meet, and with four flows they move to and fro, so that single runs differ by up to "
+            "twenty times in their marks. So what can be relied on is whether there are marks, and the order "
+            "of magnitude of marks for a given overlap.",
             "",
         ]
     )
