@@ -193,9 +193,29 @@ def test_a_pair_with_jitter_is_held_apart(agent: bool) -> None:
 
 
 @pytest.mark.parametrize("agent", [False, True])
+def test_jobs_that_cannot_be_interleaved_do_not_wait_for_what_never_comes(agent: bool) -> None:
+    """Three jobs that each send half of the time: held they lose no more than some waits, where the link stands idle.
+
+    Waiting for the next point whenever one is late, each iteration would take two paces.
+    """
+    means = {}
+    for held in (False, True):
+        simulation = NetworkSimulation({"up": 50.0})
+        for number, name in enumerate("abc"):
+            grid = Grid(66.0 * number, 202.0, 10.0)
+            hold = AgentHold(grid, 200.0, 2.0, 2.0, gain_ms=20.0) if agent else grid
+            job = Job(name, 200, [Phase(100, 100, 50)])
+            simulation.add(job, {"up": 1.0}, start_ms=66.0 * number, hold=hold if held else None)
+        simulation.run(120_000.0)
+        means[held] = np.mean([one.length_ms.mean() for one in simulation.take_iterations().values()])
+    assert means[False] == pytest.approx(300.0, rel=0.01)
+    assert means[True] < 1.15 * means[False]
+
+
+@pytest.mark.parametrize("agent", [False, True])
 def test_other_shifts_are_taken_on_the_way(agent: bool) -> None:
     def hold(at_ms: float) -> Grid | AgentHold:
-        return AgentHold(Grid(at_ms, 200.0), 197.0, 8.0, 8.0) if agent else Grid(at_ms, 200.0, 10.0)
+        return AgentHold(Grid(at_ms, 200.0), 197.0, 8.0, 8.0) if agent else Grid(at_ms, 200.0, 10.0, 0.1)
 
     simulation = NetworkSimulation({"up": 50.0})
     for name in "ab":

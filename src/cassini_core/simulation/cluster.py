@@ -59,8 +59,8 @@ class ClusterOptions:
         What a task that ran before takes until it trains again elsewhere. Pollux's evaluation has 30 s (OSDI 2021,
         section 5.3).
     holding : {"grid", "agent", "none"}
-        What holds tasks at their shifts: ideal pacing that corrects what is later than 5 % of the iteration time, the
-        agent's controller, or nothing.
+        What holds tasks at their shifts: ideal pacing that corrects what is later than 5 % of the iteration time
+        (:class:`cassini_core.simulation.holding.Grid`), the agent's controller, or nothing.
     margin : float
         By how much paces are longer than the decision says, relative.
     jitter, jitter_share : str, float

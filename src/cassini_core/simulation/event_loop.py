@@ -26,6 +26,7 @@ __all__ = [
     "JOB",
     "LOAD",
     "MILESTONE",
+    "SAVED",
     "UNTIL",
     "WAITING",
     "Marks",
@@ -43,6 +44,9 @@ WAITING, ARRIVED = -1, -2
 ANY = -(2**62)
 """Instead of the number of a grid point: the first one that the job can take."""
 
+SAVED = 2.0
+"""Paces that a job may wait at once for the next point, as the agent's ``SAVED``."""
+
 RecordArray = npt.NDArray[np.void]
 
 JOB = np.dtype(
@@ -52,7 +56,7 @@ JOB = np.dtype(
         ("goal", np.int64),  # after so many it stops
         ("awaited", np.int64),  # see MILESTONE
         ("slot", np.int64),  # of the next start on the job's grid, or ANY
-        ("adjusted", np.int64),  # how often it took another point because it was late
+        ("adjusted", np.int64),  # how often it waited for the next point because it was late
         ("decides", np.int64),  # 1: by itself, when to begin
         ("factor_at", np.int64),  # of the next iteration; -1: all computing takes as long as it is said to
         ("rate", np.float64),  # Gbit/s
@@ -67,7 +71,10 @@ JOB = np.dtype(
         ("computed", np.float64),  # ms from the begin of the last iteration to its first communication; NaN: none yet
         ("anchor", np.float64),  # a point of the grid, ms
         ("pace", np.float64),  # NaN: no grid
-        ("late", np.float64),  # ms; later than this it takes the next point
+        ("late", np.float64),  # ms; later than this it waits for the next point, if it may
+        ("share", np.float64),  # of its time that it may wait so
+        ("saved", np.float64),  # ms of that, at ``saved_since``
+        ("saved_since", np.float64),  # ms
         ("marked", np.float64),  # packets in this iteration, at ``marked_since``
         ("marking", np.float64),  # packets per ms
         ("marked_since", np.float64),  # ms
@@ -250,8 +257,15 @@ def _may_begin(job: Any, now: float) -> float:
     if job.slot == ANY:
         job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
     if now - (job.anchor + job.slot * job.pace) > job.late:
-        job.slot = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
-        job.adjusted += 1
+        following = int(np.ceil((now - job.anchor) / job.pace - _ROUNDING))
+        wait = job.anchor + following * job.pace - now
+        job.saved = min(SAVED * job.pace, job.saved + job.share * (now - job.saved_since))
+        job.saved_since = now
+        job.slot = following - 1  # points that have passed are not made up for
+        if job.pace - wait > job.late and wait <= job.saved:
+            job.saved -= wait
+            job.slot = following
+            job.adjusted += 1
     at: float = job.anchor + job.slot * job.pace
     job.slot += 1
     return at

@@ -19,7 +19,9 @@ class Grid:
     """Ideal pacing: a job's iterations begin no earlier than the points of a grid, one iteration a point.
 
     The first that begins after the grid is set takes the next point. A job that is late by no more than ``late_ms``
-    begins at once, and catches up with what its pace leaves; one that is later waits for the next point.
+    begins at once, and catches up with what its pace leaves. One that is later waits for the next point if it may:
+    such waits take ``share`` of its time, as the agent's do (``cassini_agent.control.worth.Allowance``), two paces at
+    once at most. Without that bound a job that others always hold up by a little would wait most of a pace each time.
 
     Parameters
     ----------
@@ -30,11 +32,14 @@ class Grid:
     late_ms : float
         By default none waits: a job whose iterations always take longer than the pace runs freely. The paper's agents
         adjust beyond 5 % of the iteration time (section 5.7).
+    share : float
+        At least 0.
     """
 
     at_ms: float
     pace_ms: float
     late_ms: float = math.inf
+    share: float = 0.01
 
 
 @dataclass(slots=True, eq=False)

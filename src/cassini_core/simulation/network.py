@@ -19,7 +19,7 @@ from ..arrays import Float64Array
 from ..errors import refusal, shown
 from ..model import Job
 from . import event_loop
-from .event_loop import ANY, ARRIVED, JOB, LOAD, WAITING
+from .event_loop import ANY, ARRIVED, JOB, LOAD, SAVED, WAITING
 from .holding import AgentHold, Grid, Hold
 from .marking import Marking
 from .network_arrays import NetworkArrays
@@ -335,3 +335,4 @@ class NetworkSimulation:
         record["decides"] = isinstance(hold, AgentHold)
         grid = hold if isinstance(hold, Grid) else Grid(0.0, math.nan)
         record["anchor"], record["pace"], record["late"], record["slot"] = grid.at_ms, grid.pace_ms, grid.late_ms, ANY
+        record["share"], record["saved"], record["saved_since"] = grid.share, SAVED * grid.pace_ms, self.now_ms
