@@ -12,8 +12,8 @@ from typing import Protocol
 from cassini_agent.control.controller import Decision
 from cassini_agent.control.release import Release
 from cassini_agent.schedule import Schedule
+from cassini_core.simulation.jitter import factors
 
-from .jitter import factors
 from .simulated_time import BOOT_NS
 
 __all__ = ["Control", "JobModel", "Trace"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .jitter import KINDS
+from cassini_core.simulation.jitter import KINDS
+
 from .job import JobModel
 from .scenario import RULES, Scenario
 

@@ -8,13 +8,14 @@ from statistics import fmean
 
 import pytest
 from bench.control import scenarios
-from bench.control.jitter import KINDS, factors
 from bench.control.job import JobModel
 from bench.control.rules import NextPoint
 from bench.control.scenario import Outcome, Scenario
 from bench.control.scenario import run as simulated
 from bench.control.scenarios import PAIR, jittered, skewed
 from bench.control.simulator import Simulator
+
+from cassini_core.simulation.jitter import KINDS, factors
 
 
 @functools.cache

@@ -46,7 +46,7 @@ def _introduction(trials: Sequence[Trial], options: TrialOptions, took_s: float)
         f"Written by `python -m bench.ranking.prediction` in {seconds(took_s)}. {len(trials)} rounds of {min(racks)} "
         f"to {max(racks)} racks of four servers, {len(trials[0].status)} candidates each, ranked with "
         f"`loops={options.loops!r}` and {options.node_limit:,} search nodes per link. Candidates by status: {said}. "
-        "Each is then simulated with a flow-level max-min model (`bench/ranking/prediction/max_min.py`), and its "
+        "Each is then simulated with a flow-level max-min model (`cassini_core.simulation.max_min.py`), and its "
         "*slowdown* is the mean, over the jobs that use the network, of iteration time over iteration time alone, "
         f"after {options.warm_up} iterations of warm-up and over at least {options.iterations}.\n\n"
         "Ways to run: with the shifts of the ranking and every job that has one *paced*, a little above its iteration "

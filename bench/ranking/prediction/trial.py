@@ -12,14 +12,13 @@ import numpy as np
 
 from bench.ranking.rounds import Settings, generate
 from cassini_core import Candidate, Problem, RankedCandidate, rank
-from cassini_core.arrays import int64, offsets
+from cassini_core.arrays import Float64Array, int64, offsets
 from cassini_core.links.incidence import Crossings, Narrow
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.ranking.aggregate import aggregate_named
+from cassini_core.simulation.measure import simulate
+from cassini_core.simulation.traffic import Traffic, traffic_of
 from cassini_core.units import ticks_from_ms
-
-from .max_min import simulate
-from .traffic import FloatArray, Traffic, traffic_of
 
 AGGREGATES = ("mean", "min", "p10", "per_job")
 """What ``rank`` can sort by."""
@@ -51,7 +50,7 @@ class TrialOptions:
     random_starts : int
         Runs with random starts per candidate; the mean counts.
     warm_up, iterations : int
-        As for :func:`bench.ranking.prediction.max_min.simulate`.
+        As for :func:`cassini_core.simulation.measure.simulate`.
     """
 
     loops: str = "joint"
@@ -206,7 +205,7 @@ def simulated(
     paces = np.where(held, np.array([paces_ms[job] for job in traffic.job_ids]), np.nan)
     shifted = np.where(held, shifts, starts[0])
 
-    def slowdown(start: FloatArray, pace: FloatArray | None = None) -> float:
+    def slowdown(start: Float64Array, pace: Float64Array | None = None) -> float:
         measured = simulate(traffic, start, pace_ms=pace, warm_up=options.warm_up, iterations=options.iterations)
         return float(measured.slowdown.mean())
 
@@ -216,8 +215,8 @@ def simulated(
     return found
 
 
-def _random_starts(traffic: Traffic, seed: str) -> FloatArray:
+def _random_starts(traffic: Traffic, seed: str) -> Float64Array:
     """A start within its iteration for each job, drawn from the job's id: who else is there does not matter."""
     fractions = np.array([random.Random(f"{seed}, {job}").random() for job in traffic.job_ids])
-    found: FloatArray = fractions * traffic.solo_ms()
+    found: Float64Array = fractions * traffic.solo_ms()
     return found

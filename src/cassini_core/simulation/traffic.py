@@ -1,4 +1,4 @@
-"""Jobs and their links as arrays: what the simulator in :mod:`bench.ranking.prediction.max_min` runs on."""
+"""Jobs and their links as arrays: what the simulator in :mod:`cassini_core.simulation.max_min` runs on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from cassini_core import Candidate, Job, Problem
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from ..arrays import Float64Array, Int64Array, offsets
+from ..model import Candidate, Job, Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,37 +30,39 @@ class Traffic:
     multiplier : float64 array, shape (n_crossings,)
         Flows of the job there: at a rate ``x`` it takes ``multiplier * x`` of the link.
     capacity_gbps : float64 array, shape (n_links,)
+    link_ids : tuple of str
     """
 
     job_ids: tuple[str, ...]
-    segment_offset: IntArray
-    segment_ms: FloatArray
-    segment_gbps: FloatArray
-    link_offset: IntArray
-    link: IntArray
-    multiplier: FloatArray
-    capacity_gbps: FloatArray
+    segment_offset: Int64Array
+    segment_ms: Float64Array
+    segment_gbps: Float64Array
+    link_offset: Int64Array
+    link: Int64Array
+    multiplier: Float64Array
+    capacity_gbps: Float64Array
+    link_ids: tuple[str, ...]
 
-    def jobs_on_link(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def jobs_on_link(self) -> tuple[Int64Array, Int64Array, Float64Array]:
         """The crossings seen from the links: an offset per link, then jobs and multipliers link by link."""
         jobs = np.repeat(np.arange(len(self.job_ids)), np.diff(self.link_offset))
         order = np.argsort(self.link, kind="stable")
         counts = np.bincount(self.link, minlength=len(self.capacity_gbps))
-        return _offsets(counts), jobs[order].astype(np.int64), self.multiplier[order]
+        return offsets(counts), jobs[order].astype(np.int64), self.multiplier[order]
 
-    def solo_ms(self) -> FloatArray:
+    def solo_ms(self) -> Float64Array:
         """Iteration time of each job alone: longer than its own only where it asks for more than a link has."""
         own = np.full(len(self.job_ids), np.inf)
         jobs = np.repeat(np.arange(len(self.job_ids)), np.diff(self.link_offset))
         np.minimum.at(own, jobs, self.capacity_gbps[self.link] / self.multiplier)
         rate = np.minimum(self.segment_gbps, np.repeat(own, np.diff(self.segment_offset)))
         stretch = np.divide(self.segment_gbps, rate, out=np.ones_like(rate), where=rate > 0)
-        found: FloatArray = np.add.reduceat(self.segment_ms * stretch, self.segment_offset[:-1])
+        found: Float64Array = np.add.reduceat(self.segment_ms * stretch, self.segment_offset[:-1])
         return found
 
-    def volume_gbit(self) -> FloatArray:
+    def volume_gbit(self) -> Float64Array:
         """What each job sends per iteration along its ring, Gbit."""
-        found: FloatArray = np.add.reduceat(self.segment_ms * self.segment_gbps, self.segment_offset[:-1]) * 1e-3
+        found: Float64Array = np.add.reduceat(self.segment_ms * self.segment_gbps, self.segment_offset[:-1]) * 1e-3
         return found
 
 
@@ -78,20 +77,21 @@ def traffic_of(problem: Problem, candidate: Candidate) -> Traffic:
 
 
 def traffic(placed: Iterable[tuple[Job, Mapping[str, float]]], capacity_gbps: Mapping[str, float]) -> Traffic:
-    """Jobs with the links they cross and the multipliers there; a job must cross at least one."""
+    """Jobs with the links that they cross and the multipliers there."""
     placed = list(placed)
     place = {link: index for index, link in enumerate(sorted({link for _, route in placed for link in route}))}
     segments = [segments_of(job) for job, _ in placed]
     crossings = [(place[link], multiplier) for _, route in placed for link, multiplier in route.items()]
     return Traffic(
         job_ids=tuple(job.id for job, _ in placed),
-        segment_offset=_offsets([len(one) for one in segments]),
+        segment_offset=offsets([len(one) for one in segments]),
         segment_ms=np.array([length for one in segments for length, _ in one], dtype=np.float64),
         segment_gbps=np.array([rate for one in segments for _, rate in one], dtype=np.float64),
-        link_offset=_offsets([len(route) for _, route in placed]),
+        link_offset=offsets([len(route) for _, route in placed]),
         link=np.array([link for link, _ in crossings], dtype=np.int64),
         multiplier=np.array([multiplier for _, multiplier in crossings], dtype=np.float64),
         capacity_gbps=np.array([capacity_gbps[link] for link in place], dtype=np.float64),
+        link_ids=tuple(place),
     )
 
 
@@ -110,7 +110,3 @@ def segments_of(job: Job) -> list[tuple[float, float]]:
         else:
             segments.append((end - start, rate))
     return segments
-
-
-def _offsets(counts: Iterable[int]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)

@@ -13,8 +13,9 @@ from cassini_core import Job, Phase
 
 pytest.importorskip("numba")
 
-from bench.ranking.prediction.max_min import max_min_rates, simulate
-from bench.ranking.prediction.traffic import Traffic, segments_of, traffic
+from cassini_core.simulation.max_min import max_min_rates
+from cassini_core.simulation.measure import simulate
+from cassini_core.simulation.traffic import Traffic, segments_of, traffic
 
 CLOSE = 1e-9
 VGG = [Phase(110, 87, 50)]

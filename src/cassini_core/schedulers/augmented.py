@@ -1,0 +1,230 @@
+"""A scheduler with Cassini: of the allocations that it finds equally good, the one whose jobs interleave best.
+
+The paper's section 4.2 in three steps: the scheduler proposes up to ``N`` allocations (step 1), they are ranked and
+the best is chosen with its time-shifts (step 2), and what comes back tells the agents how to start (step 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from ..checks import whole_number
+from ..errors import refusal, shown
+from ..model import Candidate, Problem
+from ..placement.cluster import Cluster, HostWorkers
+from ..placement.job_request import JobRequest, Pattern, flows_of
+from ..ranking.ranker import Ranker
+from ..results import Ranking
+from ..topology.model import Topology
+from ..topology.routing import Router
+from .ideal import Ideal
+from .scheduler import Scheduler
+from .state import Allocation, ClusterState, check_allocation, where_of
+
+__all__ = ["PAPERS_RULE", "Augmented", "Decision", "Plain"]
+
+PAPERS_RULE: Mapping[str, Any] = MappingProxyType({"loops": "discard", "aggregate": "mean", "period_tolerance": 0.0})
+"""Options of a ranking as the paper has it: candidates with loops are discarded, and the mean over links decides."""
+
+PAPERS_CANDIDATES = 10
+"""Section 5.1: up to 10 placement candidates."""
+
+MAX_ROUTES = 100_000
+"""That are kept; some hundred megabytes at most for jobs of hundreds of hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done.
+
+    Attributes
+    ----------
+    allocation : Allocation
+        By task its workers by host; tasks that are left out wait.
+    shifts_ms : mapping of str to float
+        Tasks that share links, and by how much their iterations start after an instant that is the same for all, ms.
+    paces_ms : mapping of str to float
+        Tasks that must be paced, and the iteration time that they are to hold, ms.
+    ranking : Ranking or None
+        Of the candidates, named ``c0`` and so on in the order in which they were proposed; None where there was
+        nothing to rank.
+    """
+
+    allocation: Allocation
+    shifts_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
+    paces_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
+    ranking: Ranking | None = None
+
+
+class Plain:
+    """A scheduler as it is: its first proposal, no shifts."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+
+    @property
+    def interval_s(self) -> float | None:
+        """The scheduler's."""
+        return self.scheduler.interval_s
+
+    def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
+        """What the scheduler would do. ``running_shifts_ms`` is not looked at."""
+        (first, *_) = self.scheduler.propose(state, 1)
+        if not isinstance(self.scheduler, Ideal):
+            check_allocation(state, first)
+        return Decision(first)
+
+
+class Augmented:
+    """A scheduler with Cassini.
+
+    Parameters
+    ----------
+    scheduler : Scheduler
+    topology : Topology
+        With capacities.
+    candidates : int
+        At most so many are asked for: by default 10, as in the paper.
+    router : Router, optional
+        Of the topology; by default traffic is spread over equal paths.
+    rank_options
+        As for :func:`cassini_core.rank`; ``**PAPERS_RULE`` for what the paper does.
+
+    Raises
+    ------
+    InputError
+        The scheduler cannot be augmented, or a number is wrong.
+
+    Notes
+    -----
+    What was found for earlier rounds is kept (:class:`cassini_core.Ranker`), and so are routes.
+
+    Examples
+    --------
+    >>> import cassini_core as cc
+    >>> from cassini_core.placement.cluster import Cluster
+    >>> from cassini_core.schedulers.augmented import Augmented
+    >>> from cassini_core.schedulers.in_order import Random
+    >>> from cassini_core.schedulers.state import ClusterState, TrainingTask
+    >>> from cassini_core.topology.generated import paper_testbed
+    >>> burst = cc.Job("vgg16", iteration_ms=255, phases=[cc.Phase(start_ms=141, duration_ms=114, gbps=45)])
+    >>> network = paper_testbed()
+    >>> tasks = [TrainingTask(name, 0.0, 500, lambda workers: burst, 8) for name in "abc"]
+    >>> decision = Augmented(Random(), network).decide(ClusterState(Cluster(network), 0.0, tasks))
+    >>> sorted(decision.allocation), len(decision.ranking.candidates)
+    (['a', 'b', 'c'], 10)
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        topology: Topology,
+        *,
+        candidates: int = PAPERS_CANDIDATES,
+        router: Router | None = None,
+        **rank_options: Any,
+    ) -> None:
+        if isinstance(scheduler, Ideal):
+            raise refusal("", "scheduler", "one whose tasks share a cluster", shown(scheduler))
+        self.scheduler = scheduler
+        self._candidates = whole_number(candidates, "candidates")
+        self._links = topology.links()
+        self._router = router if router is not None else Router(topology)
+        self._options = rank_options
+        self._ranker = Ranker()
+        self._routes: dict[tuple[Pattern, HostWorkers], Mapping[str, float]] = {}
+
+    @property
+    def interval_s(self) -> float | None:
+        """The scheduler's."""
+        return self.scheduler.interval_s
+
+    def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
+        """Ask the scheduler, rank, and take the best.
+
+        Parameters
+        ----------
+        state : ClusterState
+        running_shifts_ms : mapping of str to float, optional
+            Where the running tasks are held now, ms. Those that stay as they are keep their shifts where that costs
+            little (``running_tolerance`` of the ranking); tasks that are moved may be shifted freely.
+
+        Raises
+        ------
+        InputError
+            The scheduler proposed nothing, or what cannot be.
+        """
+        allocations = list(self.scheduler.propose(state, self._candidates))
+        if not allocations:
+            raise refusal("", "scheduler", "at least one allocation", "none")
+        for allocation in allocations:
+            check_allocation(state, allocation)
+        jobs = _Jobs(state, running_shifts_ms or {})
+        named = [{jobs.name_of(task, hosts): hosts for task, hosts in one.items()} for one in allocations]
+        ranking = self._ranker.rank(self._problem(state, jobs, named), **self._options) if jobs.requests else None
+        if ranking is None or ranking.best is None:
+            # Nothing runs; or the paper's rule discards all, and the scheduler goes on as it would without Cassini.
+            return Decision(allocations[0], ranking=ranking)
+        best = int(ranking.best.id.removeprefix("c"))
+        shifts_ms = {jobs.task_of[job]: shift for job, shift in ranking.best.shifts_ms.items()}
+        placed = {job: pace for job, pace in ranking.paces_ms.items() if job in named[best]}
+        paces_ms = {jobs.task_of[job]: pace for job, pace in placed.items()}
+        return Decision(allocations[best], shifts_ms, paces_ms, ranking)
+
+    def _problem(self, state: ClusterState, jobs: _Jobs, allocations: Sequence[Allocation]) -> Problem:
+        """The allocations, by names of jobs, as candidates."""
+        candidates = []
+        for number, allocation in enumerate(allocations):
+            routes = {job: self._route(state.cluster, jobs.requests[job], hosts) for job, hosts in allocation.items()}
+            candidates.append(Candidate(f"c{number}", routes, allocation))
+        used = {link for one in candidates for route in one.routes.values() for link in route}
+        links = [link for link in self._links if link.id in used]
+        return Problem([one.job for one in jobs.requests.values()], links, candidates, jobs.running_shifts_ms)
+
+    def _route(self, cluster: Cluster, request: JobRequest, hosts: Mapping[str, int]) -> Mapping[str, float]:
+        """The links that a job crosses; its workers are numbered host by host, in the order of the cluster."""
+        where = where_of(cluster, hosts)
+        key = request.pattern, where
+        if key not in self._routes:
+            workers = [cluster.hosts[host] for host, count in where for _ in range(count)]
+            if len(self._routes) == MAX_ROUTES:
+                self._routes.clear()
+            flows = flows_of(request.pattern, request.workers)
+            self._routes[key] = self._router.route(workers, flows) if len(where) > 1 else {}
+        return self._routes[key]
+
+
+class _Jobs:
+    """The tasks as jobs of a ranking.
+
+    A task is another job with another number of workers, as its profile is another; and it is another one where it
+    stays as it runs, as there its shift is that of a running job, and where it starts anew.
+    """
+
+    def __init__(self, state: ClusterState, running_shifts_ms: Mapping[str, float]) -> None:
+        self._state = state
+        self._tasks = state.by_id
+        self._shifts_ms = running_shifts_ms
+        self._names: dict[tuple[str, int, bool], str] = {}
+        self.requests: dict[str, JobRequest] = {}
+        self.task_of: dict[str, str] = {}
+        self.running_shifts_ms: dict[str, float] = {}
+
+    def name_of(self, task: str, hosts: Mapping[str, int]) -> str:
+        """The id of the job that a task is at a place; by its own id first."""
+        stays = hosts == self._state.running.get(task)
+        key = task, sum(hosts.values()), stays
+        if key not in self._names:
+            name = task
+            while name in self.requests or (name != task and name in self._tasks):
+                name += "'"
+            self._names[key] = name
+            self.task_of[name] = task
+            request = self._tasks[task].request(hosts)
+            self.requests[name] = replace(request, job=replace(request.job, id=name), hosts=None)
+            if stays and task in self._shifts_ms:
+                self.running_shifts_ms[name] = self._shifts_ms[task]
+        return self._names[key]

@@ -1,0 +1,200 @@
+"""From numbers of workers to hosts: one allocation, and others in which every task has the same rho.
+
+The paper's step 1: the auction decides how many workers each task has. A task that wins as many as it gave up stays. Of
+one that loses, it is open which of its released workers it keeps; of those that win, it is open who gets which of the
+GPUs that others lose or that are free.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ...arrays import Int64Array
+from ...placement.cluster import HostWorkers, Placement
+from ...placement.packed import packed
+from ...placement.random_hosts import below, random_hosts
+from ..state import Allocation, ClusterState, allocation_of, placement_of, where_of
+from .fairness import level_of
+from .leases import released
+
+__all__ = ["Places"]
+
+
+class Places:
+    """Where the workers of an auction can go.
+
+    Parameters
+    ----------
+    state : ClusterState
+    kept : Allocation
+        Workers that stay as their leases say.
+    """
+
+    def __init__(self, state: ClusterState, kept: Allocation) -> None:
+        self._state = state
+        self._kept = placement_of(state, kept)
+        self._released: list[list[int]] = []
+        """By task the host of each worker that it held and whose lease is over."""
+        for task in state.tasks:
+            rest = released(state.running.get(task.id, {}), kept.get(task.id, {}))
+            self._released.append([host for host, count in where_of(state.cluster, rest) for _ in range(count)])
+
+    @property
+    def free(self) -> Int64Array:
+        """GPUs by host that are not leased."""
+        return self._kept.free.copy()
+
+    def kept_workers(self, task: int) -> int:
+        """How many workers a task keeps in any case."""
+        return _size(self._kept.where.get(task, ()))
+
+    def trial(self, task: int, workers: int) -> HostWorkers | None:
+        """Where a task would be with so many workers, if it could choose first; None if there is no room."""
+        placement = self._kept.copy()
+        self._stay(placement, task, workers, self._nearest_released(task))
+        return placement.where.get(task, ()) if self._take(placement, task, workers, None) else None
+
+    def first(self, counts: Sequence[int], rng: random.Random) -> Placement:
+        """Every task with so many workers, where it was as far as it can, then as near as it can.
+
+        A task for which GPUs are scattered so that its workers do not fit has fewer, or none.
+        """
+        placement = self._kept.copy()
+        for task, workers in enumerate(counts):
+            self._stay(placement, task, workers, self._nearest_released(task))
+        for task in sorted(range(len(counts)), key=lambda one: (-counts[one], one)):
+            if not self._take(placement, task, counts[task], None):
+                self._give_up_below_least(placement, task)
+        self._fill(placement, rng)
+        return placement
+
+    def others(self, first: Placement, rng: random.Random) -> Iterator[Allocation]:
+        """Allocations without end with the same workers, as far apart, of each task; some of them several times."""
+        cluster = self._state.cluster
+        counts = [_size(first.where.get(task, ())) for task in range(len(self._state.tasks))]
+        levels = {task: level_of(cluster, where) for task, where in first.where.items()}
+        while True:
+            placement = self._kept.copy()
+            for task, workers in enumerate(counts):
+                self._stay(placement, task, workers, self._drawn_released(task, rng))
+            order = _shuffled(list(range(len(counts))), rng)
+            complete = all(self._take(placement, task, counts[task], rng) for task in order)
+            equal = complete and all(level_of(cluster, placement.where[task]) == at for task, at in levels.items())
+            # GPUs that are left elsewhere may be of use to a task whose workers need several.
+            equal = equal and not any(self._has_use(placement, task) for task in range(len(counts)))
+            yield allocation_of(self._state, placement if equal else first)
+
+    def _stay(self, placement: Placement, task: int, workers: int, hosts: Sequence[int]) -> None:
+        """Let a task keep workers on the first of these hosts, as many as it still lacks."""
+        lacking = workers - _size(placement.where.get(task, ()))
+        _add(placement, task, hosts[: max(0, lacking)])
+
+    def _nearest_released(self, task: int) -> list[int]:
+        """A task's released workers, first those beside which it has most: it gives up what is farthest off."""
+        leaf = self._state.cluster.leaf
+        hosts = [host for host, count in self._kept.where.get(task, ()) for _ in range(count)] + self._released[task]
+        on_host, under_leaf = np.bincount(hosts, minlength=1), np.bincount(leaf[hosts], minlength=1)
+        return sorted(self._released[task], key=lambda host: (-under_leaf[leaf[host]], -on_host[host], host))
+
+    def _drawn_released(self, task: int, rng: random.Random) -> list[int]:
+        """A task's released workers in an order that is drawn; half of the time rack by rack, so that it keeps few."""
+        hosts = _shuffled(self._released[task], rng)
+        if below(rng, 2):
+            leaf = self._state.cluster.leaf
+            racks = _shuffled(sorted({int(leaf[host]) for host in hosts}), rng)
+            hosts.sort(key=lambda host: racks.index(int(leaf[host])))
+        return hosts
+
+    def _take(self, placement: Placement, task: int, workers: int, rng: random.Random | None) -> bool:
+        """Give a task the workers that it lacks, near those that it has; with ``rng`` anywhere, half of the time."""
+        where = placement.where.get(task, ())
+        lacking = workers - _size(where)
+        if lacking <= 0:
+            return True
+        cluster = self._state.cluster
+        room = self._reachable(placement, task)
+        if int(room.sum()) < lacking:
+            return False
+        if not where and (rng is None or below(rng, 2)):
+            found = packed(cluster, room, lacking)
+        elif rng is not None and below(rng, 2):
+            found = random_hosts(cluster, room, lacking, rng)
+        else:
+            found = self._near(where, room, lacking, rng)
+        if found is None:
+            return False
+        _add(placement, task, [host for host, count in found for _ in range(count)])
+        return True
+
+    def _near(self, where: HostWorkers, room: Int64Array, workers: int, rng: random.Random | None) -> HostWorkers:
+        """On hosts where the task is, then beside them, then elsewhere: where there is most room, or drawn."""
+        leaf = self._state.cluster.leaf
+        hosts = [host for host, _ in where]
+        there = np.isin(np.arange(len(room)), hosts)
+        beside = np.isin(leaf, leaf[hosts])
+        leaf_room = np.bincount(leaf, room)[leaf]
+        if rng is not None:
+            drawn = np.array([rng.random() for _ in room])
+            order = np.lexsort((drawn, ~beside, ~there))
+        else:
+            order = np.lexsort((np.arange(len(room)), -room, -leaf_room, ~beside, ~there))
+        filled = np.minimum(np.cumsum(room[order]), workers)
+        counts = np.diff(filled, prepend=0)
+        return tuple(sorted((int(host), int(count)) for host, count in zip(order, counts, strict=True) if count))
+
+    def _reachable(self, placement: Placement, task: int) -> Int64Array:
+        """Room by host; none on hosts that no path joins with the task's workers."""
+        room = placement.room(task)
+        where = placement.where.get(task, ())
+        if where:
+            starts, ends = self._state.cluster.parts
+            part = int(np.searchsorted(ends, where[0][0], side="right"))
+            joined = np.arange(len(room))
+            room[(joined < starts[part]) | (joined >= ends[part])] = 0
+        return room
+
+    def _give_up_below_least(self, placement: Placement, task: int) -> None:
+        if 0 < _size(placement.where.get(task, ())) < self._state.tasks[task].min_workers:
+            placement.take(task)
+
+    def _fill(self, placement: Placement, rng: random.Random) -> None:
+        """What is left on hosts goes to whoever can use it, at random."""
+        left = _shuffled(list(range(len(self._state.tasks))), rng)
+        while left:
+            task = left[below(rng, len(left))]
+            if not self._has_use(placement, task) or not self._take(placement, task, self._next(placement, task), None):
+                left.remove(task)
+
+    def _has_use(self, placement: Placement, task: int) -> bool:
+        """Whether a task could take more of what is left."""
+        more = self._next(placement, task)
+        has = _size(placement.where.get(task, ()))
+        return more <= self._state.tasks[task].max_workers and int(self._reachable(placement, task).sum()) >= more - has
+
+    def _next(self, placement: Placement, task: int) -> int:
+        """The number of workers after the one that a task has."""
+        return (
+            _size(placement.where.get(task, ())) + 1 if task in placement.where else self._state.tasks[task].min_workers
+        )
+
+
+def _size(where: HostWorkers) -> int:
+    return sum(count for _, count in where)
+
+
+def _add(placement: Placement, task: int, hosts: Sequence[int]) -> None:
+    """More workers for a task, each on a host."""
+    if not hosts:
+        return
+    has: Mapping[int, int] = dict(placement.take(task)) if task in placement.where else {}
+    total = dict(has)
+    for host in hosts:
+        total[host] = total.get(host, 0) + 1
+    placement.put(task, tuple(sorted(total.items())))
+
+
+def _shuffled(items: Sequence[int], rng: random.Random) -> list[int]:
+    return sorted(items, key=lambda _: rng.random())

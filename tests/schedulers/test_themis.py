@@ -1,0 +1,143 @@
+"""Themis over many rounds: leases, capacity, equal fairness of candidates, work that is conserved."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cassini_core.schedulers.state import Allocation, ClusterState, check_allocation, placement_of, where_of
+from cassini_core.schedulers.themis.fairness import Contention, Fairness, Level, level_of
+from cassini_core.schedulers.themis.themis import Themis
+from training_tasks import network, plain, states, task
+
+OVERSUBSCRIPTION = 2.0
+
+
+def rho(state: ClusterState, allocation: Allocation, name: str, contention: float, lease_s: float) -> float:
+    """As the paper has it, of a task that sends half of its time if it has several workers."""
+    one = state.by_id[name]
+    hosts = allocation.get(name, {})
+    workers = sum(hosts.values())
+    share = state.cluster.gpus.sum() / contention / one.gpus_per_worker
+    ideal_s = one.iterations / one.rate(one.requested_workers) * max(1.0, one.requested_workers / share)
+    elapsed_s = state.now_s - one.arrival_s
+
+    def left_s(count: int, across: bool) -> float:
+        up = 0.5 if count > 1 else 0.0
+        return one.left_iterations / one.rate(count) * (1.0 + up * (OVERSUBSCRIPTION - 1.0) * across)
+
+    if workers:
+        across = level_of(state.cluster, where_of(state.cluster, hosts)) is Level.ACROSS
+        return (elapsed_s + left_s(workers, across)) / ideal_s
+    bounds = (one.min_workers, one.requested_workers, one.max_workers)
+    return (elapsed_s + lease_s + max(left_s(count, True) for count in bounds)) / ideal_s
+
+
+@given(states(), st.integers(1, 8), st.integers(0, 3))
+def test_candidates_fit_are_equally_fair_and_leave_no_gpu_that_is_of_use(
+    state: ClusterState, most: int, seed: int
+) -> None:
+    themis = Themis(seed=seed)
+    proposed = themis.propose(state, most)
+    assert 1 <= len(proposed) <= most
+    contention = Contention().update(state)
+    for allocation in proposed:
+        check_allocation(state, allocation)
+        found = {one.id: rho(state, allocation, one.id, contention[one.id], 600.0) for one in state.tasks}
+        assert found == pytest.approx(themis.rhos)
+        placement = placement_of(state, allocation)
+        for number, one in enumerate(state.tasks):
+            has = sum(allocation.get(one.id, {}).values())
+            more = 1 if has else one.min_workers
+            assert has + more > one.max_workers or placement.room(number).sum() < more
+    assert all(0.0 < part <= 1.0 for part in themis.paid.values())
+
+
+@given(states(), st.integers(0, 3))
+def test_the_first_is_the_same_however_many_are_asked_for(state: ClusterState, seed: int) -> None:
+    assert plain(Themis(seed=seed).propose(state, 1)[0]) == plain(Themis(seed=seed).propose(state, 10)[0])
+
+
+@settings(max_examples=30)
+@given(states(), st.randoms(use_true_random=False), st.sampled_from([300.0, 600.0, 1500.0]))
+def test_what_is_leased_stays_until_the_lease_is_over(state: ClusterState, rng: random.Random, lease_s: float) -> None:
+    themis = Themis(lease_s=lease_s)
+    state = replace(state, running={})
+    granted: list[tuple[float, str, str]] = []
+    for _ in range(6):
+        allocation = rng.choice(themis.propose(state, 4))
+        held = [(task_id, host) for task_id, hosts in allocation.items() for host, n in hosts.items() for _ in range(n)]
+        kept = [one for one in granted if one[0] > state.now_s and one[1] in state.by_id]
+        for _, task_id, host in kept:
+            assert (task_id, host) in held
+            held.remove((task_id, host))
+        granted = kept + [(state.now_s + lease_s, task_id, host) for task_id, host in held]
+        tasks = [one for one in state.tasks if rng.random() < 0.9]
+        running = {one.id: allocation[one.id] for one in tasks if one.id in allocation}
+        state = ClusterState(state.cluster, state.now_s + rng.choice([10.0, 310.0, 600.0]), tasks, running)
+
+
+def test_a_task_that_wins_what_it_gave_up_stays_where_it_is() -> None:
+    cluster = network(3, 4, 1)
+    running = {"a": {"h1-1": 1, "h2-2": 1, "h3-3": 1}, "b": {"h1-2": 1, "h2-3": 1}}
+    state = ClusterState(cluster, 600.0, [task("a", 3), task("b", 2), task("c", 7)], running)
+    for allocation in Themis().propose(state, 10):
+        assert {name: allocation[name] for name in running} == running
+
+
+def test_candidates_differ_in_who_gives_to_whom_and_in_which_workers_are_given() -> None:
+    """The paper's example: two tasks win two workers each, one loses one worker and another three."""
+    cluster = network(4, 4, 1)
+    hosts = list(cluster.hosts)
+    elastic = {"min_workers": 1, "max_workers": 16}
+    tasks = [task(name, 4, iterations=1e6, **elastic) for name in ("k1", "k2")]
+    tasks += [task(name, 4, min_workers=4, max_workers=4) for name in ("j1", "j2")]
+    running = {"k1": dict.fromkeys(hosts[:8], 1), "k2": dict.fromkeys(hosts[8:], 1)}
+    state = ClusterState(cluster, 600.0, tasks, running)
+    themis = Themis(fairness=0.0)
+    proposed = themis.propose(state, 10)
+    counts = [{name: sum(one.values()) for name, one in allocation.items()} for allocation in proposed]
+    assert all(one == counts[0] for one in counts)
+    assert counts[0]["k1"] < 8
+    assert len({tuple(sorted(one["k1"])) for one in proposed}) > 1
+    assert len({(tuple(sorted(one["j1"])), tuple(sorted(one["j2"]))) for one in proposed}) > 1
+
+
+def test_a_rack_is_worth_more_than_hosts_across_racks() -> None:
+    state = ClusterState(network(2, 2, 1), 600.0, [task("a", 2)])
+    fairness = Fairness(state, {"a": 1.0}, 600.0, OVERSUBSCRIPTION)
+    near, far = (fairness.rho(state.tasks[0], 2, level) for level in (Level.RACK, Level.ACROSS))
+    assert far == pytest.approx(near + 100.0 / 200.0)
+    (allocation,) = Themis().propose(state, 1)
+    assert len(np.unique([state.cluster.leaf[state.cluster.number[host]] for host in allocation["a"]])) == 1
+
+
+def test_contention_is_averaged_over_the_time_since_arrival() -> None:
+    cluster, contention = network(1, 1, 1), Contention()
+    a, b = task("a", 1), task("b", 1, arrival_s=100.0)
+    assert contention.update(ClusterState(cluster, 0.0, [a])) == {"a": 1.0}
+    assert contention.update(ClusterState(cluster, 100.0, [a, b])) == {"a": 1.0, "b": 2.0}
+    assert contention.update(ClusterState(cluster, 400.0, [a, b])) == {"a": 1.75, "b": 2.0}
+
+
+def test_the_tasks_that_are_farthest_from_fair_take_part() -> None:
+    tasks = [task(f"t{n}", 1, arrival_s=100.0 * n, iterations=100) for n in range(10)]
+    themis = Themis()
+    themis.propose(ClusterState(network(1, 2, 1), 1000.0, tasks), 1)
+    assert themis.paid.keys() == {"t0", "t1"}
+
+
+def test_workers_of_several_gpus_find_room_where_gpus_are_scattered() -> None:
+    cluster = network(2, 2, 3)
+    tasks = [task("a", 4, gpus_per_worker=2, min_workers=1, max_workers=6), task("b", 3, min_workers=1, max_workers=9)]
+    for seed in range(5):
+        state = ClusterState(cluster, 0.0, tasks)
+        for allocation in Themis(seed=seed).propose(state, 10):
+            placement = placement_of(state, allocation)
+            for number, one in enumerate(tasks):
+                assert sum(allocation[one.id].values()) == one.max_workers or not placement.room(number).any()

@@ -1,0 +1,80 @@
+"""Many seeds: each runs once, whatever was interrupted, and other experiments' records are not taken for these."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cassini_core as cc
+from training_tasks import racks_of, task
+
+pytest.importorskip("numba")
+
+from cassini_core.schedulers.augmented import Plain
+from cassini_core.schedulers.in_order import Random
+from cassini_core.simulation.cluster import simulate_cluster
+from cassini_core.simulation.seeds import record_of, run_seeds
+
+
+def cube(seed: int) -> dict[str, Any]:
+    return {"cube": seed**3}
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    ran: list[int] = []
+    told: list[tuple[int, int]] = []
+
+    def work(seed: int) -> dict[str, Any]:
+        ran.append(seed)
+        if seed == 5:
+            raise KeyboardInterrupt
+        return cube(seed)
+
+    experiment = {"load": 0.8, "names": ("a", "b")}
+    with pytest.raises(KeyboardInterrupt):
+        run_seeds(work, [3, 4, 5, 6], tmp_path, experiment, processes=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seed-3.json", "seed-4.json"]
+    found = run_seeds(cube, [6, 5, 4, 3], tmp_path, experiment, processes=1, progress=lambda *each: told.append(each))
+    assert found == {seed: cube(seed) for seed in (6, 5, 4, 3)}
+    assert list(found) == [6, 5, 4, 3]
+    assert told == [(3, 4), (4, 4)]
+    assert run_seeds(work, [3, 4, 6], tmp_path, experiment, processes=1) == {seed: cube(seed) for seed in (3, 4, 6)}
+    assert ran == [3, 4, 5]
+
+
+def test_records_of_other_experiments_and_other_files_are_refused(tmp_path: Path) -> None:
+    run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
+    with pytest.raises(cc.InputError, match=r"experiment: expected .*0\.9"):
+        run_seeds(cube, [1], tmp_path, {"load": 0.9}, processes=1)
+    for text in ("", "[]", "{}", '{"experiment": {"load": 0.8}}'):
+        (tmp_path / "seed-1.json").write_text(text)
+        with pytest.raises(cc.InputError, match=r"seed-1\.json"):
+            run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(tmp_path: Path) -> None:
+    seeds = range(4)
+    one, several = (run_seeds(cube, seeds, tmp_path / str(count), {}, processes=count) for count in (1, 2))
+    assert one == several
+
+
+def test_a_record_says_what_the_result_does() -> None:
+    tasks = [task("a", 3, iterations=20), task("b", 4, arrival_s=1.0, iterations=5), task("c", 9)]
+    result = simulate_cluster(Plain(Random()), racks_of(2, 2), tasks, gpus_per_host=1)
+    record = json.loads(json.dumps(record_of(result)))
+    for one, found in zip(result.tasks, record["tasks"], strict=True):
+        assert found["id"] == one.id
+        assert found["iterations"] == len(one.iterations.start_ms)
+        if found["iterations"]:
+            assert found["mean_ms"] == pytest.approx(np.mean(one.iterations.length_ms))
+            assert found["p50_ms"] <= found["p90_ms"] <= found["p99_ms"]
+            assert found["end_s"] == one.end_s
+        else:
+            assert found["end_s"] is None
+            assert "mean_ms" not in found
+    assert [found["iterations"] for found in record["tasks"]] == [20, 0, 5]
