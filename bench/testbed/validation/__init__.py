@@ -1,0 +1,1 @@
+"""The simulator beside others: SimGrid's flows, ns-3's packets."""
