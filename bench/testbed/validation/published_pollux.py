@@ -80,8 +80,10 @@ def answer(case: dict[str, Any], policy: Any, functions: list[Any], job_info: An
         for task, hosts in case["running"].items()
     }
     start = time.perf_counter()
+    # It also searches for hosts to rent, each like this one: without GPUs they are of no use.
+    rented = node_info({"gpu": 0}, True)
     for _ in range(case["rounds"]):  # each starts from the last population
-        allocations, _ = policy.optimize(jobs, nodes, running, node_info({"gpu": max(case["gpus"])}, True))
+        allocations, _ = policy.optimize(jobs, nodes, running, rented)
     seconds = (time.perf_counter() - start) / case["rounds"]
     found: dict[str, dict[str, int]] = {}
     for task, hosts in allocations.items():
@@ -98,7 +100,7 @@ def adaptdl(case: dict[str, Any]) -> dict[str, Any]:
     logging.getLogger("adaptdl_sched.policy.pollux").setLevel(logging.WARNING)
     functions = goodputs("adaptdl.goodput", "adaptdl_sched.policy.speedup", case)
     policy = pollux.PolluxPolicy()
-    # It also chooses how many hosts to rent, by their utility: any utility is well.
+    # It also gives hosts back whose utility is low: any utility is well.
     policy._min_util, policy._max_util = 0.0, float("inf")
     found = answer(case, policy, functions, types.JobInfo, types.NodeInfo)
     return {"goodput": [table(one, case["most"]) for one in functions], **found}
