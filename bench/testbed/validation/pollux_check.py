@@ -278,8 +278,8 @@ compared for every task, for 2 to 16 GPUs, on one node and on several; both sear
 
 It adds up speed-ups against one GPU, each a tenth less after a restart (`power=1, reference="one_worker",
 restart_penalty=0.1`). That it also rents hosts, and gives them back, is turned off. Fairness is no part of what it
-maximises: allocations of nearly equal sums can differ in it. Where its fitness is far below, its search has not settled:
-it still rises with more searches.
+maximises: allocations of nearly equal sums can differ in it. Where its fitness is far below, its search has not
+settled: it still rises with more searches.
 """
 
 SIA = """
