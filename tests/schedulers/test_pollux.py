@@ -171,13 +171,16 @@ def test_candidates_come_when_all_is_symmetric() -> None:
 
 
 def test_the_last_population_starts_the_next_search() -> None:
-    cluster = network(2, 4, 1)
+    """With the tasks and hosts that are still there, each in its row and column."""
     tasks = [task(f"t{n}", 1, max_workers=8, goodput=MODEL) for n in range(4)]
     pollux = quick()
-    (first,) = pollux.propose(ClusterState(cluster, 900.0, tasks), 1)
-    before = pollux.fitness
-    pollux.propose(ClusterState(cluster, 960.0, tasks[:3], {name: first[name] for name in ("t0", "t1", "t2")}), 1)
-    assert pollux.fitness > before
+    (first,) = pollux.propose(ClusterState(network(2, 4, 1), 900.0, tasks), 1)
+    later = ClusterState(network(2, 3, 1), 960.0, [task("new", 1), tasks[3], tasks[1]])
+    best = pollux._start(later)[0]
+    for row, one in enumerate(later.tasks):
+        there = {host: int(best[row, column]) for column, host in enumerate(later.cluster.hosts) if best[row, column]}
+        expected = {host: workers for host, workers in first.get(one.id, {}).items() if host in later.cluster.number}
+        assert there == expected
 
 
 def test_a_task_without_any_batch_is_refused() -> None:

@@ -141,3 +141,9 @@ def test_workers_of_several_gpus_find_room_where_gpus_are_scattered() -> None:
             placement = placement_of(state, allocation)
             for number, one in enumerate(tasks):
                 assert sum(allocation[one.id].values()) == one.max_workers or not placement.room(number).any()
+
+
+def test_a_large_cluster_has_as_many_candidates_as_asked_for() -> None:
+    """Where to draw all tasks anew at random hardly ever leaves all of them as far apart as they are."""
+    tasks = [task(f"t{n}", 1 + n % 9, min_workers=1, max_workers=12, arrival_s=10.0 * n) for n in range(20)]
+    assert len(Themis().propose(ClusterState(network(6, 4, 4), 600.0, tasks), 10)) == 10

@@ -151,7 +151,7 @@ class Pollux:
         table = goodput_table(task)
         workers, several = task.min_workers, 0
         if self._reference == "fair_share":
-            share = int(state.cluster.gpus.sum()) // (len(state.tasks) * task.gpus_per_worker)
+            share = -(-int(state.cluster.gpus.sum()) // (len(state.tasks) * task.gpus_per_worker))
             workers = min(max(share, task.min_workers), task.max_workers)
             several = int(workers > int(state.cluster.gpus.max()) // task.gpus_per_worker)
         possible = table[table > 0]

@@ -17,10 +17,16 @@ from ...placement.cluster import HostWorkers, Placement
 from ...placement.packed import packed
 from ...placement.random_hosts import below, random_hosts
 from ..state import Allocation, ClusterState, allocation_of, placement_of, where_of
-from .fairness import level_of
+from .fairness import Level, level_of
 from .leases import released
 
 __all__ = ["Places"]
+
+_FAILURES = 5
+"""Draws in a row that come to nothing, until no more are made: in a large cluster hardly any does not."""
+
+_EXCHANGES = 4
+"""That are tried, for each task that might be moved; about one in four is possible."""
 
 
 class Places:
@@ -72,20 +78,95 @@ class Places:
         return placement
 
     def others(self, first: Placement, rng: random.Random) -> Iterator[Allocation]:
-        """Allocations without end with the same workers, as far apart, of each task; some of them several times."""
-        cluster = self._state.cluster
+        """Allocations without end with the same workers, as far apart, of each task; some of them several times.
+
+        In turns one that is drawn anew, while that succeeds, and the next of a walk of exchanges, which does in a large
+        cluster, too.
+        """
         counts = [_size(first.where.get(task, ())) for task in range(len(self._state.tasks))]
-        levels = {task: level_of(cluster, where) for task, where in first.where.items()}
+        levels = {task: level_of(self._state.cluster, where) for task, where in first.where.items()}
+        # Whoever wins as many workers as it gave up stays.
+        open_to = [task for task in levels if counts[task] != self.kept_workers(task) + len(self._released[task])]
+        current, failures = first.copy(), 0
         while True:
-            placement = self._kept.copy()
-            for task, workers in enumerate(counts):
-                self._stay(placement, task, workers, self._drawn_released(task, rng))
-            order = _shuffled(list(range(len(counts))), rng)
-            complete = all(self._take(placement, task, counts[task], rng) for task in order)
-            equal = complete and all(level_of(cluster, placement.where[task]) == at for task, at in levels.items())
-            # GPUs that are left elsewhere may be of use to a task whose workers need several.
-            equal = equal and not any(self._has_use(placement, task) for task in range(len(counts)))
-            yield allocation_of(self._state, placement if equal else first)
+            if failures < _FAILURES:
+                drawn = self._drawn(counts, levels, rng)
+                failures = failures + 1 if drawn is None else 0
+                if drawn is not None:
+                    yield allocation_of(self._state, drawn)
+            for _ in range(_EXCHANGES * (1 + below(rng, len(open_to) or 1))):
+                self._exchange(current, open_to, levels, rng)
+            equal = not any(self._has_use(current, task) for task in range(len(counts)))
+            yield allocation_of(self._state, current if equal else first)
+
+    def _drawn(self, counts: Sequence[int], levels: Mapping[int, Level], rng: random.Random) -> Placement | None:
+        """Every task's workers put anew at random; None if some do not fit, or are nearer or farther apart."""
+        cluster = self._state.cluster
+        placement = self._kept.copy()
+        for task, workers in enumerate(counts):
+            self._stay(placement, task, workers, self._drawn_released(task, rng))
+        order = _shuffled(list(range(len(counts))), rng)
+        equal = all(self._take(placement, task, counts[task], rng) for task in order)
+        equal = equal and all(level_of(cluster, placement.where[task]) == at for task, at in levels.items())
+        # GPUs that are left elsewhere may be of use to a task whose workers need several.
+        equal = equal and not any(self._has_use(placement, task) for task in range(len(counts)))
+        return placement if equal else None
+
+    def _exchange(
+        self, placement: Placement, open_to: Sequence[int], levels: Mapping[int, Level], rng: random.Random
+    ) -> None:
+        """Two tasks exchange a worker, what they have on a host each, or all they have; or one goes to free GPUs.
+
+        Nothing happens if leases, room, paths or distances forbid it.
+        """
+        if not open_to:
+            return
+        one = open_to[below(rng, len(open_to))]
+        here = self._movable(placement, one)
+        if not here:
+            return
+        kind = below(rng, 3)
+        other = open_to[below(rng, len(open_to))] if kind < 2 or below(rng, 2) else None
+        there = self._movable(placement, other) if other is not None and other != one else {}
+        before = {task: placement.where[task] for task in (one, other) if task is not None}
+        if kind == 0 and there and not self._kept.where.get(one) and not self._kept.where.get(other or 0):
+            moved = {one: before[other or 0], other or 0: before[one]}
+            if _size(before[one]) != _size(before[other or 0]):
+                return
+        else:
+            host = sorted(here)[below(rng, len(here))]
+            count = here[host] if below(rng, 2) else 1
+            if there:
+                to = sorted(there)[below(rng, len(there))]
+                back = there[to] if count == here[host] else 1
+            else:
+                to, back = below(rng, len(self._state.cluster.hosts)), 0
+            if to == host:
+                return
+            moved = {one: _shifted(before[one], host, to, count)}
+            if back and other is not None:
+                moved[other] = _shifted(before[other], to, host, back)
+        for task in moved:
+            placement.take(task)
+        for task, where in moved.items():
+            placement.put(task, where)
+        if int(placement.free.min()) < 0 or any(not self._as_far(where, levels[task]) for task, where in moved.items()):
+            for task in moved:
+                placement.take(task)
+            for task in moved:
+                placement.put(task, before[task])
+
+    def _movable(self, placement: Placement, task: int) -> dict[int, int]:
+        """A task's workers by host that no lease holds."""
+        held = dict(self._kept.where.get(task, ()))
+        rest = {host: count - held.get(host, 0) for host, count in placement.where.get(task, ())}
+        return {host: count for host, count in rest.items() if count > 0}
+
+    def _as_far(self, where: HostWorkers, level: Level) -> bool:
+        """Whether workers are so far apart, with paths between all of them."""
+        ends = self._state.cluster.parts.end
+        parts = np.searchsorted(ends, [host for host, _ in where], side="right")
+        return level_of(self._state.cluster, where) == level and len(set(parts.tolist())) == 1
 
     def _stay(self, placement: Placement, task: int, workers: int, hosts: Sequence[int]) -> None:
         """Let a task keep workers on the first of these hosts, as many as it still lacks."""
@@ -183,6 +264,14 @@ class Places:
 
 def _size(where: HostWorkers) -> int:
     return sum(count for _, count in where)
+
+
+def _shifted(where: HostWorkers, host: int, to: int, count: int) -> HostWorkers:
+    """With some of the workers of one host on another."""
+    total = dict(where)
+    total[host] -= count
+    total[to] = total.get(to, 0) + count
+    return tuple(sorted((at, workers) for at, workers in total.items() if workers))
 
 
 def _add(placement: Placement, task: int, hosts: Sequence[int]) -> None:

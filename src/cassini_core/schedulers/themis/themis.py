@@ -31,7 +31,7 @@ class Themis:
         expires is auctioned.
     fairness : float
         The knob ``f``, from 0 to 1: the part ``1 - f`` of the tasks that want GPUs, those with the largest rho, take
-        part in an auction; the others share what is left. Themis chooses 0.8 (its section 8).
+        part in an auction; the others share what is left. 0.8 is known as the value of Themis; not checked.
     oversubscription : float
         Above racks, at least 1: what is expected of workers across racks. The paper's testbed has 2 (appendix A).
     seed : int
