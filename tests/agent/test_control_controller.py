@@ -584,6 +584,8 @@ def test_with_lag_an_answer_is_followed_at_the_next_start_whatever_the_iteration
     shift_ms: int, stall_ms: int, held_up_ms: int
 ) -> None:
     """Where a stall ended is known; and while others hold the job up, the next iteration is as long as the last."""
+    moved_ms = (shift_ms - 50 + 100) % 200 - 100
+    assume(2 * abs(moved_ms) * MS_NS > SCHEDULE.dead_band_ns)  # else it is no other grid
     job = Played(1, now_ns=60 * MS_NS)
     for _ in range(40):
         job.iterate(197 * MS_NS, 110 * MS_NS)
