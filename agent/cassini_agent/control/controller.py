@@ -105,7 +105,7 @@ class _Start(NamedTuple):
     natural_ns: int | None
     rests: bool
     stalled: bool
-    held_up_ns: int
+    compute_ns: int | None
 
 
 class Controller:
@@ -290,7 +290,7 @@ class Controller:
         elif natural is not None and self._mooring.lost_since_ns is not None:
             by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
             self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
-        start = _Start(now_ns, applied_ns, natural, rests, stalled, self._held_up_ns(natural, compute_ns))
+        start = _Start(now_ns, applied_ns, natural, rests, stalled, compute_ns)
         self._latest = start if self.lag else None
         return self._placed(schedule, start, changed)
 
@@ -313,10 +313,12 @@ class Controller:
 
     def _placed(self, schedule: Schedule, start: _Start, changed: Change | None) -> Decision:
         """Decide by where a start is on the grid."""
-        now_ns, applied_ns, natural, rests, stalled, held_up_ns = start
+        now_ns, applied_ns, natural, rests, stalled, compute_ns = start
         usual = median_low(self._recent) if self._recent else schedule.iteration_ns
         if self._mooring.aligns or self._state == "adjusting":
-            usual += held_up_ns  # the iteration under way, too, and all who decide reckon with that
+            usual += self._held_up_ns(
+                natural, compute_ns
+            )  # the iteration under way, too, and all who decide reckon with that
         recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
         place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
         wait, adjusted, release = 0, False, None
