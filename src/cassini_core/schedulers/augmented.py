@@ -48,6 +48,8 @@ class Decision:
         Tasks that share links, and by how much their iterations start after an instant that is the same for all, ms.
     paces_ms : mapping of str to float
         Tasks that must be paced, and the iteration time that they are to hold, ms.
+    slack_ms : mapping of str to float
+        Of the tasks whose shift matters, by how much each alone may move before links are shared worse, ms.
     ranking : Ranking or None
         Of the candidates, named ``c0`` and so on in the order in which they were proposed; None where there was
         nothing to rank.
@@ -56,6 +58,7 @@ class Decision:
     allocation: Allocation
     shifts_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
     paces_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
+    slack_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
     ranking: Ranking | None = None
 
 
@@ -172,7 +175,9 @@ class Augmented:
         shifts_ms = {jobs.task_of[job]: shift for job, shift in ranking.best.shifts_ms.items()}
         placed = {job: pace for job, pace in ranking.paces_ms.items() if job in named[best]}
         paces_ms = {jobs.task_of[job]: pace for job, pace in placed.items()}
-        return Decision(allocations[best], shifts_ms, paces_ms, ranking)
+        free = set(ranking.best.free_jobs)
+        slack_ms = {jobs.task_of[job]: slack for job, slack in ranking.best.slack_ms.items() if job not in free}
+        return Decision(allocations[best], shifts_ms, paces_ms, slack_ms, ranking)
 
     def _problem(self, state: ClusterState, jobs: _Jobs, allocations: Sequence[Allocation]) -> Problem:
         """The allocations, by names of jobs, as candidates."""

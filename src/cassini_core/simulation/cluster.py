@@ -379,17 +379,13 @@ class _Run:
         """What is to hold a task from now on."""
         if self._options.holding == "none" or decision.ranking is None or decision.ranking.best is None:
             return None
-        best = decision.ranking.best
-        named = name
-        while named not in best.slack_ms and len(named) < len(name) + 4:
-            named += "'"  # its name where it is another job than where it ran
-        if name not in decision.shifts_ms or named in best.free_jobs:
-            return None
+        if name not in decision.slack_ms:
+            return None  # its shift does not matter, or it shares no link
         pace_ms = decision.paces_ms.get(name, profile.iteration_ms) * (1.0 + self._options.margin)
         grid = Grid(decision.shifts_ms[name], pace_ms, _LATE * profile.iteration_ms)
         if self._options.holding == "grid":
             return grid
-        return AgentHold(grid, profile.iteration_ms, best.hold_ms or 0.0, best.slack_ms.get(named, 0.0))
+        return AgentHold(grid, profile.iteration_ms, decision.ranking.best.hold_ms or 0.0, decision.slack_ms[name])
 
     def _route(self, name: str, task: TrainingTask, hosts: Mapping[str, int]) -> dict[str, float]:
         """The links that a task crosses: its own ones where it is alone."""
