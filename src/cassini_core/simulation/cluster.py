@@ -21,7 +21,7 @@ from ..placement.cluster import Cluster
 from ..placement.job_request import flows_of
 from ..schedulers.augmented import Decision
 from ..schedulers.ideal import Ideal
-from ..schedulers.state import Allocation, ClusterState, TrainingTask, where_of
+from ..schedulers.state import Allocation, ClusterState, TrainingTask, check_allocation, where_of
 from ..topology.model import Topology
 from ..topology.routing import Router
 from .holding import AgentHold, Grid, Hold
@@ -174,7 +174,6 @@ class _Tracked:
     first_start_s: float = math.nan
     end_s: float = math.nan
     starts: int = 0
-    adjusted: int = 0
     parts: list[Iterations] = field(default_factory=list)
 
 
@@ -257,15 +256,14 @@ class _Run:
         self._there: dict[str, _Tracked] = {}
         self._next_round_s = math.inf
         self._now_s = 0.0
-        self._rounds = 0
+        self._rounds = self._idle_rounds = 0
 
     def go_on(self) -> bool:
         """To the next round, and through it; False if there is none any more."""
         arrival_s = self._to_come[-1].task.arrival_s if self._to_come else math.inf
-        is_due = self._there and (self._network.jobs or self._next_round_s < math.inf)
-        until_s = min(arrival_s, self._next_round_s if is_due else math.inf, self._options.until_s)
-        if not self._network.jobs and until_s == math.inf:
-            return False  # nothing runs, nobody comes, and the scheduler need not be asked again
+        until_s = min(arrival_s, self._next_round_s if self._there else math.inf, self._options.until_s)
+        if not self._network.jobs and (until_s == math.inf or (arrival_s == math.inf and self._idle_rounds > 1)):
+            return False  # nobody comes, and the scheduler has left all waiting twice although nothing runs
         ended = self._network.run(until_s * 1e3)
         self._now_s = self._network.now_ms / 1e3 if ended is not None else until_s
         self._keep()
@@ -295,7 +293,7 @@ class _Run:
                 one.first_start_s,
                 one.end_s,
                 max(0, one.starts - 1),
-                one.adjusted + adjusted.get(name, 0),
+                adjusted.get(name, 0),
                 one.profile.iteration_ms if one.profile is not None else math.nan,
                 joined(one.parts),
             )
@@ -323,7 +321,7 @@ class _Run:
         self._rounds += 1
         interval_s = self._decider.interval_s
         self._next_round_s = math.inf if interval_s is None else self._now_s + interval_s
-        decision = self._ideal() if self._is_ideal else self._decider.decide(self._state(), self._running_shifts_ms())
+        decision = self._ideal() if self._is_ideal else self._decided()
         for name, one in self._there.items():
             hosts = decision.allocation.get(name)
             if one.hosts is not None and hosts != one.hosts:
@@ -335,6 +333,13 @@ class _Run:
                 elif one.grid != _grid(held):
                     self._network.hold(name, held)
                 one.grid = _grid(held)
+        self._idle_rounds = 0 if self._network.jobs else self._idle_rounds + 1
+
+    def _decided(self) -> Decision:
+        state = self._state()
+        decision = self._decider.decide(state, self._running_shifts_ms())
+        check_allocation(state, decision.allocation)
+        return decision
 
     def _state(self) -> ClusterState:
         running: Allocation = {name: one.hosts for name, one in self._there.items() if one.hosts is not None}
@@ -352,7 +357,6 @@ class _Run:
         return Decision(allocation)
 
     def _stop(self, name: str, one: _Tracked) -> None:
-        one.adjusted += self._network.adjusted()[name]
         self._network.remove(name)
         one.hosts = one.grid = None
         one.before = one.task.done_iterations
@@ -365,6 +369,8 @@ class _Run:
         phase_ms = 0.0 if held is not None else drawn.random() * one.profile.iteration_ms
         if one.starts == 1:
             one.first_start_s = start_s
+        else:
+            one.task = replace(one.task, restarts=one.task.restarts + 1)
         share, jitter_seed = self._options.jitter_share, zlib.crc32(f"{self._seed}, {name}, {one.starts}".encode())
         self._network.add(
             one.profile,
