@@ -205,7 +205,7 @@ def test_corrections_of_tasks_that_ended_are_counted(holding: Any) -> None:
     """Two tasks with much jitter, which correct deviations while they run: their results say so when they are done."""
     network = racks_of(2, 2)
     tasks = [task(name, 2, iterations=600) for name in "ab"]
-    options = ClusterOptions(holding=holding, jitter_share=0.2)
+    options = ClusterOptions(holding=holding, margin=0.01, jitter_share=0.1)
     result = simulate_cluster(Augmented(Proposes(), network), network, tasks, options, gpus_per_host=1)
     assert all(one.adjusted > 0 for one in result.tasks)
 
