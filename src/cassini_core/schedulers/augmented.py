@@ -56,7 +56,8 @@ class Decision:
         had better run free all the same.
     ranking : Ranking or None
         Of the candidates, named ``c0`` and so on in the order in which they were proposed; None where there was
-        nothing to rank.
+        nothing to rank. Its ``best`` is None where the paper's rule discarded all of them: then the first is taken,
+        without shifts.
     """
 
     allocation: Allocation
