@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cassini_core.schedulers.state import TrainingTask
 from simulation.flow_oracle import Segment, rates
+
+from cassini_core.schedulers.state import TrainingTask
 
 Hosts = Mapping[str, int]
 

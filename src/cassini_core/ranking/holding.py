@@ -95,7 +95,8 @@ def _holds(
     least = ticks_from_ms(best.hold_ms or 0.0)
     if len(found) < 2:
         return [least] * len(found)
-    paced = {job.id: lengthen(job, ticks_from_ms(ranking.paces_ms[job.id])) for job in problem.jobs}
+    placed = (job for job in problem.jobs if job.id in candidate.routes)
+    paced = {job.id: lengthen(job, ticks_from_ms(ranking.paces_ms[job.id])) for job in placed}
     capacity = {link.id: link.capacity_gbps for link in problem.links}
     resolution_ms = DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
     on_links: dict[str, int] = {}

@@ -22,7 +22,7 @@ from .jitter import factors
 
 __all__ = ["LEAST_MARGIN", "Held", "Holding", "holds_of"]
 
-Holding = Literal["grid", "agent", "none"]
+Holding = Literal["agent", "grid", "none"]
 
 LEAST_MARGIN = 0.002
 """Of the iteration time, also without jitter: what others hold a task up by is made good, 5 % in 25 iterations."""
