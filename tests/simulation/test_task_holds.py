@@ -125,3 +125,21 @@ def test_an_agent_hears_of_another_hold_though_its_grid_stays() -> None:
         assert closer[name].grid is before[name].grid
         assert isinstance(closer[name].hold, AgentHold)
         assert (closer[name].hold.hold_ms, closer[name].hold.slack_ms) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("longer", [1.0, 1.002])
+def test_who_is_not_to_move_does_not_where_the_slowest_is(longer: float) -> None:
+    """The ranking moves one running job, the slowest; the others stay, whether paces change or not."""
+    profiles = {"a": job("a", 4), "b": job("b", 2), "c": job("c", 2)}
+    paces = {name: one.iteration_ms for name, one in profiles.items()}
+    before = holds_of(decision({"a": 0.0, "b": 70.0, "c": 150.0}, paces), profiles, {}, 0.0, **NO_JITTER)
+    paces = {name: pace * longer for name, pace in paces.items()}
+    now_ms = 12_345.0
+    after = holds_of(decision({"a": 30.0, "b": 70.0, "c": 150.0}, paces), profiles, before, now_ms, **NO_JITTER)
+
+    def next_ms(held: Held) -> float:
+        return held.grid.at_ms + math.ceil((now_ms - held.grid.at_ms) / held.grid.pace_ms) * held.grid.pace_ms
+
+    for name in "bc":
+        assert apart(next_ms(after[name]), next_ms(before[name]), after[name].grid.pace_ms) < 1.0
+        assert longer > 1.0 or after[name] is before[name]

@@ -113,16 +113,21 @@ def holds_of(
 def _begin_ms(
     decision: Decision, pace_ms: Mapping[str, float], longer: float, before: Mapping[str, Held], now_ms: float
 ) -> float:
-    """When the pattern of a component begins: with other paces, where the slowest of those that run has come to."""
+    """When the pattern of a component begins: with other paces, where those that run and are not moved have come to."""
     running = [task for task in pace_ms if task in before]
-    if not running:
+    stay = [task for task in running if _apart_ms(decision.shifts_ms[task], before[task]) < _SAME_MS] or running
+    if not stay:
         return 0.0
-    slowest = max(running, key=lambda task: (before[task].grid.pace_ms, task))
-    grid, at_ms = before[slowest].grid, decision.shifts_ms[slowest] * longer
-    if _is_same(grid, Grid(at_ms, pace_ms[slowest])):
+    slowest = max(stay, key=lambda task: (before[task].grid.pace_ms, task))
+    grid = before[slowest].grid
+    if _is_same_pace(grid.pace_ms, pace_ms[slowest]):
         return 0.0
     passed = math.ceil((now_ms - grid.at_ms) / grid.pace_ms)
-    return grid.at_ms + passed * grid.pace_ms - at_ms
+    return grid.at_ms + passed * grid.pace_ms - decision.shifts_ms[slowest] * longer
+
+
+def _apart_ms(shift_ms: float, before: Held) -> float:
+    return abs(math.remainder(shift_ms - before.shift_ms, before.grid.pace_ms))
 
 
 def _says(held: Held) -> tuple[object, ...]:
@@ -133,7 +138,11 @@ def _says(held: Held) -> tuple[object, ...]:
 
 def _is_same(one: Grid, other: Grid) -> bool:
     apart_ms = abs(math.remainder(one.at_ms - other.at_ms, other.pace_ms))
-    return abs(one.pace_ms - other.pace_ms) < 1e-9 * one.pace_ms and apart_ms < _SAME_MS
+    return _is_same_pace(one.pace_ms, other.pace_ms) and apart_ms < _SAME_MS
+
+
+def _is_same_pace(one_ms: float, other_ms: float) -> bool:
+    return abs(one_ms - other_ms) < 1e-9 * one_ms
 
 
 def _margin(component: HeldComponent, profiles: Mapping[str, Job], jitter: str, jitter_share: float) -> float:
