@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,21 @@ def test_processes_give_the_same(tmp_path: Path) -> None:
     seeds = range(4)
     one, several = (run_seeds(cube, seeds, tmp_path / str(count), {}, processes=count) for count in (1, 2))
     assert one == several
+
+
+def fails_at_once(seed: int, folder: Path) -> dict[str, Any]:
+    (folder / f"ran-{seed}").touch()
+    if seed == 0:
+        raise ValueError("no")
+    time.sleep(0.1)
+    return {}
+
+
+@pytest.mark.slow
+def test_what_has_not_begun_is_not_run_once_a_seed_has_failed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"):
+        run_seeds(partial(fails_at_once, folder=tmp_path), range(40), tmp_path, {}, processes=2)
+    assert len(list(tmp_path.glob("ran-*"))) < 20
 
 
 def test_a_record_says_what_the_result_does() -> None:

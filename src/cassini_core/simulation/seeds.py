@@ -38,7 +38,8 @@ def run_seeds(
         function of a module, or a ``functools.partial`` of one.
     seeds : iterable of int
     folder : Path
-        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all.
+        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all: several processes may
+        work in one folder, though not know of each other.
     experiment : mapping of str to anything that JSON can say
         Names the experiment, all parameters included: what a folder has of another one is not taken for this.
     processes : int, optional
@@ -79,8 +80,12 @@ def run_seeds(
         # A forked process may not use the threads of its parent.
         with ProcessPoolExecutor(min(count, len(left)), mp_context=multiprocessing.get_context("spawn")) as pool:
             running = {pool.submit(work, seed): seed for seed in left}
-            for future in as_completed(running):
-                done(running[future], future.result())
+            try:
+                for future in as_completed(running):
+                    done(running[future], future.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # else all that wait would be run, and lost
+                raise
     return {seed: found[seed] for seed in wanted}
 
 
