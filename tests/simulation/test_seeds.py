@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ pytest.importorskip("numba")
 from cassini_core.schedulers.augmented import Plain
 from cassini_core.schedulers.in_order import Random
 from cassini_core.simulation.cluster import simulate_cluster
-from cassini_core.simulation.seeds import record_of, run_seeds
+from cassini_core.simulation.seeds import Experiment, record_of, run_experiments, run_seeds
 
 
 def cube(seed: int) -> dict[str, Any]:
@@ -48,12 +49,48 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
 
 def test_records_of_other_experiments_and_other_files_are_refused(tmp_path: Path) -> None:
     run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
-    with pytest.raises(cc.InputError, match=r"experiment: expected .*0\.9"):
-        run_seeds(cube, [1], tmp_path, {"load": 0.9}, processes=1)
+    for other, said in (
+        ({"load": 0.9}, r"experiment\.load: expected 0\.9, got 0\.8: it is of another experiment"),
+        ({"load": 0.8, "jitter": 1}, r"experiment\.jitter: expected 1, got nothing"),
+        ({}, r"experiment\.load: expected nothing, got 0\.8"),
+    ):
+        with pytest.raises(cc.InputError, match=rf"seed-1\.json {said}"):
+            run_seeds(cube, [1], tmp_path, other, processes=1)
     for text in ("", "[]", "{}", '{"experiment": {"load": 0.8}}'):
         (tmp_path / "seed-1.json").write_text(text)
         with pytest.raises(cc.InputError, match=r"seed-1\.json"):
             run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
+
+
+def test_experiments_run_side_by_side_and_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    run_seeds(cube, [2], tmp_path / "cube", {}, processes=1)
+    ran: list[tuple[str, int]] = []
+
+    def work(name: str, seed: int) -> dict[str, Any]:
+        ran.append((name, seed))
+        return {name: seed}
+
+    told: list[tuple[int, int]] = []
+    experiments = [Experiment(partial(work, "cube"), tmp_path / "cube", {}), Experiment(partial(work, "b"), None, {})]
+    found = run_experiments(experiments, [1, 2], processes=1, progress=lambda *each: told.append(each))
+    assert found == [{1: {"cube": 1}, 2: cube(2)}, {1: {"b": 1}, 2: {"b": 2}}]
+    assert ran == [("cube", 1), ("b", 1), ("b", 2)]
+    assert told == [(2, 4), (3, 4), (4, 4)]
+    assert [path.name for path in tmp_path.iterdir()] == ["cube"]
+
+
+def fail_or_leave_a_trace(folder: str, seed: int) -> dict[str, Any]:
+    if seed == 0:
+        raise cc.InputError("seed: expected another, got 0")
+    (Path(folder) / f"ran-{seed}").touch()
+    return {}
+
+
+@pytest.mark.slow
+def test_after_a_failure_no_more_is_begun(tmp_path: Path) -> None:
+    with pytest.raises(cc.InputError, match="expected another, got 0"):
+        run_seeds(partial(fail_or_leave_a_trace, str(tmp_path)), range(2000), tmp_path / "kept", {}, processes=2)
+    assert len(list(tmp_path.glob("ran-*"))) < 1000
 
 
 @pytest.mark.slow
