@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 from ..errors import refusal, shown
@@ -38,7 +39,7 @@ def scheduler_named(name: SchedulerName, seed: int = 0) -> Scheduler:
         return _pollux(seed)
     from .in_order import FirstFit, Packed, Random
 
-    in_order = {"first-fit": FirstFit, "packed": Packed, "random": Random}
+    in_order: dict[str, Callable[[int], Scheduler]] = {"first-fit": FirstFit, "packed": Packed, "random": Random}
     if name not in in_order:
         raise refusal("", "scheduler", f"one of {', '.join(get_args(SchedulerName))}", shown(name))
     return in_order[name](seed)

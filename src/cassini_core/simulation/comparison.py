@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import items_of
+from ..checks import items_of, whole_number
 from ..errors import refusal, shown
 from ..formats import json_line
 from ..placement.cluster import Cluster
@@ -227,7 +227,7 @@ def compare_schedulers(
     """
     given = items_of(tasks, TrainingTask, "", "tasks")
     names = list(dict.fromkeys(schedulers))
-    which = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    which = list(range(whole_number(seeds, "seeds"))) if isinstance(seeds, int) else list(seeds)
     for words, found in (("tasks", given), ("schedulers", names), ("seeds", which)):
         if not found:
             raise refusal("", words, "at least one", "none")
@@ -255,9 +255,7 @@ def compare_schedulers(
         where = folder / f"{name}{'-cassini' * cassini}" if folder is not None else None
         experiments.append(Experiment(partial(common, name, cassini), where, about | more))
     records = run_experiments(experiments, which, processes=processes, progress=progress)
-    return Comparison(
-        len(given), tuple(Compared(*way, runs) for way, runs in zip(ways, records, strict=True))
-    )
+    return Comparison(len(given), tuple(Compared(*way, runs) for way, runs in zip(ways, records, strict=True)))
 
 
 def _run(
@@ -278,9 +276,7 @@ def _run(
     decider: Plain | Augmented = Plain(scheduler)
     if cassini:
         decider = Augmented(scheduler, topology, candidates=candidates, router=router, **rank_options)
-    result = simulate_cluster(
-        decider, topology, tasks, options, seed=seed, gpus_per_host=gpus_per_host, router=router
-    )
+    result = simulate_cluster(decider, topology, tasks, options, seed=seed, gpus_per_host=gpus_per_host, router=router)
     figures = figures_of(result, marking=options.marking is not None)
     return {"figures": figures, "percentiles_ms": percentiles_ms(result), **record_of(result)}
 

@@ -72,4 +72,5 @@ def _outside(count: int) -> int:
 
 def _tail(count: int, most: int) -> float:
     """How likely at most ``most`` of so many values are below the median."""
-    return sum(math.comb(count, below) for below in range(most + 1)) / 2**count
+    ways = sum(math.comb(count, below) for below in range(most + 1))
+    return ways * 0.5**count

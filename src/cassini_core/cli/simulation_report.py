@@ -1,0 +1,95 @@
+"""A comparison of schedulers for people: tables, and what they say in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from ..formats import counted
+from ..simulation.comparison import GAINS, Compared, Comparison
+from ..simulation.estimate import CONFIDENCE, Estimate
+from .tables import Listing
+
+__all__ = ["simulation_report", "simulation_warnings"]
+
+
+def simulation_report(comparison: Comparison, hosts: int) -> Iterator[RenderableType]:
+    """Times, what became of the tasks, and the gains."""
+    confidence = comparison.confidence
+    interval = f"{100 * confidence:.0f} % interval" if confidence >= CONFIDENCE else "least, most"
+    sizes = f"{counted(comparison.tasks, 'task')} on {counted(hosts, 'host')}"
+    yield Text(f"{sizes}, {counted(len(comparison.seeds), 'seed')}: medians [{interval}]\n")
+    yield _times(comparison)
+    yield _tasks(comparison)
+    augmented = [one.scheduler for one in comparison.compared if one.cassini]
+    if augmented:
+        yield _gains(comparison, augmented)
+        yield Text("\n".join(_conclusion(comparison, scheduler) for scheduler in augmented))
+
+
+def simulation_warnings(comparison: Comparison) -> Iterator[str]:
+    """What a reader of the tables must know."""
+    for one in comparison.compared:
+        done = [value for value in one.values("tasks_done") if value is not None]
+        if min(done) < comparison.tasks:
+            span = f"{min(done):g}" if min(done) == max(done) else f"{min(done):g} to {max(done):g}"
+            yield (
+                f"under {_name(one)} {span} of {counted(comparison.tasks, 'task')} ended; completion is that of these"
+            )
+
+
+def _times(comparison: Comparison) -> Listing:
+    table = Listing("Times", ("scheduler", "iteration, mean ms", "p99 ms", "completion s"), "lrrr")
+    for one in comparison.compared:
+        mean, p99, completion = (one.estimate(name) for name in ("mean_ms", "p99_ms", "completion_s"))
+        # Whole seconds, so that a row stays within 80 columns.
+        digits = 0 if completion is not None and completion.high >= 100 else 1
+        table.add(_name(one), _spread(mean, 1), _spread(p99, 1), _spread(completion, digits))
+    return table
+
+
+def _tasks(comparison: Comparison) -> Listing:
+    marks = any(one.estimate("marked") is not None for one in comparison.compared)
+    more = ["marks/iteration"] if marks else []
+    headers = ("scheduler", "ended", "waited s", "restarts", "adjustments/min", *more)
+    table = Listing("Tasks", headers, f"l{'r' * (len(headers) - 1)}")
+    forms = {"tasks_done": "g", "waited_s": ".1f", "restarts": "g", "adjustments_per_min": ".2f"}
+    for one in comparison.compared:
+        cells = [
+            _middle(one.estimate(name), form) for name, form in (forms | ({"marked": ".1f"} if marks else {})).items()
+        ]
+        table.add(_name(one), *cells)
+    return table
+
+
+def _gains(comparison: Comparison, schedulers: list[str]) -> Listing:
+    headers = ("scheduler", "iteration, mean", "p99", "completion")
+    table = Listing("Time without Cassini over time with it", headers, "lrrr")
+    for scheduler in schedulers:
+        table.add(scheduler, *(_spread(comparison.gain(scheduler, name), 3) for name in GAINS))
+    return table
+
+
+def _conclusion(comparison: Comparison, scheduler: str) -> str:
+    """What Cassini does to the mean iteration time."""
+    gain = comparison.gain(scheduler, "mean_ms")
+    if gain is None:
+        return f"Of {scheduler} nothing can be said: in a run no iteration ended."
+    if gain.low <= 1 <= gain.high:
+        return f"Iterations of {scheduler} take as long with Cassini as without, as far as these seeds tell."
+    with_or_without, times = ("without", gain.median) if gain.median > 1 else ("with", 1 / gain.median)
+    return f"Iterations of {scheduler} take {times:.3f} times as long {with_or_without} Cassini, on average."
+
+
+def _name(one: Compared) -> str:
+    return f"{one.scheduler} + Cassini" if one.cassini else one.scheduler
+
+
+def _spread(one: Estimate | None, digits: int) -> str:
+    return "-" if one is None else f"{one.median:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]"
+
+
+def _middle(one: Estimate | None, form: str) -> str:
+    return "-" if one is None else f"{one.median:{form}}"
