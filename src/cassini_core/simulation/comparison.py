@@ -218,11 +218,11 @@ def compare_schedulers(
     >>> from cassini_core.simulation.comparison import compare_schedulers
     >>> from cassini_core.topology.generated import paper_testbed
     >>> burst = Job("vgg16", iteration_ms=255, phases=[Phase(start_ms=141, duration_ms=114, gbps=45)])
-    >>> tasks = [TrainingTask(name, 0.0, 200, lambda workers: burst, 8) for name in "abc"]
-    >>> found = compare_schedulers(paper_testbed(), tasks, ["first-fit"], seeds=3)
+    >>> tasks = [TrainingTask(name, 0.0, 200, lambda workers: burst, 6) for name in "abcd"]
+    >>> found = compare_schedulers(paper_testbed(), tasks, ["random"], seeds=3)
     >>> [one.name for one in found.compared]
-    ['first-fit', 'first-fit with Cassini']
-    >>> found.gain("first-fit", "mean_ms").median > 1.1
+    ['random', 'random with Cassini']
+    >>> found.gain("random", "mean_ms").median > 1.05
     True
     """
     given = items_of(tasks, TrainingTask, "", "tasks")
