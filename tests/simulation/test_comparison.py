@@ -19,7 +19,7 @@ pytest.importorskip("numba")
 
 from cassini_core.schedulers.augmented import Augmented, Plain
 from cassini_core.schedulers.in_order import FirstFit, Random
-from cassini_core.schedulers.state import TrainingTask
+from cassini_core.schedulers.state import ClusterState, TrainingTask
 from cassini_core.schedulers.task_models import FixedProfile
 from cassini_core.simulation import comparison
 from cassini_core.simulation.cluster import ClusterOptions, ClusterResult, simulate_cluster
@@ -86,6 +86,7 @@ def test_figures_are_those_of_the_runs(count: int, holding: Any, until_s: float,
         result = simulate_cluster(decider, network, some, options, seed=seed, gpus_per_host=1)
         figures = one.runs[seed]["figures"]
         assert list(figures) == list(FIGURES)
+        assert figures["discarded_rounds"] == (0 if one.cassini else None)
         for name, value in figures_said_otherwise(result).items():
             assert figures[name] == (None if value is None else pytest.approx(value))
         lengths = sorted(ms for each in result.tasks for ms in each.iterations.length_ms.tolist())
@@ -130,6 +131,24 @@ def test_schedulers_draw_with_the_seed_and_so_do_routes(monkeypatch: pytest.Monk
     monkeypatch.setattr(comparison, "Router", router)
     compare("random", seeds=[4, 9], ecmp="hash")
     assert set(asked) == {("hash", 4), ("hash", 9)}
+
+
+def test_rounds_in_which_all_is_discarded_are_counted() -> None:
+    # Three tasks, of which each two meet on another link.
+    hosts = [{"h1-1": 1, "h2-1": 1}, {"h2-2": 1, "h3-1": 1}, {"h3-2": 1, "h1-2": 1}]
+    some = [TrainingTask(f"t{at}", 0.0, 20, BURST, 2) for at in range(3)]
+
+    class Crossed:
+        interval_s = None
+
+        def propose(self, state: ClusterState, candidates: int) -> list[dict[str, dict[str, int]]]:
+            return [{one.id: hosts[int(one.id[1])] for one in state.tasks}]
+
+    # With three tasks, with two, which meet on several links, and not with the last.
+    for loops, expected in (("discard", 2), ("joint", 0)):
+        decider = comparison._Counting(Augmented(Crossed(), racks_of(3, 2), loops=loops, resolution_ms=0))
+        assert simulate_cluster(decider, racks_of(3, 2), some, gpus_per_host=1).rounds == 4
+        assert decider.discarded_rounds == expected
 
 
 def test_options_reach_the_ranking() -> None:

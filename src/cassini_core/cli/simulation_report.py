@@ -35,8 +35,13 @@ def simulation_warnings(comparison: Comparison) -> Iterator[str]:
         done = [value for value in one.values("tasks_done") if value is not None]
         if min(done) < comparison.tasks:
             span = f"{min(done):g}" if min(done) == max(done) else f"{min(done):g} to {max(done):g}"
+            yield f"under {_name(one)} {span} of {counted(comparison.tasks, 'task')} ended; completion is that of these"
+        discarded = sum(value or 0 for value in one.values("discarded_rounds"))
+        if discarded:
+            rounds = sum(run["rounds"] for run in one.runs.values())
             yield (
-                f"under {_name(one)} {span} of {counted(comparison.tasks, 'task')} ended; completion is that of these"
+                f"under {_name(one)} all candidates were discarded in {discarded:g} of {rounds} rounds: there the "
+                "scheduler went on without shifts"
             )
 
 

@@ -48,7 +48,9 @@ def scheduler_named(name: SchedulerName, seed: int = 0) -> Scheduler:
 def _pollux(seed: int) -> Scheduler:
     try:
         from .pollux.pollux import Pollux
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pymoo":
+            raise
         found = "none; pip install 'cassini-core[schedulers]' brings it"
         raise refusal("", "scheduler pollux", "pymoo to be installed", found) from None
     return Pollux(seed=seed)

@@ -18,9 +18,9 @@ from ..errors import refusal, shown
 from ..formats import json_line
 from ..placement.cluster import Cluster
 from ..placement.packed import packed
-from ..schedulers.augmented import PAPERS_CANDIDATES, Augmented, Plain
+from ..schedulers.augmented import PAPERS_CANDIDATES, Augmented, Decision, Plain
 from ..schedulers.named import SchedulerName, scheduler_named
-from ..schedulers.state import TrainingTask
+from ..schedulers.state import ClusterState, TrainingTask
 from ..topology.formats.native import topology_to_json
 from ..topology.model import Topology
 from ..topology.routing import Ecmp, Router
@@ -273,12 +273,30 @@ def _run(
 ) -> dict[str, Any]:
     """One run, here."""
     scheduler, router = scheduler_named(name, seed), Router(topology, ecmp=ecmp, seed=seed)
-    decider: Plain | Augmented = Plain(scheduler)
+    decider: Plain | _Counting = Plain(scheduler)
     if cassini:
-        decider = Augmented(scheduler, topology, candidates=candidates, router=router, **rank_options)
+        decider = _Counting(Augmented(scheduler, topology, candidates=candidates, router=router, **rank_options))
     result = simulate_cluster(decider, topology, tasks, options, seed=seed, gpus_per_host=gpus_per_host, router=router)
-    figures = figures_of(result, marking=options.marking is not None)
+    discarded = decider.discarded_rounds if isinstance(decider, _Counting) else None
+    figures = figures_of(result, marking=options.marking is not None, discarded_rounds=discarded)
     return {"figures": figures, "percentiles_ms": percentiles_ms(result), **record_of(result)}
+
+
+class _Counting:
+    """A scheduler with Cassini that counts the rounds in which nothing could be ranked."""
+
+    def __init__(self, augmented: Augmented) -> None:
+        self._augmented = augmented
+        self.discarded_rounds = 0
+
+    @property
+    def interval_s(self) -> float | None:
+        return self._augmented.interval_s
+
+    def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
+        decision = self._augmented.decide(state, running_shifts_ms)
+        self.discarded_rounds += decision.ranking is not None and decision.ranking.best is None
+        return decision
 
 
 def _check_room(cluster: Cluster, tasks: Sequence[TrainingTask]) -> None:

@@ -23,6 +23,8 @@ FIGURES = {
     "ended_s": "when the simulation ended",
     "restarts": "how often tasks went on elsewhere or with other workers, all tasks together",
     "adjustments_per_min": "how often a task corrected a deviation from its shift, per minute of training",
+    "discarded_rounds": "rounds in which the ranking discarded all candidates, so that the scheduler went on without "
+    "shifts; null without Cassini",
     "marked": "ECN-marked packets per iteration; null without marking",
 }
 """Of a run, and what they are; null where there is nothing to take a mean of."""
@@ -31,7 +33,7 @@ SHARES = (*range(100), 99.5, 99.9, 100)
 """Percent, of the percentiles that are kept."""
 
 
-def figures_of(result: ClusterResult, *, marking: bool) -> dict[str, float | None]:
+def figures_of(result: ClusterResult, *, marking: bool, discarded_rounds: int | None) -> dict[str, float | None]:
     """The figures of a run, by the names of :data:`FIGURES`. O(iterations)."""
     every = joined([one.iterations for one in result.tasks])
     lengths = every.length_ms
@@ -48,6 +50,7 @@ def figures_of(result: ClusterResult, *, marking: bool) -> dict[str, float | Non
         "ended_s": result.now_s,
         "restarts": sum(one.restarts for one in result.tasks),
         "adjustments_per_min": sum(one.adjusted for one in result.tasks) / minutes if minutes else None,
+        "discarded_rounds": discarded_rounds,
         "marked": _mean(every.marked) if marking else None,
     }
 
