@@ -242,10 +242,17 @@ def test_processes_say_the_same() -> None:
     assert one == two
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[int, int]] = []
-    compare("random", "ideal", seeds=2, progress=lambda *each: told.append(each))
-    assert told == [(done, 6) for done in range(1, 7)]
+def test_progress_only_grows_and_counts_tasks_of_runs_under_way() -> None:
+    told: list[float] = []
+
+    def listen(done: float, total: int) -> None:
+        assert total == 6
+        told.append(done)
+
+    compare("random", "ideal", seeds=2, progress=listen)
+    assert told == sorted(told)
+    assert {round(3 * done) for done in told} == set(range(19))
+    assert told[-1] == 6
 
 
 @pytest.mark.parametrize(

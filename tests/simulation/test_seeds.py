@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from cassini_core.schedulers.augmented import Plain
 from cassini_core.schedulers.in_order import Random
 from cassini_core.simulation.cluster import simulate_cluster
 from cassini_core.simulation.seeds import Experiment, record_of, run_experiments, run_seeds
+from cassini_core.simulation.side_by_side import report_share
 
 
 def cube(seed: int) -> dict[str, Any]:
@@ -91,6 +93,23 @@ def test_after_a_failure_no_more_is_begun(tmp_path: Path) -> None:
     with pytest.raises(cc.InputError, match="expected another, got 0"):
         run_seeds(partial(fail_or_leave_a_trace, str(tmp_path)), range(2000), tmp_path / "kept", {}, processes=2)
     assert len(list(tmp_path.glob("ran-*"))) < 1000
+
+
+def halves(seed: int) -> dict[str, Any]:
+    report_share(0.5)
+    time.sleep(1.2)
+    report_share(7.0)
+    return {}
+
+
+@pytest.mark.slow
+def test_other_processes_say_how_far_they_are(tmp_path: Path) -> None:
+    told: list[float] = []
+    run_experiments([Experiment(halves, tmp_path, {})], [1, 2], processes=2, progress=lambda done, _: told.append(done))
+    assert told == sorted(told)
+    assert {0.5, 1.0} & set(told)
+    assert told[-1] == 2.0
+    report_share(0.1)  # nobody listens
 
 
 @pytest.mark.slow

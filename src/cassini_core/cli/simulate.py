@@ -102,7 +102,7 @@ def simulate(
     from ..simulation.marking import Marking
     from .place import network_with_capacities
 
-    with Waiting("simulating") as waiting:
+    with Waiting("simulating tasks") as waiting:
         network, assumed = network_with_capacities(source)
         found, name = _tasks(tasks)
         options = ClusterOptions(
@@ -127,7 +127,7 @@ def simulate(
                 ecmp=ecmp,
                 folder=None if out is None else Path(out),
                 processes=processes,
-                progress=waiting.update,
+                progress=lambda done, total: waiting.update(int(done * len(found)), total * len(found)),
             )
         except InputError as error:
             raise InputError(f"{name}: {error}") if str(error).startswith("task ") else error from None

@@ -28,6 +28,7 @@ from .cluster import ClusterOptions, simulate_cluster
 from .estimate import Estimate, confidence_of, estimate_of
 from .run_figures import FIGURES, SHARES, figures_of, percentiles_ms
 from .seeds import Experiment, record_of, run_experiments
+from .side_by_side import report_share
 
 __all__ = ["DEFAULT_OPTIONS", "GAINS", "Compared", "Comparison", "compare_schedulers"]
 
@@ -160,7 +161,7 @@ def compare_schedulers(
     ecmp: Ecmp = "spread",
     folder: Path | None = None,
     processes: int | None = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> Comparison:
     """Run tasks on a network under several schedulers, each as it is and with Cassini.
 
@@ -194,7 +195,7 @@ def compare_schedulers(
         At a time; None for as many as there are processors. With more than one the calling script needs its
         ``if __name__ == "__main__"``.
     progress : callable, optional
-        Told how many runs are done, and of how many.
+        Told how many runs are done, and of how many; a run counts in part while it is under way.
 
     Returns
     -------
@@ -276,7 +277,16 @@ def _run(
     decider: Plain | _Counting = Plain(scheduler)
     if cassini:
         decider = _Counting(Augmented(scheduler, topology, candidates=candidates, router=router, **rank_options))
-    result = simulate_cluster(decider, topology, tasks, options, seed=seed, gpus_per_host=gpus_per_host, router=router)
+    result = simulate_cluster(
+        decider,
+        topology,
+        tasks,
+        options,
+        seed=seed,
+        gpus_per_host=gpus_per_host,
+        router=router,
+        progress=lambda now: report_share(now.done / len(tasks)),
+    )
     discarded = decider.discarded_rounds if isinstance(decider, _Counting) else None
     figures = figures_of(result, marking=options.marking is not None, discarded_rounds=discarded)
     return {"figures": figures, "percentiles_ms": percentiles_ms(result), **record_of(result)}

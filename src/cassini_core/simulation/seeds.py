@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import numpy as np
 
 from ..errors import refusal, shown
 from .cluster import ClusterResult, TaskResult
+from .side_by_side import run_side_by_side
 
 __all__ = ["Experiment", "record_of", "run_experiments", "run_seeds"]
 
@@ -52,8 +51,13 @@ def run_seeds(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[int, dict[str, Any]]:
     """Run what has not been run yet of one experiment: as :func:`run_experiments`."""
-    found = run_experiments([Experiment(work, folder, experiment)], seeds, processes=processes, progress=progress)
-    return found[0]
+
+    def whole(done: float, total: int) -> None:
+        if progress is not None and done == int(done):
+            progress(int(done), total)
+
+    (found,) = run_experiments([Experiment(work, folder, experiment)], seeds, processes=processes, progress=whole)
+    return found
 
 
 def run_experiments(
@@ -61,7 +65,7 @@ def run_experiments(
     seeds: Iterable[int],
     *,
     processes: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> list[dict[int, dict[str, Any]]]:
     """Run what has not been run yet: all experiments with the first seed, then with the second, and so on.
 
@@ -74,7 +78,8 @@ def run_experiments(
         As many as there are processors, if left out; 1 runs all in this one. Others import the main module, so that a
         script needs its ``if __name__ == "__main__"``.
     progress : callable, optional
-        Told how many runs are done, and of how many.
+        Told how many runs are done, and of how many; of those under way what they report
+        (:func:`cassini_core.simulation.side_by_side.report_share`).
 
     Returns
     -------
@@ -97,33 +102,19 @@ def run_experiments(
             kept = {seed: _path(one.folder, seed) for seed in wanted}
             found[number] = {seed: _read(path, names[number]) for seed, path in kept.items() if path.exists()}
     left = [(number, seed) for seed in wanted for number in range(len(experiments)) if seed not in found[number]]
-    count = processes if processes is not None else _processors()
+    kept_before = sum(map(len, found))
 
-    def done(number: int, seed: int, record: Mapping[str, Any]) -> None:
+    def done(at: int, record: Mapping[str, Any]) -> None:
+        number, seed = left[at]
         found[number][seed] = _kept(experiments[number].folder, seed, names[number], record)
+
+    def tell(ended: float) -> None:
         if progress is not None:
-            progress(sum(map(len, found)), len(wanted) * len(experiments))
+            progress(kept_before + ended, len(wanted) * len(experiments))
 
-    if count == 1 or len(left) <= 1:
-        for number, seed in left:
-            done(number, seed, experiments[number].work(seed))
-    else:
-        # A forked process may not use the threads of its parent.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(count, len(left)), mp_context=context, initializer=_end_when_interrupted) as pool:
-            running = {pool.submit(experiments[number].work, seed): (number, seed) for number, seed in left}
-            try:
-                for future in as_completed(running):
-                    done(*running[future], future.result())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    runs = [partial(experiments[number].work, seed) for number, seed in left]
+    run_side_by_side(runs, done, processes=processes, progress=tell)
     return [{seed: records[seed] for seed in wanted} for records in found]
-
-
-def _end_when_interrupted() -> None:
-    """A terminal interrupts the processes of a pool too; they have nothing to say of it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def record_of(result: ClusterResult) -> dict[str, Any]:
@@ -179,7 +170,3 @@ def _kept(folder: Path | None, seed: int, experiment: Any, record: Mapping[str, 
         beside.replace(path)
     found: dict[str, Any] = json.loads(text)["record"]
     return found
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
