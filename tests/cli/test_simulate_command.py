@@ -247,6 +247,7 @@ def test_what_is_concluded_is_what_the_interval_says(monkeypatch: pytest.MonkeyP
     )
     assert said(Estimate(0.8, 0.7, 0.9)) == "Iterations of packed take 1.250 times as long with Cassini, on average."
     assert "as long with Cassini as without" in said(Estimate(1.25, 0.9, 1.3))
+    assert said(Estimate(0.9999, 0.9998, 0.9999)) == "Iterations of packed take as long with Cassini as without."
     assert "nothing can be said" in said(None)
 
 

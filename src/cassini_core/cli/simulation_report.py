@@ -85,6 +85,8 @@ def _conclusion(comparison: Comparison, scheduler: str) -> str:
     if gain.low <= 1 <= gain.high:
         return f"Iterations of {scheduler} take as long with Cassini as without, as far as these seeds tell."
     with_or_without, times = ("without", gain.median) if gain.median > 1 else ("with", 1 / gain.median)
+    if times < 1.0005:
+        return f"Iterations of {scheduler} take as long with Cassini as without."
     return f"Iterations of {scheduler} take {times:.3f} times as long {with_or_without} Cassini, on average."
 
 
