@@ -30,7 +30,7 @@ from cassini_core.schedulers.named import SchedulerName
 from cassini_core.simulation import comparison
 from cassini_core.simulation.cluster import ClusterOptions, Holding
 from cassini_core.simulation.comparison import DEFAULT_OPTIONS, compare_schedulers
-from cassini_core.simulation.estimate import Estimate
+from cassini_core.simulation.estimate import Estimate, confidence_of
 from cassini_core.simulation.jitter import KINDS
 from cassini_core.simulation.marking import Marking
 
@@ -94,9 +94,8 @@ def test_by_default_packed_and_ideal_are_compared(run: Run, tasks: str) -> None:
 
 
 def test_a_row_fits_into_80_columns(run: Run, tasks: str) -> None:
-    answer = run(*quick(tasks, "--scheduler", "first-fit"))
-    assert "first-fit + Cassini" in answer.out
-    assert max(map(len, answer.out.splitlines())) <= 90
+    answer = run(*quick(tasks, "--scheduler", "packed"))
+    assert max(len(line) for line in answer.out.splitlines() if line.startswith(" ")) <= 80
 
 
 def test_options_are_those_of_the_call() -> None:
@@ -236,19 +235,30 @@ def test_a_task_without_room_is_told_with_the_file(run: Run, tasks: str) -> None
     )
 
 
-def test_what_is_concluded_is_what_the_interval_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_concluded_is_what_the_interval_says() -> None:
     from cassini_core.cli.simulation_report import _conclusion
 
-    def said(gain: Estimate | None) -> str:
-        return _conclusion(SimpleNamespace(gain=lambda *_: gain), "packed")  # type: ignore[arg-type]
+    def said(gain: Estimate | None, seeds: int = 6) -> str:
+        found = SimpleNamespace(gain=lambda *_: gain, seeds=range(seeds), confidence=confidence_of(seeds))
+        return _conclusion(found, "packed")  # type: ignore[arg-type]
 
     assert (
         said(Estimate(1.25, 1.1, 1.3)) == "Iterations of packed take 1.250 times as long without Cassini, on average."
     )
     assert said(Estimate(0.8, 0.7, 0.9)) == "Iterations of packed take 1.250 times as long with Cassini, on average."
-    assert "as long with Cassini as without" in said(Estimate(1.25, 0.9, 1.3))
     assert said(Estimate(0.9999, 0.9998, 0.9999)) == "Iterations of packed take as long with Cassini as without."
+    assert "as long with Cassini as without, as far as these seeds tell" in said(Estimate(1.25, 0.9, 1.3))
+    assert said(Estimate(1.25, 1.1, 1.3), seeds=5) == (
+        "In 5 seeds iterations of packed take 1.250 times as long without Cassini, on average; nothing is sure with fewer "
+        "than 6."
+    )
     assert "nothing can be said" in said(None)
+
+
+def test_one_seed_has_no_interval(run: Run, tasks: str) -> None:
+    answer = run(*quick(tasks, seeds=1))
+    assert answer.out.startswith("3 tasks on 24 hosts, 1 seed\n")
+    assert "[" not in answer.out
 
 
 @pytest.mark.slow

@@ -17,10 +17,8 @@ __all__ = ["simulation_report", "simulation_warnings"]
 
 def simulation_report(comparison: Comparison, hosts: int) -> Iterator[RenderableType]:
     """Times, what became of the tasks, and the gains."""
-    confidence = comparison.confidence
-    interval = f"{100 * confidence:.0f} % interval" if confidence >= CONFIDENCE else "least, most"
     sizes = f"{counted(comparison.tasks, 'task')} on {counted(hosts, 'host')}"
-    yield Text(f"{sizes}, {counted(len(comparison.seeds), 'seed')}: medians [{interval}]\n")
+    yield Text(f"{sizes}, {counted(len(comparison.seeds), 'seed')}{_meant(comparison)}\n")
     yield _times(comparison)
     yield _tasks(comparison)
     augmented = [one.scheduler for one in comparison.compared if one.cassini]
@@ -51,7 +49,8 @@ def _times(comparison: Comparison) -> Listing:
         mean, p99, completion = (one.estimate(name) for name in ("mean_ms", "p99_ms", "completion_s"))
         # Whole seconds, so that a row stays within 80 columns.
         digits = 0 if completion is not None and completion.high >= 100 else 1
-        table.add(_name(one), _spread(mean, 1), _spread(p99, 1), _spread(completion, digits))
+        spread = ((mean, 1), (p99, 1), (completion, digits))
+        table.add(_name(one), *(_spread(each, places, len(comparison.seeds)) for each, places in spread))
     return table
 
 
@@ -73,8 +72,17 @@ def _gains(comparison: Comparison, schedulers: list[str]) -> Listing:
     headers = ("scheduler", "iteration, mean", "p99", "completion")
     table = Listing("Time without Cassini over time with it", headers, "lrrr")
     for scheduler in schedulers:
-        table.add(scheduler, *(_spread(comparison.gain(scheduler, name), 3) for name in GAINS))
+        table.add(scheduler, *(_spread(comparison.gain(scheduler, name), 3, len(comparison.seeds)) for name in GAINS))
     return table
+
+
+def _meant(comparison: Comparison) -> str:
+    """What the numbers of the tables are."""
+    if len(comparison.seeds) == 1:
+        return ""
+    if comparison.confidence < CONFIDENCE:
+        return ": medians [least, most]"
+    return f": medians [{100 * comparison.confidence:.0f} % interval]"
 
 
 def _conclusion(comparison: Comparison, scheduler: str) -> str:
@@ -82,20 +90,27 @@ def _conclusion(comparison: Comparison, scheduler: str) -> str:
     gain = comparison.gain(scheduler, "mean_ms")
     if gain is None:
         return f"Of {scheduler} nothing can be said: in a run no iteration ended."
+    with_or_without, times = ("without", gain.median) if gain.median > 1 else ("with", 1 / gain.median)
+    said = f"{times:.3f} times as long {with_or_without} Cassini, on average"
+    if times < 1.0005:
+        said = "as long with Cassini as without"
+    if comparison.confidence < CONFIDENCE:
+        few = counted(len(comparison.seeds), "seed")
+        return f"In {few} iterations of {scheduler} take {said}; nothing is sure with fewer than 6."
     if gain.low <= 1 <= gain.high:
         return f"Iterations of {scheduler} take as long with Cassini as without, as far as these seeds tell."
-    with_or_without, times = ("without", gain.median) if gain.median > 1 else ("with", 1 / gain.median)
-    if times < 1.0005:
-        return f"Iterations of {scheduler} take as long with Cassini as without."
-    return f"Iterations of {scheduler} take {times:.3f} times as long {with_or_without} Cassini, on average."
+    return f"Iterations of {scheduler} take {said}."
 
 
 def _name(one: Compared) -> str:
     return f"{one.scheduler} + Cassini" if one.cassini else one.scheduler
 
 
-def _spread(one: Estimate | None, digits: int) -> str:
-    return "-" if one is None else f"{one.median:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]"
+def _spread(one: Estimate | None, digits: int, seeds: int) -> str:
+    if one is None:
+        return "-"
+    interval = f" [{one.low:.{digits}f}, {one.high:.{digits}f}]" if seeds > 1 else ""
+    return f"{one.median:.{digits}f}{interval}"
 
 
 def _middle(one: Estimate | None, form: str) -> str:
