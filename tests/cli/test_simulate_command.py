@@ -249,8 +249,8 @@ def test_what_is_concluded_is_what_the_interval_says() -> None:
     assert said(Estimate(0.9999, 0.9998, 0.9999)) == "Iterations of packed take as long with Cassini as without."
     assert "as long with Cassini as without, as far as these seeds tell" in said(Estimate(1.25, 0.9, 1.3))
     assert said(Estimate(1.25, 1.1, 1.3), seeds=5) == (
-        "In 5 seeds iterations of packed take 1.250 times as long without Cassini, on average; nothing is sure with fewer "
-        "than 6."
+        "In 5 seeds iterations of packed take 1.250 times as long without Cassini, on average; nothing is sure "
+        "with fewer than 6."
     )
     assert "nothing can be said" in said(None)
 
