@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ..errors import InputError, shown
-from ..schedulers.augmented import PAPERS_CANDIDATES, PAPERS_RULE
 from ..schedulers.named import SchedulerName
 from .console import Waiting, check_output_path, emit_bytes, emit_renderables, one_line, write_file
 from .inputs import STREAM, read_input
@@ -33,7 +32,7 @@ def simulate(
     json: JsonFlag = False,
     plot: str | None = None,
     out: str | None = None,
-    candidates: Annotated[int, Parameter(converter=whole_number_from(1))] = PAPERS_CANDIDATES,
+    candidates: Annotated[int, Parameter(converter=whole_number_from(1))] = 10,
     papers_rule: Annotated[bool, Parameter(negative="")] = False,
     marks: Annotated[bool, Parameter(negative="")] = False,
     until_s: Annotated[float | None, Parameter(converter=number_from(0, above=True))] = None,
@@ -97,6 +96,7 @@ def simulate(
         raise InputError("--tasks: expected a file, as the network is read from standard input, got -")
     inputs = tuple(one for one in (source, tasks) if one != STREAM)
     _check_targets(plot, out, inputs)
+    from ..schedulers.augmented import PAPERS_RULE
     from ..simulation.cluster import ClusterOptions
     from ..simulation.comparison import compare_schedulers
     from ..simulation.marking import Marking

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ..errors import refusal, shown
-from .scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from .scheduler import Scheduler
 
 __all__ = ["SchedulerName", "scheduler_named"]
 
