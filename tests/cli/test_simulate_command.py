@@ -187,13 +187,7 @@ def test_a_picture_is_drawn(run: Run, tasks: str, tmp_path: Path, ending: str) -
     assert path.read_bytes().startswith(begin)
     if ending == "svg":
         text = path.read_text()
-        for word in (
-            "packed with Cassini, mean",
-            "packed, mean",
-            "ideal, mean",
-            "iteration time, ms",
-            "3 tasks, 2 seeds",
-        ):
+        for word in ("packed + Cassini: ", "packed: ", "ideal: ", "iteration time, ms", "3 tasks, 2 seeds"):
             assert word in text
 
 

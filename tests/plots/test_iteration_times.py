@@ -49,7 +49,7 @@ def test_it_is_drawn_whatever_was_simulated(comparison: Comparison, theme: Any) 
         "<text[^>]*>([^<]*)</text>", figure_bytes(iteration_times_figure(data, theme=theme), "svg").decode()
     )
     for one in comparison.compared:
-        assert any(text.startswith(f"{one.name}, ") for text in texts)
+        assert any(text.startswith(f"{one.name}: ") for text in texts)
 
 
 @given(comparisons())

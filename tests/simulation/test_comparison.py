@@ -95,7 +95,7 @@ def test_figures_are_those_of_the_runs(count: int, holding: Any, until_s: float,
 
 def test_each_scheduler_comes_plain_and_then_with_cassini_and_ideal_alone() -> None:
     found = compare("ideal", "random", "random", "packed", seeds=1)
-    names = ["ideal", "random", "random with Cassini", "packed", "packed with Cassini"]
+    names = ["ideal", "random", "random + Cassini", "packed", "packed + Cassini"]
     assert [one.name for one in found.compared] == names
     assert found.gain("ideal", "mean_ms") is None
     assert found.gain("themis", "mean_ms") is None

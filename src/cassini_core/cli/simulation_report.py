@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ..formats import counted
-from ..simulation.comparison import GAINS, Compared, Comparison
+from ..simulation.comparison import GAINS, Comparison
 from ..simulation.estimate import CONFIDENCE, Estimate
 from .tables import Listing
 
@@ -33,12 +33,12 @@ def simulation_warnings(comparison: Comparison) -> Iterator[str]:
         done = [value for value in one.values("tasks_done") if value is not None]
         if min(done) < comparison.tasks:
             span = f"{min(done):g}" if min(done) == max(done) else f"{min(done):g} to {max(done):g}"
-            yield f"under {_name(one)} {span} of {counted(comparison.tasks, 'task')} ended; completion is that of these"
+            yield f"under {one.name} {span} of {counted(comparison.tasks, 'task')} ended; completion is that of these"
         discarded = sum(value or 0 for value in one.values("discarded_rounds"))
         if discarded:
             rounds = sum(run["rounds"] for run in one.runs.values())
             yield (
-                f"under {_name(one)} all candidates were discarded in {discarded:g} of {rounds} rounds: there the "
+                f"under {one.name} all candidates were discarded in {discarded:g} of {rounds} rounds: there the "
                 "scheduler went on without shifts"
             )
 
@@ -50,7 +50,7 @@ def _times(comparison: Comparison) -> Listing:
         # Whole seconds, so that a row stays within 80 columns.
         digits = 0 if completion is not None and completion.high >= 100 else 1
         spread = ((mean, 1), (p99, 1), (completion, digits))
-        table.add(_name(one), *(_spread(each, places, len(comparison.seeds)) for each, places in spread))
+        table.add(one.name, *(_spread(each, places, len(comparison.seeds)) for each, places in spread))
     return table
 
 
@@ -64,7 +64,7 @@ def _tasks(comparison: Comparison) -> Listing:
         cells = [
             _middle(one.estimate(name), form) for name, form in (forms | ({"marked": ".1f"} if marks else {})).items()
         ]
-        table.add(_name(one), *cells)
+        table.add(one.name, *cells)
     return table
 
 
@@ -100,10 +100,6 @@ def _conclusion(comparison: Comparison, scheduler: str) -> str:
     if gain.low <= 1 <= gain.high:
         return f"Iterations of {scheduler} take as long with Cassini as without, as far as these seeds tell."
     return f"Iterations of {scheduler} take {said}."
-
-
-def _name(one: Compared) -> str:
-    return f"{one.scheduler} + Cassini" if one.cassini else one.scheduler
 
 
 def _spread(one: Estimate | None, digits: int, seeds: int) -> str:

@@ -55,9 +55,9 @@ def iteration_times_figure(data: Mapping[str, Any], *, title: str = "", theme: T
     handles = []
     for curve in data["curves"]:
         look = _look(names.index(curve["scheduler"]), curve["cassini"], curve["scheduler"] == "ideal", theme)
-        name = plot_label(curve["scheduler"]) + (" with Cassini" if curve["cassini"] else "")
-        mean = "no iterations" if curve["mean_ms"] is None else f"mean {curve['mean_ms']:.1f} ms"
-        handles += axes.plot(curve["time_ms"], curve["longer_percent"], **look, label=f"{name}, {mean}")
+        name = plot_label(curve["scheduler"]) + (" + Cassini" if curve["cassini"] else "")
+        mean = "none" if curve["mean_ms"] is None else f"{curve['mean_ms']:.1f} ms"
+        handles += axes.plot(curve["time_ms"], curve["longer_percent"], **look, label=f"{name}: {mean}")
     axes.set_yscale("log")
     axes.set_ylim(LEAST_SHARE, 110)
     axes.set_yticks([100, 10, 1, 0.1], ["100 %", "10 %", "1 %", "0.1 %"])
@@ -65,7 +65,7 @@ def iteration_times_figure(data: Mapping[str, Any], *, title: str = "", theme: T
     axes.set_xlabel("iteration time, ms")
     axes.set_ylabel("iterations that take longer")
     plain_axes(axes, theme)
-    key_below(figure, handles, theme)
+    key_below(figure, handles, theme, "means of all iterations:")
     return figure
 
 

@@ -64,7 +64,7 @@ class Compared:
     @property
     def name(self) -> str:
         """For people."""
-        return f"{self.scheduler} with Cassini" if self.cassini else self.scheduler
+        return f"{self.scheduler} + Cassini" if self.cassini else self.scheduler
 
     def values(self, figure: str) -> list[float | None]:
         """A figure, seed by seed."""
@@ -222,7 +222,7 @@ def compare_schedulers(
     >>> tasks = [TrainingTask(name, 0.0, 200, lambda workers: burst, 6) for name in "abcd"]
     >>> found = compare_schedulers(paper_testbed(), tasks, ["random"], seeds=3)
     >>> [one.name for one in found.compared]
-    ['random', 'random with Cassini']
+    ['random', 'random + Cassini']
     >>> found.gain("random", "mean_ms").median > 1.05
     True
     """
