@@ -43,6 +43,8 @@ def test_every_figure_and_key_of_a_simulation_is_told(tmp_path) -> None:  # type
 
 def said(value: object) -> str:
     """A default as the page has it."""
+    if value is None:
+        return "the agent's"
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"`{value}`" if isinstance(value, str) else f"{value:g}"

@@ -36,8 +36,8 @@ def simulate(
     papers_rule: Annotated[bool, Parameter(negative="")] = False,
     marks: Annotated[bool, Parameter(negative="")] = False,
     until_s: Annotated[float | None, Parameter(converter=number_from(0, above=True))] = None,
-    holding: Literal["grid", "agent", "none"] = "grid",
-    margin: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
+    holding: Literal["agent", "grid", "none"] = "agent",
+    margin: Annotated[float | None, Parameter(converter=number_from(0))] = None,
     jitter: Literal["normal", "exponential", "lognormal", "autocorrelated"] = "normal",
     jitter_share: Annotated[float, Parameter(converter=number_from(0))] = 0.01,
     restart_s: Annotated[float, Parameter(converter=number_from(0))] = 30.0,
@@ -75,9 +75,11 @@ def simulate(
     until_s
         When simulations end, s, whatever is left to do. Default: when all tasks are done.
     holding
-        What holds tasks at their time-shifts: an ideal grid, the agent's own controller, or nothing.
+        What holds tasks at their time-shifts: the agent's own controller, a simple rule that is quicker to simulate, or
+        nothing.
     margin
-        By how much longer held iterations are than without others, relative: what jitter needs.
+        By how much longer held iterations are than without others, relative. Default: the agent's own margin, from the
+        jitter and from what there is room for.
     jitter
         Distribution of computing times.
     jitter_share

@@ -31,7 +31,8 @@ class Experiment:
         What one seed gives, as something that JSON can say (:func:`record_of`). Other processes import it, so it is a
         function of a module, or a ``functools.partial`` of one.
     folder : Path or None
-        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all. None: nothing is kept.
+        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all: several
+        processes may work in one folder, though not know of each other. None: nothing is kept.
     parameters : mapping of str to anything that JSON can say
         Name the experiment, all of them: what a folder has of another one is not taken for this.
     """
