@@ -27,7 +27,7 @@ def simulate(
     /,
     *,
     tasks: str,
-    scheduler: Annotated[tuple[SchedulerName, ...], Parameter(negative=())] = ("packed", "ideal"),
+    scheduler: Annotated[tuple[SchedulerName, ...], Parameter(negative=(), show_default=False)] = ("packed", "ideal"),
     seeds: Annotated[int, Parameter(converter=whole_number_from(1))] = 6,
     json: JsonFlag = False,
     plot: str | None = None,
@@ -58,6 +58,7 @@ def simulate(
         File of tasks that arrive over time (cassini-tasks/1), or - for standard input.
     scheduler
         Who proposes placements; several, if given several times. ideal runs each task alone: the best that can be.
+        Default: packed and ideal.
     seeds
         Runs of each. They differ in phases at which tasks start, in jitter and in what schedulers draw. With fewer
         than 6, intervals have less than 95 % confidence.
