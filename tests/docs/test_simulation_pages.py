@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("numba")
 
 from cassini_core.cli.simulate import simulate
-from cassini_core.schedulers.tasks_file import TaskWire, load_tasks
+from cassini_core.schedulers.tasks_file import TaskWire, load_tasks, tasks_from_bytes
 from cassini_core.simulation.comparison import compare_schedulers
 from cassini_core.simulation.run_figures import FIGURES
 from cassini_core.topology.generated import paper_testbed
-from pages import ROOT, part, rows
+from pages import ROOT, blocks, part, rows
 
 FORMATS = ROOT / "docs/formats.md"
 
@@ -27,6 +27,14 @@ def test_every_key_of_a_task_is_told() -> None:
     block = re.search(r'"tasks": \[\{(.*?)\}\]', part(FORMATS, "## Tasks: `cassini-tasks/1`"), re.DOTALL)
     assert block is not None
     assert set(re.findall(r'"(\w+)"', block[1])) == set(TaskWire.__struct_fields__)
+
+
+def test_the_tasks_that_are_shown_are_read() -> None:
+    (block,) = (one.text for one in blocks(ROOT / "docs/simulation.md") if one.language == "json")
+    shown = tasks_from_bytes(block.encode())
+    example = {one.id: one for one in load_tasks(ROOT / "examples/testbed-tasks.json")}
+    assert [one.id for one in shown] == ["vgg16-a", "dlrm-a"]
+    assert shown == [example[one.id] for one in shown]
 
 
 def test_every_figure_and_key_of_a_simulation_is_told(tmp_path) -> None:  # type: ignore[no-untyped-def]
