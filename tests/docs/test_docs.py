@@ -29,7 +29,12 @@ PAGES = sorted(
 BUILT = ("build/", "dist/", ".venv")
 """How paths begin that are made, not committed."""
 
-ELSEWHERE = {"data/topo.csv"}
+ELSEWHERE = {
+    "data/topo.csv",
+    "sched/adaptdl_sched/policy/pollux.py",
+    "simulator/pollux.py",
+    "simulator/simulator.py",
+}
 """Paths in other repositories."""
 
 
