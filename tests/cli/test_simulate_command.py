@@ -219,6 +219,29 @@ def test_what_is_wrong_is_refused_before_anything_runs(
     assert len(answer.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("missing", "words", "said"),
+    [
+        (
+            "matplotlib.figure",
+            ("--plot", "times.svg"),
+            "--plot: expected matplotlib to be installed, got none; pip install",
+        ),
+        ("pymoo", ("--scheduler", "pollux"), "scheduler pollux: expected pymoo to be installed, got none; pip install"),
+    ],
+)
+def test_what_is_not_installed_is_told_before_anything_runs(
+    run: Run, tasks: str, missing: str, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [one for one in sys.modules if one.startswith((missing, "cassini_core.schedulers.pollux"))]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr(comparison, "simulate_cluster", None)
+    answer = run(*quick(tasks, *words))
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err
+
+
 def test_a_task_without_room_is_told_with_the_file(run: Run, tasks: str) -> None:
     many = [TASKS[0], {**TASKS[1], "workers": 25}]
     Path(tasks).write_text(json.dumps({"format": "cassini-tasks/1", "tasks": many}))

@@ -155,10 +155,11 @@ def simulate(
 def _check_targets(plot: str | None, out: str | None, inputs: tuple[str, ...]) -> None:
     """Refuse what cannot be written to, before any time is spent."""
     if plot is not None:
-        from ..plots.figures import plot_format
+        from ..plots.figures import new_figure, plot_format
 
         try:
             plot_format(plot.replace(STREAM, "-"))
+            new_figure(1.0, 1.0)  # matplotlib may be missing
         except InputError as error:
             raise InputError(f"--{error}") from None
         check_output_path(plot, inputs, "--plot")
