@@ -236,7 +236,7 @@ WRONG = {
     "workers that a model cannot have": (
         file_of({**MODELLED, "max_workers": 3, "model": {**MODEL, "tensor": 2, "layers": 2, "batch": 1,
                                                          "sequence": 8, "hidden": 8}}),
-        "$.tasks[0].model.workers: expected a multiple of tensor times pipeline, 2, got 3",
+        "$.tasks[0].workers: expected a multiple of tensor times pipeline, 2, got 3",
     ),
     "workers that no pattern has": (
         file_of({**MODELLED, "max_workers": 1001, "pattern": "all_to_all"}),

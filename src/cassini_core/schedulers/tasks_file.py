@@ -188,4 +188,5 @@ def _within(place: str) -> Iterator[None]:
         yield
     except InputError as error:
         whole = f"{place}.{error.place}" if error.place else place
+        whole = "workers" if whole == "model.workers" else whole  # they stand beside the model
         raise InputError(f"{whole}: {error.reason}", place=whole, reason=error.reason) from None
