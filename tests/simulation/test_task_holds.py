@@ -111,3 +111,17 @@ def test_an_agent_knows_the_hold_and_the_gain_of_its_own_component() -> None:
     one = held(holding="agent", hold_ms=7.0, gain_ms=30.0)["a"].hold
     assert isinstance(one, AgentHold)
     assert (one.hold_ms, one.slack_ms, one.gain_ms, one.iteration_ms) == (7.0, 7.0, 30.0, 200.0)
+
+
+def test_an_agent_hears_of_another_hold_though_its_grid_stays() -> None:
+    """A job that comes may narrow the component: who is in it already must keep closer to the grid that it has."""
+    profiles = {name: job(name, 2) for name in "ab"}
+    options = NO_JITTER | {"holding": "agent"}
+    before = holds_of(decision({"a": 0.0, "b": 100.0}, {}, hold_ms=20.0), profiles, {}, 0.0, **options)
+    same = holds_of(decision({"a": 0.0, "b": 100.0}, {}, hold_ms=20.0), profiles, before, 5000.0, **options)
+    closer = holds_of(decision({"a": 0.0, "b": 100.0}, {}, hold_ms=3.0), profiles, before, 5000.0, **options)
+    for name in "ab":
+        assert same[name] is before[name]
+        assert closer[name].grid is before[name].grid
+        assert isinstance(closer[name].hold, AgentHold)
+        assert (closer[name].hold.hold_ms, closer[name].hold.slack_ms) == (3.0, 3.0)

@@ -96,16 +96,17 @@ def holds_of(
             continue
         begin_ms = _begin_ms(decision, pace_ms, longer, before, now_ms)
         for task, pace in pace_ms.items():
-            shift_ms = decision.shifts_ms[task]
+            shift_ms, known = decision.shifts_ms[task], before.get(task)
             grid = Grid(begin_ms + shift_ms * longer, pace, _LATE * alone_ms[task])
-            if task in before and _is_same(before[task].grid, grid):
-                found[task] = before[task]
-                continue
+            told_ms = (shift_ms + begin_ms / longer) % (pace / longer)
+            if known is not None and _is_same(known.grid, grid):
+                grid, told_ms = known.grid, known.shift_ms
             hold: Hold = grid
             if holding == "agent":
                 hold_ms, slack_ms = component.hold_ms, decision.slack_ms[task]
                 hold = AgentHold(grid, alone_ms[task], hold_ms, slack_ms, component.gain_ms[task])
-            found[task] = Held(hold, grid, (shift_ms + begin_ms / longer) % (pace / longer))
+            made = Held(hold, grid, told_ms)
+            found[task] = known if known is not None and _says(known) == _says(made) else made
     return found
 
 
@@ -122,6 +123,12 @@ def _begin_ms(
         return 0.0
     passed = math.ceil((now_ms - grid.at_ms) / grid.pace_ms)
     return grid.at_ms + passed * grid.pace_ms - at_ms
+
+
+def _says(held: Held) -> tuple[object, ...]:
+    """All that the one who holds a task is told."""
+    hold = held.hold
+    return (hold,) if isinstance(hold, Grid) else (hold.grid, hold.hold_ms, hold.slack_ms, hold.gain_ms)
 
 
 def _is_same(one: Grid, other: Grid) -> bool:
