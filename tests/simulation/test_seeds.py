@@ -19,7 +19,8 @@ pytest.importorskip("numba")
 from cassini_core.schedulers.augmented import Plain
 from cassini_core.schedulers.in_order import Random
 from cassini_core.simulation.cluster import simulate_cluster
-from cassini_core.simulation.seeds import record_of, run_seeds
+from cassini_core.simulation.seeds import Experiment, record_of, run_experiments, run_seeds
+from cassini_core.simulation.side_by_side import report_share
 
 
 def cube(seed: int) -> dict[str, Any]:
@@ -50,12 +51,51 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
 
 def test_records_of_other_experiments_and_other_files_are_refused(tmp_path: Path) -> None:
     run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
-    with pytest.raises(cc.InputError, match=r"experiment: expected .*0\.9"):
-        run_seeds(cube, [1], tmp_path, {"load": 0.9}, processes=1)
+    for other, said in (
+        ({"load": 0.9}, r"experiment\.load: expected 0\.9, got 0\.8: it is of another experiment"),
+        ({"load": 0.8, "jitter": 1}, r"experiment\.jitter: expected 1, got nothing"),
+        ({}, r"experiment\.load: expected nothing, got 0\.8"),
+    ):
+        with pytest.raises(cc.InputError, match=rf"seed-1\.json {said}"):
+            run_seeds(cube, [1], tmp_path, other, processes=1)
     for text in ("", "[]", "{}", '{"experiment": {"load": 0.8}}'):
         (tmp_path / "seed-1.json").write_text(text)
         with pytest.raises(cc.InputError, match=r"seed-1\.json"):
             run_seeds(cube, [1], tmp_path, {"load": 0.8}, processes=1)
+
+
+def test_experiments_run_side_by_side_and_what_is_there_is_not_run_again(tmp_path: Path) -> None:
+    run_seeds(cube, [2], tmp_path / "cube", {}, processes=1)
+    ran: list[tuple[str, int]] = []
+
+    def work(name: str, seed: int) -> dict[str, Any]:
+        ran.append((name, seed))
+        return {name: seed}
+
+    told: list[tuple[int, int]] = []
+    experiments = [Experiment(partial(work, "cube"), tmp_path / "cube", {}), Experiment(partial(work, "b"), None, {})]
+    found = run_experiments(experiments, [1, 2], processes=1, progress=lambda *each: told.append(each))
+    assert found == [{1: {"cube": 1}, 2: cube(2)}, {1: {"b": 1}, 2: {"b": 2}}]
+    assert ran == [("cube", 1), ("b", 1), ("b", 2)]
+    assert told == [(2, 4), (3, 4), (4, 4)]
+    assert [path.name for path in tmp_path.iterdir()] == ["cube"]
+
+
+def halves(seed: int) -> dict[str, Any]:
+    report_share(0.5)
+    time.sleep(1.2)
+    report_share(7.0)
+    return {}
+
+
+@pytest.mark.slow
+def test_other_processes_say_how_far_they_are(tmp_path: Path) -> None:
+    told: list[float] = []
+    run_experiments([Experiment(halves, tmp_path, {})], [1, 2], processes=2, progress=lambda done, _: told.append(done))
+    assert told == sorted(told)
+    assert {0.5, 1.0} & set(told)
+    assert told[-1] == 2.0
+    report_share(0.1)  # nobody listens
 
 
 @pytest.mark.slow

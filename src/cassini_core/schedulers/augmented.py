@@ -14,8 +14,8 @@ from typing import Any
 from ..checks import whole_number
 from ..errors import refusal, shown
 from ..model import Candidate, Problem
-from ..placement.cluster import Cluster, HostWorkers
-from ..placement.job_request import JobRequest, Pattern, flows_of
+from ..placement.job_request import JobRequest
+from ..placement.worker_routes import WorkerRoutes
 from ..ranking.holding import HeldComponent, held_components
 from ..ranking.ranker import Ranker
 from ..results import Ranking
@@ -32,9 +32,6 @@ PAPERS_RULE: Mapping[str, Any] = MappingProxyType({"loops": "discard", "aggregat
 
 PAPERS_CANDIDATES = 10
 """Section 5.1: up to 10 placement candidates."""
-
-MAX_ROUTES = 100_000
-"""That are kept; some hundred megabytes at most for jobs of hundreds of hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +138,9 @@ class Augmented:
         self.scheduler = scheduler
         self._candidates = whole_number(candidates, "candidates")
         self._links = topology.links()
-        self._router = router if router is not None else Router(topology)
+        self._routes = WorkerRoutes(router if router is not None else Router(topology))
         self._options = rank_options
         self._ranker = Ranker()
-        self._routes: dict[tuple[Pattern, HostWorkers], Mapping[str, float]] = {}
 
     @property
     def interval_s(self) -> float | None:
@@ -193,23 +189,14 @@ class Augmented:
         """The allocations, by names of jobs, as candidates."""
         candidates = []
         for number, allocation in enumerate(allocations):
-            routes = {job: self._route(state.cluster, jobs.requests[job], hosts) for job, hosts in allocation.items()}
+            routes = {
+                job: self._routes.of(state.cluster, jobs.requests[job].pattern, where_of(state.cluster, hosts))
+                for job, hosts in allocation.items()
+            }
             candidates.append(Candidate(f"c{number}", routes, allocation))
         used = {link for one in candidates for route in one.routes.values() for link in route}
         links = [link for link in self._links if link.id in used]
         return Problem([one.job for one in jobs.requests.values()], links, candidates, jobs.running_shifts_ms)
-
-    def _route(self, cluster: Cluster, request: JobRequest, hosts: Mapping[str, int]) -> Mapping[str, float]:
-        """The links that a job crosses; its workers are numbered host by host, in the order of the cluster."""
-        where = where_of(cluster, hosts)
-        key = request.pattern, where
-        if key not in self._routes:
-            workers = [cluster.hosts[host] for host, count in where for _ in range(count)]
-            if len(self._routes) == MAX_ROUTES:
-                self._routes.clear()
-            flows = flows_of(request.pattern, request.workers)
-            self._routes[key] = self._router.route(workers, flows) if len(where) > 1 else {}
-        return self._routes[key]
 
 
 class _Jobs:

@@ -88,6 +88,8 @@ class Goodput:
             object.__setattr__(self, name, number_between(getattr(self, name), least, math.inf, "goodput", name))
         for name in ("initial_batch", "max_batch", "max_batch_per_gpu", "min_batch_per_gpu"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
+        if not isinstance(self.accumulation, bool):
+            raise refusal("goodput", "accumulation", "true or false", shown(self.accumulation))
         if self.max_batch < self.initial_batch:
             raise refusal("goodput", "max_batch", f"at least initial_batch {self.initial_batch}", shown(self.max_batch))
         if self.max_batch_per_gpu < self.min_batch_per_gpu:

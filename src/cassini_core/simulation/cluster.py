@@ -18,7 +18,7 @@ from typing import Protocol, get_args
 from ..errors import refusal, shown
 from ..model import Job
 from ..placement.cluster import Cluster
-from ..placement.job_request import flows_of
+from ..placement.worker_routes import WorkerRoutes
 from ..schedulers.augmented import Decision
 from ..schedulers.ideal import Ideal
 from ..schedulers.state import Allocation, ClusterState, TrainingTask, check_allocation, where_of
@@ -245,7 +245,7 @@ class _Run:
     ) -> None:
         self._decider, self._options, self._seed = decider, options, seed
         self._cluster = Cluster(topology, gpus_per_host)
-        self._router = router if router is not None else Router(topology)
+        self._routes = WorkerRoutes(router if router is not None else Router(topology))
         self._capacity_gbps = {link.id: link.capacity_gbps for link in topology.links()}
         self._network = NetworkSimulation(self._capacity_gbps, marking=options.marking, watched=options.watched)
         self._is_ideal = isinstance(getattr(decider, "scheduler", None), Ideal)
@@ -393,14 +393,9 @@ class _Run:
             iterations=max(1, math.ceil(one.task.left_iterations / one.task.trained_by(sum(hosts.values())) - 1e-9)),
         )
 
-    def _route(self, name: str, task: TrainingTask, hosts: Mapping[str, int]) -> dict[str, float]:
+    def _route(self, name: str, task: TrainingTask, hosts: Mapping[str, int]) -> Mapping[str, float]:
         """The links that a task crosses: its own ones where it is alone."""
-        where = where_of(self._cluster, hosts)
-        if len(where) < 2:
-            return {}
-        workers = [self._cluster.hosts[host] for host, count in where for _ in range(count)]
-        request = task.request(hosts)
-        route = self._router.route(workers, flows_of(request.pattern, request.workers))
+        route = self._routes.of(self._cluster, task.request(hosts).pattern, where_of(self._cluster, hosts))
         if not self._is_ideal:
             return route
         own = {f"{link} of {name}": self._capacity_gbps[link] for link in route}
