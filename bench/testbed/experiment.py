@@ -1,4 +1,4 @@
-"""What an experiment of the paper gets, and what it says: its settings, and rows of the paper's figures against ours."""
+"""What an experiment of the paper gets and says: its settings, and rows of the paper's figures against ours."""
 
 from __future__ import annotations
 
