@@ -40,7 +40,7 @@ def test_at_random_phases_the_mean_lies_between() -> None:
 
 
 def test_jobs_without_a_common_time_are_not_held() -> None:
-    other = cc.Job("c", 223.7, [cc.Phase(100, 120, 50)])
+    other = cc.Job("c", 266.3, [cc.Phase(100, 120, 50)])
     plan = arranged([pair()[0], other], 50.0, 0.01, 0)
     assert not plan.schedules
     assert set(plan.free) == {"a", "c"}

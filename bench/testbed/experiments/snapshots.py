@@ -54,10 +54,11 @@ def run(settings: Settings) -> dict[str, Any]:
         processes=settings.processes,
         progress=settings.progress,
     )
+    percents = _SCANNED[::10] if settings.quick else _SCANNED
     return {
         "jitter_share": published_jitter_share(),
         "scores": {str(one.number): _scores(one) for one in SNAPSHOTS.values()},
-        "scan": {str(one.number): _scan(one, _SCANNED[::10] if settings.quick else _SCANNED) for one in SNAPSHOTS.values()},
+        "scan": {str(one.number): _scan(one, percents) for one in SNAPSHOTS.values()},
         "seeds": [found[seed] for seed in sorted(found)],
         "loads": {
             str(one.number): {"none": _loads(one, "none"), "agent": _loads(one, "agent")} for one in SNAPSHOTS.values()
@@ -307,7 +308,8 @@ def _gain(data: Mapping[str, Any], snapshot: Snapshot, periods: str) -> Estimate
 
 def plot(data: dict[str, Any], path: Path) -> None:
     """The link's utilisation by job, Themis beside Th+Cassini; scores over the common iteration time; communication."""
-    with saved(path, f"dashed: the longest own iteration time; loads: seed 0; jitter of computing times {100 * data['jitter_share']:.1f} %, lognormal"):
+    jitter = f"jitter of computing times {100 * data['jitter_share']:.1f} %, lognormal"
+    with saved(path, f"dashed: the longest own iteration time; loads: seed 0; {jitter}"):
         figure = pyplot.figure(figsize=(13, 11))
         grid = figure.add_gridspec(len(SNAPSHOTS), 4, width_ratios=(3, 3, 2, 2))
         for row, snapshot in enumerate(SNAPSHOTS.values()):
