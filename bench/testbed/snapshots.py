@@ -17,7 +17,7 @@ from cassini_core import Job, Phase
 from .model_table import MIB
 from .models import MODELS, profile_of
 
-__all__ = ["PERIODS", "SNAPSHOTS", "Member", "Periods", "Snapshot", "jobs_of", "up_ms"]
+__all__ = ["PERIODS", "SNAPSHOTS", "Member", "Periods", "Snapshot", "jobs_of", "up_ms", "with_times"]
 
 Periods = Literal["own", "parts", "equal"]
 PERIODS: tuple[Periods, ...] = get_args(Periods)
@@ -28,6 +28,8 @@ longest. What is added is computing."""
 
 _DIVISIBLE_NS = 420
 """A multiple of 1 to 7: parts of an iteration time are whole ns, so that they do have it in common."""
+
+_MOST_PARTS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +142,26 @@ def jobs_of(snapshot: Snapshot, periods: Periods = "own", longest_ms: float | No
         In place of the longest iteration time; long enough for every job's communication.
     """
     alone = [_alone(snapshot, member) for member in snapshot.members]
-    longest = max(job.iteration_ms for job in alone) if longest_ms is None else longest_ms
+    named = [Job(name, job.iteration_ms, job.phases) for name, job in zip(snapshot.ids, alone, strict=True)]
+    return with_times(named, periods, longest_ms)
+
+
+def with_times(jobs: Sequence[Job], periods: Periods, longest_ms: float | None = None) -> list[Job]:
+    """The jobs with these iteration times: what is added or taken away is computing at the beginning.
+
+    Parameters and meaning as in :func:`jobs_of`.
+    """
+    longest = max(job.iteration_ms for job in jobs) if longest_ms is None else longest_ms
     longest_ns = math.ceil(1e6 * longest / _DIVISIBLE_NS) * _DIVISIBLE_NS
     found = []
-    for name, job in zip(snapshot.ids, alone, strict=True):
-        iteration_ms = job.iteration_ms
+    for job in jobs:
+        iteration_ms = round(job.iteration_ms, 6)
         if periods != "own":
-            parts = max(1, math.floor(longest / iteration_ms)) if periods == "parts" else 1
+            parts = min(_MOST_PARTS, max(1, math.floor(longest / iteration_ms))) if periods == "parts" else 1
             iteration_ms = longest_ns // parts / 1e6
-        (phase,) = job.phases
-        start_ms = round(iteration_ms - phase.duration_ms, 6)
-        found.append(Job(name, iteration_ms, [Phase(start_ms, phase.duration_ms, phase.gbps)]))
+        later_ms = iteration_ms - job.iteration_ms
+        phases = [Phase(round(one.start_ms + later_ms, 6), one.duration_ms, one.gbps) for one in job.phases]
+        found.append(Job(job.id, iteration_ms, phases))
     return found
 
 
