@@ -151,8 +151,14 @@ def _compute_ms(model: Model, samples: int) -> float:
 
 
 def _bare(job: Job) -> Job:
-    """Only what schedules need: the name, the time, the phases."""
-    return Job(job.id, job.iteration_ms, job.phases)
+    """Only what schedules need, and no phase that lasts beyond the iteration's end: those are cut there."""
+    phases = []
+    for one in job.phases:
+        left_ms = round(one.start_ms + one.duration_ms - job.iteration_ms, 6)
+        phases.append(replace(one, duration_ms=round(one.duration_ms - max(left_ms, 0.0), 6)))
+        if left_ms > 0:
+            phases.append(Phase(0.0, left_ms, one.gbps))
+    return Job(job.id, job.iteration_ms, sorted(phases, key=lambda one: one.start_ms))
 
 
 def _also_sends(job: Job, length_ms: float, gbps: float) -> Job:
