@@ -86,11 +86,11 @@ def _recommendation(model: Model, workers: int, samples: int) -> Job:
     steps = [(compute_ms / 6, exchange_ms), (compute_ms / 2, exchange_ms), (compute_ms / 3, reduce_ms)]
     now_ms, phases = 0.0, []
     for computes_ms, sends_ms in steps:
-        now_ms += computes_ms
+        now_ms = round(now_ms + computes_ms, 6)
         if sends_ms:
-            phases.append(Phase(round(now_ms, 6), round(sends_ms, 6), gbps))
-        now_ms += sends_ms
-    return Job(model.name, round(now_ms, 6), phases)
+            phases.append(Phase(now_ms, round(sends_ms, 6), gbps))
+        now_ms = round(now_ms + round(sends_ms, 6), 6)
+    return Job(model.name, now_ms, phases)
 
 
 def _spread(model: Model, shape: Shape, workers: int, samples: int) -> tuple[Job, Pattern]:
