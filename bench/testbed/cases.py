@@ -20,6 +20,7 @@ from cassini_core.topology.overlay import TierCables, with_capacities
 from cassini_core.topology.routing import Ecmp, Router
 
 from . import traces
+from .changed import changed_task
 from .deciders import Watched, decider_of
 
 __all__ = ["NETWORKS", "QUANTILES", "Case", "model_of", "record_of_run", "run_case"]
@@ -68,6 +69,12 @@ class Case:
     candidates : int
     gpus_per_host : int
         Where the network does not know.
+    worn : bool
+        Whether what is there at first lies where chance put it.
+    longer_by : float
+        By which share iterations are to be longer, and shifts found with that; beside ``margin`` of the options.
+    changes : mapping of str to number
+        Of all tasks: arguments of :func:`bench.testbed.changed.changed_task`.
     series : int or None
         The seed of which iteration times by time are kept.
     """
@@ -83,6 +90,9 @@ class Case:
     scheduler: Mapping[str, Any] = field(default_factory=dict)
     candidates: int = 10
     gpus_per_host: int = 1
+    worn: bool = False
+    longer_by: float = 0.0
+    changes: Mapping[str, float] = field(default_factory=dict)
     series: int | None = None
 
 
@@ -99,12 +109,16 @@ def run_case(case: Case, seed: int) -> dict[str, Any]:
             candidates=case.candidates,
             rank=case.rank,
             scheduler=case.scheduler,
+            worn=case.worn,
+            longer_by=case.longer_by,
         )
     )
     options = dict(case.options)
     if options.get("marking") is not None:
         options["marking"] = Marking(**options["marking"])
     tasks: list[TrainingTask] = getattr(traces, case.trace)(seed=seed, **case.tasks)
+    if case.changes:
+        tasks = [changed_task(task, **case.changes) for task in tasks]
     start = time.perf_counter()
     result = simulate_cluster(
         decider,

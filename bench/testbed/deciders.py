@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
+from cassini_core.model import Job
 from cassini_core.results import Ranking
 from cassini_core.schedulers.augmented import PAPERS_RULE, Augmented, Decision, Plain
 from cassini_core.schedulers.ideal import Ideal
 from cassini_core.schedulers.in_order import FirstFit, Packed, Random
 from cassini_core.schedulers.scheduler import Scheduler
-from cassini_core.schedulers.state import ClusterState
+from cassini_core.schedulers.state import Allocation, ClusterState, Profiles
 from cassini_core.schedulers.themis.themis import Themis
 from cassini_core.simulation.cluster import Decider
 from cassini_core.topology.model import Topology
 from cassini_core.topology.routing import Router
 
-__all__ = ["DECIDERS", "Watched", "decider_of"]
+__all__ = ["DECIDERS", "Lengthened", "Watched", "Worn", "decider_of"]
 
 
 def _pollux(seed: int, **arguments: Any) -> Scheduler:
@@ -62,6 +65,8 @@ def decider_of(
     candidates: int = 10,
     rank: Mapping[str, Any] | None = None,
     scheduler: Mapping[str, Any] | None = None,
+    worn: bool = False,
+    longer_by: float = 0.0,
 ) -> Decider:
     """One of ``DECIDERS``, anew.
 
@@ -77,12 +82,87 @@ def decider_of(
         Options of the ranking beside those that the name stands for.
     scheduler : mapping of str to object, optional
         Arguments of the scheduler.
+    worn : bool
+        Whether what is there at first lies where chance put it (:class:`Worn`).
+    longer_by : float
+        By which share iterations are to be longer where there is Cassini (:class:`Lengthened`).
     """
     of, options = DECIDERS[name]
     one = _SCHEDULERS[of](seed=seed, **(scheduler or {}))
+    if worn and not isinstance(one, Ideal):
+        one = Worn(one, seed)
     if options is None:
         return Plain(one)
-    return Augmented(one, topology, candidates=candidates, router=router, **options, **(rank or {}))
+    augmented = Augmented(one, topology, candidates=candidates, router=router, **options, **(rank or {}))
+    return Lengthened(augmented, longer_by) if longer_by else augmented
+
+
+class Worn:
+    """A scheduler that comes to a cluster in use: what is there at first lies where chance put it.
+
+    The paper's dynamic trace begins with tasks that are in the cluster, and does not say where. On an empty cluster
+    they would be packed one after the other, as they never are where tasks of all sizes come and go.
+
+    Parameters
+    ----------
+    scheduler : Scheduler
+        Decides from the second time on. It is asked the first time, too, so that leases begin.
+    seed : int
+        Of the places.
+    """
+
+    def __init__(self, scheduler: Scheduler, seed: int) -> None:
+        self._scheduler = scheduler
+        self._chance: Scheduler | None = Random(seed=seed)
+
+    @property
+    def interval_s(self) -> float | None:
+        """The scheduler's."""
+        return self._scheduler.interval_s
+
+    def propose(self, state: ClusterState, candidates: int) -> Sequence[Allocation]:
+        """Chance's one allocation, then what the scheduler proposes."""
+        proposed = self._scheduler.propose(state, candidates)
+        if self._chance is None:
+            return proposed
+        chance, self._chance = self._chance, None
+        return chance.propose(state, 1)
+
+
+class Lengthened:
+    """A decider that is told that iterations take longer: shifts are found on the circles of the paces that are held.
+
+    Where paces are made longer after shifts were found, bursts of jobs with other numbers of iterations in a round move
+    against each other.
+
+    Parameters
+    ----------
+    decider : Decider
+    share : float
+        By which iterations are longer.
+    """
+
+    def __init__(self, decider: Decider, share: float) -> None:
+        self._decider = decider
+        self._share = share
+        self.scheduler = getattr(decider, "scheduler", None)
+
+    @property
+    def interval_s(self) -> float | None:
+        """The decider's."""
+        return self._decider.interval_s
+
+    def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
+        """What the decider says of the tasks with longer profiles."""
+        tasks = [replace(task, profiles=partial(longer, task.profiles, self._share)) for task in state.tasks]
+        return self._decider.decide(replace(state, tasks=tuple(tasks)), running_shifts_ms)
+
+
+@lru_cache(maxsize=4096)
+def longer(profiles: Profiles, share: float, workers: int) -> Job:
+    """A profile whose iteration ends later by a share of its time."""
+    job = profiles(workers)
+    return replace(job, iteration_ms=round(job.iteration_ms * (1.0 + share), 6))
 
 
 class Watched:
