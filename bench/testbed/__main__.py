@@ -28,6 +28,7 @@ EXPERIMENTS = (
     "dynamic",
     "model_parallel",
     "snapshots",
+    "partial",
     "multi_gpu",
     "angles",
     "loops",
