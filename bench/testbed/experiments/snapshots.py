@@ -279,13 +279,10 @@ def _longer(data: Mapping[str, Any], snapshot: Snapshot) -> Row:
         median_of([fmean(seed[periods][case][job]["iteration_ms"] for job in snapshot.ids) for seed in seeds])[0]
         for periods, case in zip(*cases, strict=True)
     )
-    adjusted = [
-        max(
-            median_of([seed["longer"][str(by)][job]["adjusted_per_minute"] for seed in seeds])[0]
-            for job in snapshot.ids
-        )
-        for by in LONGER
-    ]
+    adjusted = []
+    for by in LONGER:
+        each = [seed["longer"][str(by)] for seed in seeds]
+        adjusted.append(median_of([max(one[job]["adjusted_per_minute"] for job in snapshot.ids) for one in each])[0])
     found = "; ".join(
         f"{100 * (by - 1):.0f} %: {ms:.0f} ms, {count:.1f} adjustments per minute"
         for by, ms, count in zip(LONGER, longer, adjusted, strict=True)
