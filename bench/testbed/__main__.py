@@ -29,14 +29,13 @@ EXPERIMENTS = (
     "snapshots",
     "multi_gpu",
     "angles",
+    "assumptions",
     "loops",
     "conditions",
     "cluster_size",
-    "harmonising",
+    "pairs",
     "candidates",
     "margins",
-    "leases",
-    "no_help",
     "monkeytree",
 )
 """Modules of ``bench.testbed.experiments``, in the order of the report; those that are not there are left out."""
