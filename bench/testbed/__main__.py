@@ -22,6 +22,7 @@ from .report import PREFIX, markdown
 __all__ = ["EXPERIMENTS", "main"]
 
 EXPERIMENTS = (
+    "patterns",
     "two_jobs",
     "poisson",
     "dynamic",

@@ -25,7 +25,7 @@ from .deciders import Watched, decider_of
 
 __all__ = ["NETWORKS", "QUANTILES", "Case", "model_of", "record_of_run", "run_case"]
 
-QUANTILES = (*range(0, 95), *(round(95 + 0.2 * step, 1) for step in range(25)), 100)
+QUANTILES = (*range(95), *(round(95 + 0.2 * step, 1) for step in range(25)), 100)
 """Percentiles of all iterations that are kept, for curves."""
 
 BIN_S = 20.0
@@ -219,5 +219,7 @@ def _binned(at_s: Float64Array, length: Float64Array, slowdown: Float64Array) ->
     found = []
     for one in np.unique(bins):
         inside: BoolArray = bins == one
-        found.append([(one + 0.5) * BIN_S, round(float(length[inside].mean()), 3), round(float(slowdown[inside].mean()), 4)])
+        found.append(
+            [(one + 0.5) * BIN_S, round(float(length[inside].mean()), 3), round(float(slowdown[inside].mean()), 4)]
+        )
     return found

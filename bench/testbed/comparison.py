@@ -20,7 +20,7 @@ from cassini_core.simulation.seeds import run_seeds
 from .cases import QUANTILES, Case, run_case
 from .experiment import Settings
 
-__all__ = ["Estimate", "median_of", "ratio_of", "run_cases", "summary", "total_ratio"]
+__all__ = ["Estimate", "code_digest", "median_of", "ratio_of", "run_cases", "summary", "total_ratio"]
 
 Estimate = tuple[float, float, float]
 """A median over seeds, and from where to where the median of many seeds lies with 95 % confidence or more."""
@@ -40,7 +40,7 @@ def run_cases(cases: Mapping[str, Case], settings: Settings) -> dict[str, dict[s
     What is in the folder is not run again if cases and code are the same.
     """
     names = list(cases)
-    experiment = {"cases": {name: asdict(case) for name, case in cases.items()}, "code": _code_digest()}
+    experiment = {"cases": {name: asdict(case) for name, case in cases.items()}, "code": code_digest()}
     digest = hashlib.sha256(json.dumps(experiment, sort_keys=True).encode()).hexdigest()[:12]
     numbers = range(settings.seeds * len(names))
     work = functools.partial(_numbered, tuple(cases.values()))
@@ -60,7 +60,7 @@ def _numbered(cases: Sequence[Case], number: int) -> dict[str, Any]:
 
 
 @functools.cache
-def _code_digest() -> str:
+def code_digest() -> str:
     """Of all code that a record depends on: what was run by other code is run again."""
     folders = (Path(cassini_core.__file__).parent, Path(__file__).parent)
     skipped = {"experiments", "validation", "cli", "plots", "report", "report.py", "comparison.py"}

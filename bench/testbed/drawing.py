@@ -63,8 +63,12 @@ def bars_by_model(axes: Axes, schemes: Mapping[str, Mapping[str, float]], label:
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
 
 
-def medians(axes: Axes, places: Sequence[float], found: Sequence[Estimate], label: str, color: str, line: str = "-") -> None:
+def medians(
+    axes: Axes, places: Sequence[float], found: Sequence[Estimate], label: str, color: str, line: str = "-"
+) -> None:
     """Medians over a parameter, with their intervals."""
     middles = [one[0] for one in found]
-    axes.fill_between(places, [one[1] for one in found], [one[2] for one in found], color=color, alpha=0.15, linewidth=0)
+    axes.fill_between(
+        places, [one[1] for one in found], [one[2] for one in found], color=color, alpha=0.15, linewidth=0
+    )
     axes.plot(places, middles, line, marker="o", markersize=3, color=color, label=label)

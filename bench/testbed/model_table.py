@@ -214,14 +214,27 @@ MICROBATCHES = 3
 """Of a pipeline: the paper, section 2.1, figure 1(b)."""
 
 
+def sources() -> str:
+    """All numbers of all models with their sources, as a Markdown table."""
+    rows = []
+    for model in MODELS.values():
+        low, high = model.batch
+        rows.append([model.name, "batch", f"{low} to {high}", "paper", _BATCHES])
+        rows += [
+            [model.name, name, f"{figure.value:.4g}", figure.source, figure.where]
+            for name, figure in model.figures().items()
+        ]
+        if model.shape is not None:
+            one = model.shape
+            size = f"{one.layers} layers, width {one.hidden}, {one.sequence} tokens"
+            where = "layers: the paper, section 2.1; width, tokens: assumed"
+            rows.append([model.name, "shape", f"{size}, {one.tensor} × {one.pipeline} workers", "assumed", where])
+    return table(["model", "number", "value", "source", "where"], rows)
+
+
 def main() -> int:
-    """Print all numbers with their sources."""
-    rows = [
-        [model.name, name, f"{figure.value:.4g}", figure.source, figure.where]
-        for model in MODELS.values()
-        for name, figure in model.figures().items()
-    ]
-    print(table(["model", "number", "value", "source", "where"], rows))
+    """Print them."""
+    print(sources())
     return 0
 
 

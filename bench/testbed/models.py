@@ -86,11 +86,11 @@ def _recommendation(model: Model, workers: int, samples: int) -> Job:
     steps = [(compute_ms / 6, exchange_ms), (compute_ms / 2, exchange_ms), (compute_ms / 3, reduce_ms)]
     now_ms, phases = 0.0, []
     for computes_ms, sends_ms in steps:
-        now_ms += computes_ms
+        now_ms = round(now_ms + computes_ms, 6)
         if sends_ms:
-            phases.append(Phase(round(now_ms, 6), round(sends_ms, 6), gbps))
-        now_ms += sends_ms
-    return Job(model.name, round(now_ms, 6), phases)
+            phases.append(Phase(now_ms, round(sends_ms, 6), gbps))
+        now_ms = round(now_ms + round(sends_ms, 6), 6)
+    return Job(model.name, now_ms, phases)
 
 
 def _spread(model: Model, shape: Shape, workers: int, samples: int) -> tuple[Job, Pattern]:
@@ -151,8 +151,14 @@ def _compute_ms(model: Model, samples: int) -> float:
 
 
 def _bare(job: Job) -> Job:
-    """Only what schedules need: the name, the time, the phases."""
-    return Job(job.id, job.iteration_ms, job.phases)
+    """Only what schedules need, and no phase that lasts beyond the iteration's end: those are cut there."""
+    phases = []
+    for one in job.phases:
+        left_ms = round(one.start_ms + one.duration_ms - job.iteration_ms, 6)
+        phases.append(replace(one, duration_ms=round(one.duration_ms - max(left_ms, 0.0), 6)))
+        if left_ms > 0:
+            phases.append(Phase(0.0, left_ms, one.gbps))
+    return Job(job.id, job.iteration_ms, sorted(phases, key=lambda one: one.start_ms))
 
 
 def _also_sends(job: Job, length_ms: float, gbps: float) -> Job:

@@ -43,6 +43,9 @@ def test_gpt_3_on_two_servers_sends_some_25_gbps_and_then_nothing() -> None:
     job = profile_of("GPT-3", 2)
     assert sent_mbit(job) / up_ms(job) == pytest.approx(25, rel=0.04)
     assert up_ms(job) == pytest.approx(0.9 * job.iteration_ms, rel=0.001)
+    first, *_, last = job.phases
+    assert first.start_ms == pytest.approx(0.1 * job.iteration_ms, rel=0.05)  # until then it loads data
+    assert last.start_ms + last.duration_ms == pytest.approx(job.iteration_ms)
 
 
 def test_gpt_2_on_two_servers_has_three_small_peaks_and_a_large_one() -> None:
@@ -69,6 +72,7 @@ def test_profiles_are_possible_for_all_numbers_of_workers(name: str) -> None:
             job = profile_of(name, workers, batch)
             assert job.id == name
             assert 0 < up_ms(job) < job.iteration_ms
+            assert all(one.start_ms + one.duration_ms <= job.iteration_ms + 1e-6 for one in job.phases)
             assert all(0 < phase.gbps <= 45 for phase in job.phases)
             JobRequest(job, workers, pattern=pattern_of(name, workers, batch))  # refuses what does not fit
 
