@@ -97,8 +97,8 @@ def summary(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found["counts"] = {key: [one[key] for one in records] for key in keys}
     found["ranked"] = [_of_rounds(one["ranked"]) for one in records]
     found["bidders"] = [one["bidders"] for one in records]
-    found |= {"series": one["series"] for one in records if "series" in one}
-    return found
+    series = [one["series"] for one in records if "series" in one]
+    return found | ({"series": series[0]} if series else {})
 
 
 def _by_seed(distributions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _of_rounds(rounds: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def ratio_of(ones: BySeed, others: BySeed) -> Estimate:
-    """By how much a figure is larger in the first than in the others, seed by seed; seeds that lack one are left out."""
+    """By how much a figure is larger in the first than in the others, by seed; seeds that lack one are left out."""
     pairs = zip(ones, others, strict=True)
     return median_of([one / other for one, other in pairs if one is not None and other])
 

@@ -62,11 +62,20 @@ def rows(data: dict[str, Any]) -> list[Row]:
     """Gains, and what there was to gain."""
     found = []
     for change, of in data.items():
-        mean, tail = (ratio_of(of["Themis"]["slowdown"][key], of["Th+Cassini"]["slowdown"][key]) for key in ("mean", "p99"))
+        mean, tail = (
+            ratio_of(of["Themis"]["slowdown"][key], of["Th+Cassini"]["slowdown"][key]) for key in ("mean", "p99")
+        )
         alone = ratio_of(of["Themis"]["slowdown"]["mean"], of["Th+Cassini, shifts alone"]["slowdown"]["mean"])
         there = median_of(of["Themis"]["slowdown"]["mean"])
         note = f"p99 {times(tail)}; shifts alone {times(alone)}; Themis' mean slowdown {number(there)}"
-        found.append(Row(f"{change}: mean slowdown, Th+Cassini over Themis", "1.5×" if change == "as it is" else "", times(mean), note))
+        found.append(
+            Row(
+                f"{change}: mean slowdown, Th+Cassini over Themis",
+                "1.5×" if change == "as it is" else "",
+                times(mean),
+                note,
+            )
+        )
     return found
 
 

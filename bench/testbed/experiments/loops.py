@@ -41,7 +41,9 @@ def run(settings: Settings) -> dict[str, Any]:
         for scheme in (scheduler, f"{scheduler}+Cassini, paper's rule", f"{scheduler}+Cassini"):
             cases[f"{name} | {scheme}"] = Case(scheme, "poisson", options=OPTIONS, **what)
     found = run_cases(cases, settings)
-    return {name: {key.split(" | ")[1]: one for key, one in found.items() if key.startswith(f"{name} |")} for name in chosen}
+    return {
+        name: {key.split(" | ")[1]: one for key, one in found.items() if key.startswith(f"{name} |")} for name in chosen
+    }
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -54,11 +56,18 @@ def rows(data: dict[str, Any]) -> list[Row]:
         note = "in its own run: what is discarded decides where later tasks go"
         found.append(Row(f"{name}: candidates discarded, %", "", number(share, 1), note))
         found.append(
-            Row(f"{name}: rounds in which all are, %", "", number(fallback, 1), "then the first is taken, without shifts")
+            Row(
+                f"{name}: rounds in which all are, %",
+                "",
+                number(fallback, 1),
+                "then the first is taken, without shifts",
+            )
         )
         for what, one in (("the paper's rule", rule), ("joint shifts", joint)):
             mean, tail = (ratio_of(plain["slowdown"][key], one["slowdown"][key]) for key in ("mean", "p99"))
-            found.append(Row(f"{name}: mean slowdown, without over with {what}", "", times(mean, 3), f"p99 {times(tail)}"))
+            found.append(
+                Row(f"{name}: mean slowdown, without over with {what}", "", times(mean, 3), f"p99 {times(tail)}")
+            )
         over = ratio_of(rule["slowdown"]["mean"], joint["slowdown"]["mean"])
         found.append(Row(f"{name}: mean slowdown, the paper's rule over joint shifts", "", times(over, 3)))
     return found
@@ -69,7 +78,9 @@ def plot(data: dict[str, Any], path: Path) -> None:
     with saved(path, "medians over seeds with their intervals"):
         _, axes = pyplot.subplots(1, 2, figsize=(11, 4))
         names = list(data)
-        shares = [[_share(one, "discarded", "candidates") for one in list(of.values())[1]["ranked"]] for of in data.values()]
+        shares = [
+            [_share(one, "discarded", "candidates") for one in list(of.values())[1]["ranked"]] for of in data.values()
+        ]
         axes[0].bar(names, [median_of(one)[0] for one in shares], color=SERIES[3], width=0.6)
         axes[0].set(ylabel="candidates with loops, %")
         for at, (label, color) in enumerate(

@@ -30,13 +30,17 @@ def run(settings: Settings) -> dict[str, Any]:
     """Mean slowdown of both, over seeds of random phases; without jitter, paces without margin."""
     shares = SHARES[::3] if settings.quick else SHARES
     differences = DIFFERENCES[::3] if settings.quick else DIFFERENCES
-    points = [(share, 0.0) for share in shares] + [(0.4, difference) for difference in differences]
-    found = []
-    for done, (share, difference) in enumerate(points):
-        found.append({"share": share, "difference": difference} | _point(share, difference, 2 * settings.seeds))
-        if settings.progress is not None:
-            settings.progress(done + 1, len(points))
-    return {"points": found}
+    points = {
+        "by share": [(share, 0.0) for share in shares],
+        "by difference": [(0.4, difference) for difference in differences],
+    }
+    found: dict[str, Any] = {}
+    for kind, each in points.items():
+        found[kind] = [
+            {"share": share, "difference": difference} | _point(share, difference, 2 * settings.seeds)
+            for share, difference in each
+        ]
+    return found
 
 
 def _point(share: float, difference: float, draws: int) -> dict[str, Any]:
@@ -71,11 +75,13 @@ def _job(name: str, iteration_ms: float, share: float) -> Job:
 def rows(data: dict[str, Any]) -> list[Row]:
     """Random phases against shifts. The paper's two VGG19 send about 45 % of the time."""
     found = []
-    for one in data["points"]:
+    for one in [*data["by share"], *data["by difference"]]:
         what = f"sending {100 * one['share']:g} %, iteration times {100 * one['difference']:g} % apart"
         free = statistics.fmean(one["random phases"])
         shifts, harmonised = (one[name][0] for name in SCHEMES[1:])
-        note = f"not harmonised {free / shifts:.3f}×; slowdown {free:.3f} at random phases, {harmonised:.3f} with shifts"
+        note = (
+            f"not harmonised {free / shifts:.3f}×; slowdown {free:.3f} at random phases, {harmonised:.3f} with shifts"
+        )
         found.append(Row(f"{what}: mean slowdown, random phases over shifts", "", f"{free / harmonised:.3f}×", note))
     return found
 
@@ -84,10 +90,8 @@ def plot(data: dict[str, Any], path: Path) -> None:
     """Slowdown by sending share, and by difference."""
     with saved(path, "250 ms, 45 Gbit/s on 50 Gbit/s, no jitter; random phases: mean and range of draws"):
         _, axes = pyplot.subplots(1, 2, figsize=(11, 4))
-        count = sum(one["difference"] == 0.0 for one in data["points"][:-1]) - (len(data["points"]) > 2)
-        by_share = [one for one in data["points"][:count]]
-        by_difference = data["points"][count:]
-        for each, points, key in ((axes[0], by_share, "share"), (axes[1], by_difference, "difference")):
+        for each, key in ((axes[0], "share"), (axes[1], "difference")):
+            points = data[f"by {key}"]
             at = [100 * one[key] for one in points]
             for name, color in zip(SCHEMES, (SERIES[1], SERIES[3], SERIES[0]), strict=True):
                 each.plot(at, [statistics.fmean(one[name]) for one in points], ".-", color=color, label=name)
