@@ -31,14 +31,13 @@ EXPERIMENTS = (
     "partial",
     "multi_gpu",
     "angles",
+    "assumptions",
     "loops",
     "conditions",
     "cluster_size",
-    "harmonising",
+    "pairs",
     "candidates",
     "margins",
-    "leases",
-    "no_help",
     "monkeytree",
 )
 """Modules of ``bench.testbed.experiments``, in the order of the report; those that are not there are left out."""

@@ -71,8 +71,6 @@ class Case:
         Where the network does not know.
     worn : bool
         Whether what is there at first lies where chance put it.
-    longer_by : float
-        By which share iterations are to be longer, and shifts found with that; beside ``margin`` of the options.
     changes : mapping of str to number
         Of all tasks: arguments of :func:`bench.testbed.changed.changed_task`.
     series : int or None
@@ -91,9 +89,12 @@ class Case:
     candidates: int = 10
     gpus_per_host: int = 1
     worn: bool = False
-    longer_by: float = 0.0
     changes: Mapping[str, float] = field(default_factory=dict)
     series: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tasks", "size", "options", "rank", "scheduler", "changes"):
+            object.__setattr__(self, name, dict(getattr(self, name)))  # what other processes can be sent
 
 
 def run_case(case: Case, seed: int) -> dict[str, Any]:
@@ -110,7 +111,6 @@ def run_case(case: Case, seed: int) -> dict[str, Any]:
             rank=case.rank,
             scheduler=case.scheduler,
             worn=case.worn,
-            longer_by=case.longer_by,
         )
     )
     options = dict(case.options)
@@ -169,6 +169,7 @@ def record_of_run(
         "rounds": result.rounds,
         "now_s": result.now_s,
         "ranked": decider.rounds,
+        "bidders": [sum(each) for each in zip((0, 0), *decider.bidders, strict=True)],
     }
     return record | ({"series": series} if with_series else {})
 

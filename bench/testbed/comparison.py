@@ -78,7 +78,8 @@ def summary(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Keys: of ``iteration_ms``, ``slowdown``, ``completion_s`` and ``waited_s`` ``mean``, ``p50``, ``p90`` and ``p99`` by
     seed, and ``curve``, the median over seeds of each of ``QUANTILES``; ``models``, by model the same of
     ``iteration_ms``, ``slowdown`` and ``marked``, and ``n``; ``marked`` and ``n`` of all together; ``counts`` by seed;
-    ``rounds``, a list by seed; ``series`` if a seed has one.
+    ``ranked``, sums over rounds by seed; ``bidders``, sums over rounds of Themis' bidders and of tasks by seed;
+    ``series`` if a seed has one.
     """
     kinds = ("iteration_ms", "slowdown", "completion_s", "waited_s")
     found: dict[str, Any] = {kind: _by_seed([one[kind] for one in records]) for kind in kinds}
@@ -95,8 +96,9 @@ def summary(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     keys = ("tasks", "ended", "restarts", "adjusted", "rounds", "now_s", "took_s")
     found["counts"] = {key: [one[key] for one in records] for key in keys}
     found["ranked"] = [_of_rounds(one["ranked"]) for one in records]
-    found |= {"series": one["series"] for one in records if "series" in one}
-    return found
+    found["bidders"] = [one["bidders"] for one in records]
+    series = [one["series"] for one in records if "series" in one]
+    return found | ({"series": series[0]} if series else {})
 
 
 def _by_seed(distributions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _of_rounds(rounds: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         "discarded": sum(one["discarded"] for one in rounds),
         "all_discarded": sum(one["taken"] is None for one in rounds),
         "others_taken": sum(one["taken"] not in (None, 0) for one in rounds),
-        "held": sum(one["held"] for one in solved),
+        "worth_holding": sum(one["worth_holding"] for one in solved),
         "jobs": sum(one["jobs"] for one in rounds),
         "score": sum(one["score"] for one in solved),
         "first_score": sum(one["first"] for one in solved if one["first"] is not None),
@@ -139,7 +141,7 @@ def _of_rounds(rounds: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def ratio_of(ones: BySeed, others: BySeed) -> Estimate:
-    """By how much a figure is larger in the first than in the others, seed by seed; seeds that lack one are left out."""
+    """By how much a figure is larger in the first than in the others, by seed; seeds that lack one are left out."""
     pairs = zip(ones, others, strict=True)
     return median_of([one / other for one, other in pairs if one is not None and other])
 

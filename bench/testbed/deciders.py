@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
-from cassini_core.model import Job
 from cassini_core.results import Ranking
 from cassini_core.schedulers.augmented import PAPERS_RULE, Augmented, Decision, Plain
 from cassini_core.schedulers.ideal import Ideal
 from cassini_core.schedulers.in_order import FirstFit, Packed, Random
 from cassini_core.schedulers.scheduler import Scheduler
-from cassini_core.schedulers.state import Allocation, ClusterState, Profiles
+from cassini_core.schedulers.state import Allocation, ClusterState
 from cassini_core.schedulers.themis.themis import Themis
 from cassini_core.simulation.cluster import Decider
 from cassini_core.topology.model import Topology
 from cassini_core.topology.routing import Router
 
-__all__ = ["DECIDERS", "Lengthened", "Watched", "Worn", "decider_of"]
+__all__ = ["DECIDERS", "Watched", "Worn", "decider_of"]
 
 
 def _pollux(seed: int, **arguments: Any) -> Scheduler:
@@ -49,8 +46,10 @@ DECIDERS: Mapping[str, tuple[str, Mapping[str, Any] | None]] = MappingProxyType(
         "Po+Cassini": ("Pollux", {}),
         "Po+Cassini, paper's rule": ("Pollux", PAPERS_RULE),
         "Random+Cassini": ("Random", {}),
+        "Random+Cassini, paper's rule": ("Random", PAPERS_RULE),
         "First fit+Cassini": ("First fit", {}),
         "Packed+Cassini": ("Packed", {}),
+        "Packed+Cassini, paper's rule": ("Packed", PAPERS_RULE),
     }
 )
 """By name the scheduler, and the options of the ranking: None for a scheduler as it is."""
@@ -66,7 +65,6 @@ def decider_of(
     rank: Mapping[str, Any] | None = None,
     scheduler: Mapping[str, Any] | None = None,
     worn: bool = False,
-    longer_by: float = 0.0,
 ) -> Decider:
     """One of ``DECIDERS``, anew.
 
@@ -84,8 +82,6 @@ def decider_of(
         Arguments of the scheduler.
     worn : bool
         Whether what is there at first lies where chance put it (:class:`Worn`).
-    longer_by : float
-        By which share iterations are to be longer where there is Cassini (:class:`Lengthened`).
     """
     of, options = DECIDERS[name]
     one = _SCHEDULERS[of](seed=seed, **(scheduler or {}))
@@ -93,8 +89,7 @@ def decider_of(
         one = Worn(one, seed)
     if options is None:
         return Plain(one)
-    augmented = Augmented(one, topology, candidates=candidates, router=router, **options, **(rank or {}))
-    return Lengthened(augmented, longer_by) if longer_by else augmented
+    return Augmented(one, topology, candidates=candidates, router=router, **options, **(rank or {}))
 
 
 class Worn:
@@ -129,42 +124,6 @@ class Worn:
         return chance.propose(state, 1)
 
 
-class Lengthened:
-    """A decider that is told that iterations take longer: shifts are found on the circles of the paces that are held.
-
-    Where paces are made longer after shifts were found, bursts of jobs with other numbers of iterations in a round move
-    against each other.
-
-    Parameters
-    ----------
-    decider : Decider
-    share : float
-        By which iterations are longer.
-    """
-
-    def __init__(self, decider: Decider, share: float) -> None:
-        self._decider = decider
-        self._share = share
-        self.scheduler = getattr(decider, "scheduler", None)
-
-    @property
-    def interval_s(self) -> float | None:
-        """The decider's."""
-        return self._decider.interval_s
-
-    def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
-        """What the decider says of the tasks with longer profiles."""
-        tasks = [replace(task, profiles=partial(longer, task.profiles, self._share)) for task in state.tasks]
-        return self._decider.decide(replace(state, tasks=tuple(tasks)), running_shifts_ms)
-
-
-@lru_cache(maxsize=4096)
-def longer(profiles: Profiles, share: float, workers: int) -> Job:
-    """A profile whose iteration ends later by a share of its time."""
-    job = profiles(workers)
-    return replace(job, iteration_ms=round(job.iteration_ms * (1.0 + share), 6))
-
-
 class Watched:
     """A decider of which is kept what it decided.
 
@@ -174,6 +133,8 @@ class Watched:
         When, s, and by task how many workers.
     rounds : list of dict
         Of each round with a ranking what there was to choose from (:func:`_round`).
+    bidders : list of tuple of two ints
+        Of each round of Themis how many tasks took part in the auction, and how many there were.
     """
 
     def __init__(self, decider: Decider) -> None:
@@ -181,6 +142,7 @@ class Watched:
         self.scheduler = getattr(decider, "scheduler", None)
         self.decisions: list[tuple[float, dict[str, int]]] = []
         self.rounds: list[dict[str, Any]] = []
+        self.bidders: list[tuple[int, int]] = []
 
     @property
     def interval_s(self) -> float | None:
@@ -192,6 +154,8 @@ class Watched:
         decision = self._decider.decide(state, running_shifts_ms)
         workers = {task: sum(hosts.values()) for task, hosts in decision.allocation.items()}
         self.decisions.append((state.now_s, workers))
+        if isinstance(self.scheduler, Themis):
+            self.bidders.append((len(self.scheduler.paid), len(state.tasks)))
         if decision.ranking is not None:
             self.rounds.append(_round(decision, decision.ranking))
         return decision
@@ -208,8 +172,6 @@ def _round(decision: Decision, ranking: Ranking) -> dict[str, Any]:
         "score": None if best is None else best.score,
         "first": scores.get("c0"),
         "statuses": sorted({one.status for one in ranking}),
-        "held": len(decision.slack_ms),
-        "paced": len(decision.paces_ms),
+        "worth_holding": sum(len(one.jobs) for one in decision.held if one.why_not is None),
         "jobs": len(decision.allocation),
-        "hold_ms": None if best is None else best.hold_ms,
     }

@@ -9,10 +9,7 @@ from typing import Any
 __all__ = ["MARKING", "OPTIONS"]
 
 MARKING: Mapping[str, Any] = MappingProxyType({"min_cells": 1000.0, "max_cells": 2000.0})
-"""WRED's thresholds of the paper's testbed (section 5.1); all else as :class:`cassini_core.simulation.marking.Marking`."""
+"""WRED's thresholds of the paper's testbed (section 5.1); else as :class:`cassini_core.simulation.marking.Marking`."""
 
-OPTIONS: Mapping[str, Any] = MappingProxyType(
-    {"restart_s": 30.0, "margin": 0.002, "jitter": "lognormal", "jitter_share": 0.01, "marking": dict(MARKING)}
-)
-"""Of every simulation. ``restart_s`` is Pollux's (OSDI 2021, section 5.3); the paper does not say what a restart takes.
-``margin`` is what the agent takes at this jitter (experiment ``margins``)."""
+OPTIONS: Mapping[str, Any] = MappingProxyType({"restart_s": 30.0, "jitter": "lognormal", "jitter_share": 0.014})
+"""Of every simulation."""

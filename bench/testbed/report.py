@@ -27,8 +27,8 @@ def markdown(
     """The whole report: a table of the paper against ours and a plot per experiment."""
     parts = reports.heading("The paper's evaluation, regenerated", about, quick)
     parts.append(
-        "Written by `make paper` (`python -m bench.testbed`). Nothing is tuned to the paper's figures; what is assumed, "
-        "and from where, is in [testbed-parameters.md](testbed-parameters.md). Figures are medians over seeds, in "
+        "Written by `make paper` (`python -m bench.testbed`). Nothing is tuned to the paper's figures; what is "
+        "assumed, and from where, is at the end. Figures are medians over seeds, in "
         "brackets an interval that holds the median of all seeds with a confidence of 95 % or more (of order "
         "statistics; nothing is assumed of how they are distributed). A seed has its own tasks, arrivals, jitter and "
         "phases, the same for all schemes; ratios are by seed. What is not held starts at a random phase.\n"

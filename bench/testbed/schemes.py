@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from .cases import Case
-from .comparison import Estimate, median_of, ratio_of, total_ratio
+from .comparison import median_of, ratio_of, total_ratio
 from .experiment import Row
 from .report import number, times
 
-__all__ = ["CASSINI_OF", "gains", "marks", "named_cases", "overview"]
+__all__ = ["CASSINI_OF", "gains", "marked_by_model", "marks", "named_cases", "overview"]
 
 _VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -31,6 +31,8 @@ CASSINI_OF: Mapping[str, str] = MappingProxyType(
         "Po+Cassini": "Pollux",
         "Packed+Cassini": "Packed",
         "Random+Cassini": "Random",
+        "Random+Cassini, paper's rule": "Random",
+        "Packed+Cassini, paper's rule": "Packed",
         "First fit+Cassini": "First fit",
     }
 )
@@ -120,8 +122,3 @@ def _marked(scheme: Mapping[str, Any], model: str) -> float | None:
     pairs = [(mean, n) for mean, n in zip(of["marked"]["mean"], of["n"], strict=True) if mean is not None]
     count = sum(n for _, n in pairs)
     return sum(mean * n for mean, n in pairs) / count if count else None
-
-
-def value(estimates: Estimate) -> float:
-    """The median alone."""
-    return estimates[0]
