@@ -1,0 +1,104 @@
+"""Two jobs on one link: what interleaving wins by how much they send, and by how far their iteration times differ."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot
+
+from bench.measuring.plots import SERIES, saved
+from cassini_core import Candidate, Job, Link, Phase, Problem, rank
+from cassini_core.simulation.measure import simulate
+from cassini_core.simulation.traffic import traffic
+
+from ..experiment import Row, Settings
+
+TITLE = "Two jobs on one link: sending shares, and iteration times that differ, with and without harmonising"
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+DIFFERENCES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+ITERATION_MS = 250.0
+GBPS, CAPACITY_GBPS = 45.0, 50.0
+SCHEMES = ("random phases", "shifts, not harmonised", "shifts, harmonised")
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Mean slowdown of both, over seeds of random phases; without jitter, paces without margin."""
+    shares = SHARES[::3] if settings.quick else SHARES
+    differences = DIFFERENCES[::3] if settings.quick else DIFFERENCES
+    points = {
+        "by share": [(share, 0.0) for share in shares],
+        "by difference": [(0.4, difference) for difference in differences],
+    }
+    found: dict[str, Any] = {}
+    for kind, each in points.items():
+        found[kind] = [
+            {"share": share, "difference": difference} | _point(share, difference, 2 * settings.seeds)
+            for share, difference in each
+        ]
+    return found
+
+
+def _point(share: float, difference: float, draws: int) -> dict[str, Any]:
+    jobs = [_job("a", ITERATION_MS, share), _job("b", ITERATION_MS * (1 + difference), share)]
+    routes = {"a": {"up": 1.0}, "b": {"up": 1.0}}
+    of = traffic([(job, routes[job.id]) for job in jobs], {"up": CAPACITY_GBPS})
+    solo = of.solo_ms()
+    rng = random.Random(f"{share} {difference}")
+    free = []
+    for _ in range(draws):
+        starts = np.array([rng.random() * job.iteration_ms for job in jobs])
+        free.append(float((simulate(of, starts, warm_up=50, iterations=200).iteration_ms / solo).mean()))
+    made: dict[str, Any] = {"random phases": free}
+    for name, tolerance in (("shifts, not harmonised", 0.0), ("shifts, harmonised", None)):
+        options = {} if tolerance is None else {"period_tolerance": tolerance}
+        ranking = rank(Problem(jobs, [Link("up", CAPACITY_GBPS)], [Candidate("c0", routes)]), **options)
+        best = ranking.best
+        assert best is not None
+        starts = np.array([best.shifts_ms[job.id] for job in jobs])
+        paces = np.array([ranking.paces_ms[job.id] for job in jobs])
+        held = simulate(of, starts, pace_ms=paces, warm_up=50, iterations=200)
+        made[name] = [float((held.iteration_ms / solo).mean())]
+        made[f"score, {name}"] = best.score
+    return made
+
+
+def _job(name: str, iteration_ms: float, share: float) -> Job:
+    sending_ms = round(share * iteration_ms, 3)
+    return Job(name, round(iteration_ms, 3), [Phase(round(iteration_ms, 3) - sending_ms, sending_ms, GBPS)])
+
+
+def rows(data: dict[str, Any]) -> list[Row]:
+    """Random phases against shifts. The paper's two VGG19 send about 45 % of the time."""
+    found = []
+    for one in [*data["by share"], *data["by difference"]]:
+        what = f"sending {100 * one['share']:g} %, iteration times {100 * one['difference']:g} % apart"
+        free = statistics.fmean(one["random phases"])
+        shifts, harmonised = (one[name][0] for name in SCHEMES[1:])
+        note = (
+            f"not harmonised {free / shifts:.3f}×; slowdown {free:.3f} at random phases, {harmonised:.3f} with shifts"
+        )
+        found.append(Row(f"{what}: mean slowdown, random phases over shifts", "", f"{free / harmonised:.3f}×", note))
+    return found
+
+
+def plot(data: dict[str, Any], path: Path) -> None:
+    """Slowdown by sending share, and by difference."""
+    with saved(path, "250 ms, 45 Gbit/s on 50 Gbit/s, no jitter; random phases: mean and range of draws"):
+        _, axes = pyplot.subplots(1, 2, figsize=(11, 4))
+        for each, key in ((axes[0], "share"), (axes[1], "difference")):
+            points = data[f"by {key}"]
+            at = [100 * one[key] for one in points]
+            for name, color in zip(SCHEMES, (SERIES[1], SERIES[3], SERIES[0]), strict=True):
+                each.plot(at, [statistics.fmean(one[name]) for one in points], ".-", color=color, label=name)
+            low, high = ([edge(one[SCHEMES[0]]) for one in points] for edge in (min, max))
+            each.fill_between(at, low, high, color=SERIES[1], alpha=0.12, linewidth=0)
+            each.set(ylabel="iteration time over that alone, mean of both")
+            each.grid(color="#dddddd", linewidth=0.6)
+        axes[0].set(xlabel="part of the time that each sends, %")
+        axes[1].set(xlabel="iteration times apart, %; each sends 40 %")
+        axes[0].legend(fontsize=8)
