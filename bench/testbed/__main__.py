@@ -47,10 +47,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = reports.parser("bench.testbed", __doc__, "two seeds of short traces")
     there = experiments()
     parser.add_argument("--only", nargs="+", choices=list(there), metavar="NAME", help="of " + ", ".join(there))
+    parser.add_argument("--list", action="store_true", help="print the experiments and end")
     parser.add_argument("--seeds", type=int, default=10, help="of each simulation (default: 10)")
     parser.add_argument("--processes", type=int, help="at a time (default: as many as there are processors)")
     parser.add_argument("--kept", type=Path, default=Path("build/paper"), help="folder for what has been run")
     options = parser.parse_args(argv)
+    if options.list:
+        print(*(f"{name}: {one.TITLE}" for name, one in there.items()), sep="\n")
+        return 0
     about, progress = machine.about(), Progress()
     data: dict[str, Any] = earlier(options.out, options.quick)
     options.out.mkdir(parents=True, exist_ok=True)
