@@ -1,4 +1,4 @@
-"""Does the gain grow with the cluster? More of the testbed's racks, and as many more tasks."""
+"""Does the gain grow with the cluster? More of the testbed's racks, filled with as many more tasks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ TITLE = "Cluster size (tasks packed by topology)"
 
 
 def _size(leaves: int) -> Mapping[str, Any]:
-    gpus = 4 * leaves
-    return {
-        "size": {"leaves": leaves, "hosts": 4, "spines": 2},
-        "tasks": {"load": 0.9, "gpus": gpus, "count": round(gpus * 1.25), "iterations": [200, 400]},
-    }
+    return {"size": {"leaves": leaves, "hosts": 4, "spines": 2}, "tasks": {"gpus": 4 * leaves}}
 
 
 SIZES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -30,10 +26,13 @@ SIZES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 """Racks of four servers with two uplinks, as in the testbed, under two switches."""
 
+UNTIL_S = 90.0
+"""Of the dynamic trace, whose tasks fill the cluster and of which DLRM and ResNet50 come after 60 s."""
+
 
 def run(settings: Settings) -> dict[str, Any]:
     """Each size with and without Cassini."""
-    base = Case("Packed", network="leaves and spines", options=OPTIONS)
+    base = Case("Packed", "dynamic", network="leaves and spines", options={**OPTIONS, "until_s": UNTIL_S})
     return sweep(base, "Packed", dict(list(SIZES.items())[: 1 if settings.quick else len(SIZES)]), settings)
 
 
