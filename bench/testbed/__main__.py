@@ -26,6 +26,7 @@ EXPERIMENTS = (
     "two_jobs",
     "poisson",
     "dynamic",
+    "pollux",
     "model_parallel",
     "snapshots",
     "multi_gpu",
