@@ -37,8 +37,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "Random, 24 GPUs": {"tasks": {"count": 40}, "options": OPTIONS},
         "Packed, 96 GPUs": _filled(24),
         "Random, 96 GPUs": _filled(24),
-        "Packed, 1024 GPUs": _filled(256),
-        "Random, 1024 GPUs": _filled(256),
+        "Themis, 96 GPUs": _filled(24),
     }
 )
 """The testbed with the Poisson trace, load 0.9; larger clusters filled at once."""
@@ -50,7 +49,8 @@ def run(settings: Settings) -> dict[str, Any]:
     chosen = dict(list(SETTINGS.items())[:2]) if settings.quick else SETTINGS
     for name, what in chosen.items():
         scheduler = name.split(",")[0]
-        for scheme in (scheduler, f"{scheduler}+Cassini, paper's rule", f"{scheduler}+Cassini"):
+        short = "Th" if scheduler == "Themis" else scheduler
+        for scheme in (scheduler, f"{short}+Cassini, paper's rule", f"{short}+Cassini"):
             cases[f"{name} | {scheme}"] = Case(scheme, **what)
     found = run_cases(cases, settings)
     return {
