@@ -7,7 +7,9 @@ goes on, and with more seeds only those are run that are missing.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ EXPERIMENTS = (
     "two_jobs",
     "poisson",
     "dynamic",
+    "pollux",
     "model_parallel",
     "snapshots",
     "partial",
@@ -48,12 +51,16 @@ def main(argv: list[str] | None = None) -> int:
     parser = reports.parser("bench.testbed", __doc__, "two seeds of short traces")
     there = experiments()
     parser.add_argument("--only", nargs="+", choices=list(there), metavar="NAME", help="of " + ", ".join(there))
+    parser.add_argument("--list", action="store_true", help="print the experiments and end")
     parser.add_argument("--seeds", type=int, default=10, help="of each simulation (default: 10)")
     parser.add_argument("--processes", type=int, help="at a time (default: as many as there are processors)")
     parser.add_argument("--kept", type=Path, default=Path("build/paper"), help="folder for what has been run")
     options = parser.parse_args(argv)
+    if options.list:
+        print(*(f"{name}: {one.TITLE}" for name, one in there.items()), sep="\n")
+        return 0
     about, progress = machine.about(), Progress()
-    data: dict[str, Any] = earlier(options.out, options.quick)
+    data, seconds = earlier(options.out, options.quick, there)
     options.out.mkdir(parents=True, exist_ok=True)
     for name, one in there.items():
         if options.only and name not in options.only:
@@ -69,7 +76,8 @@ def main(argv: list[str] | None = None) -> int:
         data[name] = one.run(settings)
         one.plot(data[name], options.out / f"{PREFIX}-{name}.png")
         progress.done()
-        _write(options.out, there, data, about, options.quick, progress)
+        seconds[name] = progress.seconds[name]
+        _write(options.out, there, data, about, options.quick, seconds)
     return 0
 
 
@@ -83,13 +91,22 @@ def experiments() -> dict[str, Experiment]:
     return found
 
 
-def earlier(folder: Path, quick: bool) -> dict[str, Any]:
-    """What an earlier report of the folder has: ``--only`` makes one part of it anew."""
+def earlier(folder: Path, quick: bool, there: dict[str, Experiment]) -> tuple[dict[str, Any], dict[str, float]]:
+    """What an earlier report of the folder has, and how long it took: ``--only`` makes one part of it anew.
+
+    What another version of an experiment wrote is left out.
+    """
     path = folder / f"{PREFIX}.json"
-    if not path.exists():
-        return {}
-    figures = json.loads(path.read_text(encoding="utf-8"))
-    return dict(figures["experiments"]) if figures["quick"] == quick else {}
+    figures = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"quick": not quick}
+    if figures["quick"] != quick:
+        return {}, {}
+    kept = {name for name, digest in figures["code"].items() if name in there and _digest(there[name]) == digest}
+    data, seconds = ({name: figures[key][name] for name in kept} for key in ("experiments", "seconds"))
+    return data, seconds
+
+
+def _digest(experiment: Any) -> str:
+    return hashlib.sha256(Path(experiment.__file__).read_bytes()).hexdigest()[:12]
 
 
 def _write(
@@ -98,11 +115,13 @@ def _write(
     data: dict[str, Any],
     about: dict[str, str],
     quick: bool,
-    progress: Progress,
+    seconds: dict[str, float],
 ) -> None:
     shown = {name: (one, data[name]) for name, one in there.items() if name in data}
-    text = markdown(shown, about, quick, progress.seconds)
-    figures = {"format": "cassini-bench-paper/1", "quick": quick, "machine": about, "experiments": data}
+    text = markdown(shown, about, quick, seconds)
+    code = {name: _digest(there[name]) for name in data}
+    figures: dict[str, Any] = {"format": "cassini-bench-paper/1", "quick": quick, "machine": about}
+    figures |= {"code": code, "seconds": seconds, "experiments": data}
     (folder / f"{PREFIX}.md").write_text(text, encoding="utf-8")
     (folder / f"{PREFIX}.json").write_text(reports.to_json(figures) + "\n", encoding="utf-8")
 

@@ -62,13 +62,12 @@ def _numbered(cases: Sequence[Case], number: int) -> dict[str, Any]:
 @functools.cache
 def code_digest() -> str:
     """Of all code that a record depends on: what was run by other code is run again."""
-    folders = (Path(cassini_core.__file__).parent, Path(__file__).parent)
-    skipped = {"experiments", "validation", "cli", "plots", "report", "report.py", "comparison.py"}
+    here, package = Path(__file__).parent, Path(cassini_core.__file__).parent
+    own = [here / f"{name}.py" for name in ("cases", "changed", "deciders", "model_table", "models", "traces")]
+    folders = ("joint", "links", "periods", "placement", "profiles", "ranking", "schedulers", "simulation", "topology")
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")):
-            if skipped.isdisjoint(path.relative_to(folder).parts):
-                digest.update(path.read_bytes())
+    for path in [*own, *(path for name in folders for path in sorted((package / name).rglob("*.py")))]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -58,6 +58,7 @@ def bars_by_model(axes: Axes, schemes: Mapping[str, Mapping[str, float]], label:
         places = [index + (at + 0.5) * width - 0.4 for index in range(len(models))]
         heights = [one.get(model, 0.0) for model in models]
         axes.bar(places, heights, width, color=color, alpha=1.0 if line == "-" else 0.5, label=name)
+    axes.set_axisbelow(True)
     axes.set_xticks(range(len(models)), models, rotation=45, ha="right", fontsize=7)
     axes.set_ylabel(label)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)

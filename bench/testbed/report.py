@@ -11,6 +11,7 @@ from bench.measuring.tables import table
 
 from .comparison import Estimate
 from .experiment import Experiment
+from .parameters import parameters
 
 __all__ = ["PREFIX", "markdown", "number", "times"]
 
@@ -40,6 +41,7 @@ def markdown(
         rows = [[row.what, row.paper or "–", row.ours, row.note] for row in one.rows(data)]
         parts.append(table(("", "paper", "ours", ""), rows))
         parts.append(f"![{one.TITLE}]({PREFIX}-{name}.png)\n")
+    parts += ["## Parameters and their sources\n", table(("", "value", "source"), parameters())]
     return "\n".join(parts)
 
 

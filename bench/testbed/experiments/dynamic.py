@@ -24,29 +24,25 @@ SCHEMES = (
     "Th+Cassini, paper's rule",
     "Th+Cassini, placement alone",
     "Th+Cassini, shifts alone",
-    "Pollux",
-    "Po+Cassini",
     "Random",
     "Ideal",
 )
 SHOWN = ("Themis", "Th+Cassini", "Pollux", "Po+Cassini")
+"""Of marks; also in the plots of other experiments."""
 
 
 def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks, of which those that are there at first lie where chance put them."""
     options = {**OPTIONS, "marking": dict(MARKING)}
     base = Case("Themis", "dynamic", {"iterations": 60} if settings.quick else {}, options=options, worn=True)
-    names = [name for name in SCHEMES if not (settings.quick and name.startswith("Po"))]
-    return run_cases(named_cases(names, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
     """The paper's figures 11 and 16."""
-    found = gains(data, {"Th+Cassini": ("1.5×", "2.2×"), "Po+Cassini": ("1.6×", "2.5×")})
+    found = gains(data, {"Th+Cassini": ("1.5×", "2.2×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Themis", "Th+Cassini", models, {"DLRM": "27×"})
-    if "Pollux" in data:
-        found += marks(data, "Pollux", "Po+Cassini", models, {"DLRM": "33×"})
     return [*found, *overview(data)]
 
 

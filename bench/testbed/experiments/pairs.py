@@ -23,7 +23,8 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 DIFFERENCES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 ITERATION_MS = 250.0
 GBPS, CAPACITY_GBPS = 45.0, 50.0
-SCHEMES = ("random phases", "shifts, not harmonised", "shifts, harmonised")
+SCHEMES = ("random phases", "shifts, not harmonised", "shifts, harmonised", "shifts, harmonised up to 10 %")
+"""The second is the paper's; the third the default, which lengthens iterations by 1 % at most."""
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _point(share: float, difference: float, draws: int) -> dict[str, Any]:
         starts = np.array([rng.random() * job.iteration_ms for job in jobs])
         free.append(float((simulate(of, starts, warm_up=50, iterations=200).iteration_ms / solo).mean()))
     made: dict[str, Any] = {"random phases": free}
-    for name, tolerance in (("shifts, not harmonised", 0.0), ("shifts, harmonised", None)):
+    for name, tolerance in zip(SCHEMES[1:], (0.0, None, 0.1), strict=True):
         options = {} if tolerance is None else {"period_tolerance": tolerance}
         ranking = rank(Problem(jobs, [Link("up", CAPACITY_GBPS)], [Candidate("c0", routes)]), **options)
         best = ranking.best
@@ -78,9 +79,10 @@ def rows(data: dict[str, Any]) -> list[Row]:
     for one in [*data["by share"], *data["by difference"]]:
         what = f"sending {100 * one['share']:g} %, iteration times {100 * one['difference']:g} % apart"
         free = statistics.fmean(one["random phases"])
-        shifts, harmonised = (one[name][0] for name in SCHEMES[1:])
+        shifts, harmonised, further = (one[name][0] for name in SCHEMES[1:])
         note = (
-            f"not harmonised {free / shifts:.3f}×; slowdown {free:.3f} at random phases, {harmonised:.3f} with shifts"
+            f"not harmonised {free / shifts:.3f}×, up to 10 % {free / further:.3f}×; slowdown {free:.3f} at random "
+            f"phases, {harmonised:.3f} with shifts"
         )
         found.append(Row(f"{what}: mean slowdown, random phases over shifts", "", f"{free / harmonised:.3f}×", note))
     return found
@@ -93,7 +95,7 @@ def plot(data: dict[str, Any], path: Path) -> None:
         for each, key in ((axes[0], "share"), (axes[1], "difference")):
             points = data[f"by {key}"]
             at = [100 * one[key] for one in points]
-            for name, color in zip(SCHEMES, (SERIES[1], SERIES[3], SERIES[0]), strict=True):
+            for name, color in zip(SCHEMES, (SERIES[1], SERIES[3], SERIES[0], SERIES[2]), strict=True):
                 each.plot(at, [statistics.fmean(one[name]) for one in points], ".-", color=color, label=name)
             low, high = ([edge(one[SCHEMES[0]]) for one in points] for edge in (min, max))
             each.fill_between(at, low, high, color=SERIES[1], alpha=0.12, linewidth=0)
