@@ -1,0 +1,1 @@
+"""One module per experiment; each is a :class:`bench.testbed.experiment.Experiment`."""
