@@ -79,6 +79,10 @@ class Kind:
         """Of an iteration alone."""
         return self.computing_ms(gpus) + self.sending_ms(gpus)
 
+    def duty(self, gpus: int) -> float:
+        """Part of its time in which it sends when alone."""
+        return self.sending_ms(gpus) / self.iteration_ms(gpus)
+
     def busy_ms(self, gpus: int) -> float:
         """Of an iteration alone as the published traces reckon it for their load: without bubbles."""
         sent = 2 * self.microbatches * self.activation_gb * (self.stages > 1) + self.exchanged_gb / gpus

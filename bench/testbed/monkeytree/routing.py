@@ -10,21 +10,21 @@ from .fabric import RACKS, SPINES, Flow, Running, links
 
 __all__ = ["Paths", "crux", "ecmp", "edge_colours", "perfect"]
 
-Paths = dict[str, tuple[int, ...]]
-"""By job, the spine of each of its flows."""
+Paths = dict[str, tuple[tuple[int, ...], ...]]
+"""By job and flow the spines over which it goes, split evenly: one, if packets are to stay in order."""
 
 
-def ecmp(jobs: Mapping[str, Running], before: Paths, seed: int) -> Paths:
+def ecmp(jobs: Mapping[str, Running], before: Paths, seed: int = 0) -> Paths:
     """Every flow on a spine drawn for good."""
     found = dict(before)
     for name, one in jobs.items():
         if name not in found:
             drawn = random.Random(f"ecmp {seed} {name}")
-            found[name] = tuple(drawn.randrange(SPINES) for _ in one.flows)
+            found[name] = tuple((drawn.randrange(SPINES),) for _ in one.flows)
     return found
 
 
-def crux(jobs: Mapping[str, Running], before: Paths, seed: int) -> Paths:
+def crux(jobs: Mapping[str, Running], before: Paths) -> Paths:
     """Those jobs first whose GPUs compute and send the longest; each flow where the fewest are, of both its links."""
     load: dict[str, int] = defaultdict(int)
     found: Paths = {}
@@ -38,20 +38,20 @@ def crux(jobs: Mapping[str, Running], before: Paths, seed: int) -> Paths:
             best = min(range(SPINES), key=lambda spine: max(load[link] for link in links(flow, spine)))
             for link in links(flow, best):
                 load[link] += 1
-            spines.append(best)
+            spines.append((best,))
         found[name] = tuple(spines)
     return found
 
 
-def perfect(jobs: Mapping[str, Running], before: Paths, seed: int) -> Paths:
+def perfect(jobs: Mapping[str, Running], before: Paths) -> Paths:
     """All flows coloured so that no two of a colour leave or reach the same rack; a colour is a spine, the 17th the
     first again.
     """
     names = [name for name, one in jobs.items() for _ in one.flows]
     colours = edge_colours([flow for one in jobs.values() for flow in one.flows])
-    found: dict[str, list[int]] = {name: [] for name in jobs}
+    found: dict[str, list[tuple[int, ...]]] = {name: [] for name in jobs}
     for name, colour in zip(names, colours, strict=True):
-        found[name].append(colour % SPINES)
+        found[name].append((colour % SPINES,))
     return {name: tuple(spines) for name, spines in found.items()}
 
 
