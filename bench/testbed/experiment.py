@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,12 +24,15 @@ class Settings:
         As many as there are processors, if left out.
     quick : bool
         Little work, to see that all works; what comes out means nothing.
+    progress : callable, optional
+        Told how much is done, and of how much: for ``run_seeds``.
     """
 
     seeds: int
     folder: Path
     processes: int | None = None
     quick: bool = False
+    progress: Callable[[int, int], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Paths chosen for jobs as a whole: a job is as slow as the worst of its links, so what must be shared is shared by few.
+"""Paths chosen for whole jobs: a job is as slow as the worst of its links, so few are to share what must be shared.
 
 A bundle is the flows of a job between two racks, one or eight. It takes spines side by side, for each flow one or more;
 which of those groups of spines each bundle takes is found by local search whenever a job comes or goes.
@@ -6,6 +6,7 @@ which of those groups of spines each bundle takes is found by local search whene
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -23,6 +24,7 @@ __all__ = ["Chosen"]
 _CASES = 10
 """Jobs on a link whose contention is reckoned by cases; for more, others are there on average."""
 _SWEEPS = 20
+_LESS = 1e-9
 
 
 class _Bundle(NamedTuple):
@@ -38,8 +40,7 @@ class Chosen:
     Parameters
     ----------
     per_flow : int
-        Paths over which each flow is split evenly: so many queue pairs between two GPUs. With 16, nothing is left to
-        be chosen.
+        Paths over which each flow is split evenly: so many queue pairs between two GPUs.
     starts : int
         How many are drawn.
     seed : int
@@ -68,8 +69,13 @@ class Chosen:
         if (options == 1).all():
             choice = kept
         else:
-            costs = [search(owner, ends, flows / width, width, start, duty) for start in starts]
-            choice = starts[int(np.argmin(costs))]
+            choice, least = kept, math.inf
+            for start in starts:
+                cost = search((owner, ends, flows / width, width), start, duty)
+                if cost < least:
+                    choice, least = start, cost
+                if least == 0.0:
+                    break
         self._kept = {one[:2]: int(group) for one, group in zip(bundles, choice, strict=True)}
         found: dict[str, list[tuple[int, ...]]] = {name: [] for name in jobs}
         for one, wide, group in zip(bundles, width.tolist(), choice.tolist(), strict=True):
@@ -85,69 +91,80 @@ def _bundles(jobs: Mapping[str, Running]) -> Iterator[_Bundle]:
         yield from (_Bundle(name, at, rings) for at in range(0, len(one.flows), rings))
 
 
+Bundles = tuple[Int64Array, Int64Array, Float64Array, Int64Array]
+"""Of each bundle its job; from which rack to which, shape (n, 2); what it adds to each of its links; its spines."""
+
+OnLinks = tuple[Int64Array, Float64Array, Float64Array, Int64Array]
+"""Of each link its jobs, what each sends on it, by how much each is slowed down there; and how many they are."""
+
+
 @jit
-def search(
-    owner: Int64Array,  # the job of each bundle
-    ends: Int64Array,  # shape (n, 2): from which rack to which
-    load: Float64Array,  # of each of its links, when it sends
-    width: Int64Array,  # spines that it takes
-    choice: Int64Array,  # which of the groups of so many; in and out
-    duty: Float64Array,  # of each job: part of the time in which it sends
-) -> float:
-    """Bundles take other spines, one or two at a time, as long as that makes jobs faster."""
+def search(bundles: Bundles, choice: Int64Array, duty: Float64Array) -> float:
+    """Bundles take other groups of spines, one or two bundles at a time, as long as that makes jobs faster.
+
+    ``choice``, the group of each, is changed. ``duty`` of a job is the part of the time in which it sends.
+    """
+    owner, ends, _, width = bundles
     n, links = len(owner), 2 * RACKS * SPINES
-    who, loads = np.zeros((links, n), dtype=np.int64), np.zeros((links, n))
-    late, count = np.zeros((links, n)), np.zeros(links, dtype=np.int64)
+    on = (np.zeros((links, n), np.int64), np.zeros((links, n)), np.zeros((links, n)), np.zeros(links, np.int64))
     worst = np.zeros(len(duty))
     for one in range(n):
-        _turn(one, 1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-    best = _cost(who, late, count, worst)
+        _add(one, 1.0, bundles, choice, on, duty)
+    best = _cost(on, worst)
     for _ in range(_SWEEPS):
         before = best
         for one in range(n):
-            _cost(who, late, count, worst)
+            _cost(on, worst)
             if worst[owner[one]] == 0.0:  # a job that is not slowed down slows down none
                 continue
             kept = choice[one]
-            for option in range(SPINES // width[one]):
-                if option == kept:
-                    continue
-                _turn(one, -1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-                choice[one] = option
-                _turn(one, 1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-                cost = _cost(who, late, count, worst)
-                if cost < best - 1e-9:
-                    best, kept = cost, option
-            if choice[one] != kept:
-                _turn(one, -1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-                choice[one] = kept
-                _turn(one, 1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-        if best < before - 1e-9:
+            for group in range(SPINES // width[one]):
+                if group != choice[one]:
+                    _turn(one, group, bundles, choice, on, duty)
+                    cost = _cost(on, worst)
+                    if cost < best - _LESS:
+                        best, kept = cost, group
+            _turn(one, kept, bundles, choice, on, duty)
+        if best < before - _LESS:
             continue
         for one in range(n):
+            _cost(on, worst)
+            hurt = worst > 0.0
             for other in range(one + 1, n):
-                # Two that meet and have two options each change places with whoever is there.
+                # Two that meet, and have two groups to choose from, take the other one together.
                 if 2 * width[one] != SPINES or 2 * width[other] != SPINES:
+                    continue
+                if not (hurt[owner[one]] or hurt[owner[other]]):
                     continue
                 if ends[one, 0] != ends[other, 0] and ends[one, 1] != ends[other, 1] and owner[one] != owner[other]:
                     continue
                 for attempt in range(2):
-                    for bundle in (one, other):
-                        _turn(bundle, -1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-                        choice[bundle] = 1 - choice[bundle]
-                        _turn(bundle, 1.0, owner, ends, load, width, choice, who, loads, late, count, duty)
-                    cost = _cost(who, late, count, worst)
-                    if attempt == 0 and cost < best - 1e-9:
-                        best = cost
-                        break
-        if best >= before - 1e-9:
+                    _turn(one, 1 - choice[one], bundles, choice, on, duty)
+                    _turn(other, 1 - choice[other], bundles, choice, on, duty)
+                    if attempt == 0:
+                        cost = _cost(on, worst)
+                        if cost < best - _LESS:
+                            best = cost
+                            break
+        if best >= before - _LESS:
             break
     return best
 
 
 @jit
-def _turn(one, sign, owner, ends, load, width, choice, who, loads, late, count, duty):  # type: ignore[no-untyped-def]
+def _turn(one: int, group: int, bundles: Bundles, choice: Int64Array, on: OnLinks, duty: Float64Array) -> None:
+    """A bundle takes another group."""
+    if group != choice[one]:
+        _add(one, -1.0, bundles, choice, on, duty)
+        choice[one] = group
+        _add(one, 1.0, bundles, choice, on, duty)
+
+
+@jit
+def _add(one: int, sign: float, bundles: Bundles, choice: Int64Array, on: OnLinks, duty: Float64Array) -> None:
     """A bundle comes to its links, or leaves them."""
+    owner, ends, load, width = bundles
+    who, loads, _, count = on
     for spine in range(choice[one] * width[one], (choice[one] + 1) * width[one]):
         for side in range(2):
             link = (side * RACKS + ends[one, side]) * SPINES + spine
@@ -158,18 +175,19 @@ def _turn(one, sign, owner, ends, load, width, choice, who, loads, late, count, 
                 who[link, at], loads[link, at] = owner[one], 0.0
                 count[link] += 1
             loads[link, at] += sign * load[one]
-            if loads[link, at] < 1e-9:
+            if loads[link, at] < _LESS:
                 count[link] -= 1
                 who[link, at], loads[link, at] = who[link, count[link]], loads[link, count[link]]
-            _contention(link, who, loads, late, count, duty)
+            _slow(link, on, duty)
 
 
 @jit
-def _contention(link, who, loads, late, count, duty):  # type: ignore[no-untyped-def]
+def _slow(link: int, on: OnLinks, duty: Float64Array) -> None:
     """By how much each job on a link is slowed down there, relative, when all begin at random.
 
     While it sends, each other one sends with the probability of its duty; what is wanted beyond the capacity is late.
     """
+    who, loads, late, count = on
     n = count[link]
     for at in range(n):
         beyond = 0.0
@@ -194,14 +212,17 @@ def _contention(link, who, loads, late, count, duty):  # type: ignore[no-untyped
 
 
 @jit
-def _cost(who, late, count, worst):  # type: ignore[no-untyped-def]
+def _cost(on: OnLinks, worst: Float64Array) -> float:
     """Between the sum of what jobs are slowed down and that of its squares, that is between mean and tail; among
-    equal ones what all links add up to.
+    equal ones what all links add up to. ``worst`` is what each job is slowed down.
     """
+    who, _, late, count = on
     worst[:] = 0.0
-    added = 0.0
+    added, cost = 0.0, 0.0
     for link in range(len(count)):
         for at in range(count[link]):
             added += late[link, at]
             worst[who[link, at]] = max(worst[who[link, at]], late[link, at])
-    return (worst**1.5).sum() + 1e-4 * added
+    for slowed in worst:
+        cost += slowed**1.5
+    return cost + 1e-4 * added

@@ -1,17 +1,17 @@
 """The ten kinds of jobs of MonkeyTree's Figure 6: what they compute, and the rings in which they all-reduce.
 
-All servers have eight GPUs with a NIC each. A job's GPUs are numbered server by server. Within an iteration all compute,
-and then every GPU sends to the next one of its ring, all at once; the iteration ends when the slowest flow has arrived.
+All servers have eight GPUs with a NIC each. A job's GPUs are numbered server by server. Within an iteration all
+compute, and then every GPU sends to the next one of its ring, all at once; the iteration ends with the slowest flow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["GPUS", "KINDS", "NIC_GBPS", "Kind", "read_kinds"]
+__all__ = ["GPUS", "KINDS", "NIC_GBPS", "Kind", "of_one_period", "read_kinds"]
 
 GPUS = 8
 """Of a server."""
@@ -147,6 +147,24 @@ KINDS: tuple[Kind, ...] = (
 """What the job files say, of the ten kinds of Figure 6."""
 
 
+def of_one_period(kinds: Sequence[Kind], iteration_ms: float) -> list[Kind]:
+    """The same kinds, one for each of their sizes, when all iterations take equally long; each keeps its duty."""
+    found = []
+    for kind in kinds:
+        for gpus in kind.gpus:
+            duty = kind.duty(gpus)
+            one = replace(kind, gpus=(gpus,), weight=kind.weight / len(kind.gpus), activation_gb=0.0, exchanged_gb=0.0)
+            computing, sending = (1.0 - duty) * iteration_ms, duty * iteration_ms
+            found.append(
+                replace(
+                    one,
+                    compute_ms=one.compute_ms * computing / one.computing_ms(gpus),
+                    gradients_gb=one.gradients_gb * sending / one.sending_ms(gpus),
+                )
+            )
+    return found
+
+
 def read_kinds(folder: Path) -> tuple[Kind, ...]:
     """The ten kinds from the artifact's folder ``jobs``.
 
@@ -161,13 +179,13 @@ def read_kinds(folder: Path) -> tuple[Kind, ...]:
 
 
 def _read(path: Path) -> Kind:
-    import yaml  # only who has the files needs it
+    import yaml  # type: ignore[import-untyped]  # only who has the files needs it
 
-    class Steps(yaml.SafeLoader):
+    class Steps(yaml.SafeLoader):  # type: ignore[misc]
         """A step is a tag with its values, or with its values beside it."""
 
     Steps.add_multi_constructor("!", lambda loader, tag, node: {"step": tag, **_values(loader, node)})
-    told = yaml.load(path.read_text(encoding="utf-8"), Loader=Steps)  # noqa: S506: a safe loader
+    told = yaml.load(path.read_text(encoding="utf-8"), Loader=Steps)
     compute_us, rings, exchanged, more = 0.0, 1, 0.0, {}
     gradients = told["model_size_bytes"]
     for one in told["steps"]:

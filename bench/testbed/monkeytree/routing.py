@@ -1,4 +1,4 @@
-"""The paths that are compared: ECMP, Crux's, and perfect routing, as MonkeyTree describes them."""
+"""Paths without search: ECMP, Crux's and perfect routing as MonkeyTree's simulator has them, and all at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .fabric import RACKS, SPINES, Flow, Running, links
 
-__all__ = ["Paths", "crux", "ecmp", "edge_colours", "perfect"]
+__all__ = ["Paths", "crux", "ecmp", "edge_colours", "even", "perfect"]
 
 Paths = dict[str, tuple[tuple[int, ...], ...]]
 """By job and flow the spines over which it goes, split evenly: one, if packets are to stay in order."""
@@ -25,7 +25,10 @@ def ecmp(jobs: Mapping[str, Running], before: Paths, seed: int = 0) -> Paths:
 
 
 def crux(jobs: Mapping[str, Running], before: Paths) -> Paths:
-    """Those jobs first whose GPUs compute and send the longest; each flow where the fewest are, of both its links."""
+    """Those jobs first whose GPUs compute and send the longest; each flow where the fewest are, of both its links.
+
+    The published simulator lets activations and exchanges between stages count as flows too; here they are none.
+    """
     load: dict[str, int] = defaultdict(int)
     found: Paths = {}
 
@@ -53,6 +56,11 @@ def perfect(jobs: Mapping[str, Running], before: Paths) -> Paths:
     for name, colour in zip(names, colours, strict=True):
         found[name].append((colour % SPINES,))
     return {name: tuple(spines) for name, spines in found.items()}
+
+
+def even(jobs: Mapping[str, Running], before: Paths) -> Paths:
+    """Every flow split evenly over all spines: paths that never change, or packets sprayed."""
+    return {name: (tuple(range(SPINES)),) * len(one.flows) for name, one in jobs.items()}
 
 
 def edge_colours(flows: Sequence[Flow]) -> list[int]:

@@ -17,13 +17,15 @@ from .jobs import NIC_GBPS
 
 __all__ = ["Shifts"]
 
+_DIGITS = 6
+"""Iteration times are counted in ticks of 1e-6 ms."""
 _SAME_MS = 1.0
 """Shifts that differ by less are the same."""
 
 
 @dataclass(slots=True)
 class Shifts:
-    """Shifts of jobs that come, and of those that run where that is worth a wait (``running_tolerance`` of the ranking)."""
+    """Shifts of jobs that come, and of those that run where that is worth a wait (the ranking's ``running_tolerance``)."""
 
     _ranker: Ranker = field(default_factory=Ranker)
 
@@ -42,7 +44,7 @@ class Shifts:
         """
         alike: dict[float, list[Job]] = defaultdict(list)
         for job in jobs:
-            alike[job.iteration_ms].append(job)
+            alike[round(job.iteration_ms, _DIGITS)].append(job)
         found: dict[str, Grid] = {}
         for pace_ms, group in alike.items():
             if all(job.id in begun_ms for job in group):

@@ -22,7 +22,10 @@ from .routing import Paths
 from .shifts import Shifts
 from .trace import Arrival
 
-__all__ = ["Policy", "profile", "slowdowns"]
+__all__ = ["Choose", "Policy", "profile", "slowdowns"]
+
+Choose = Callable[[Mapping[str, Running], Paths], Paths]
+"""Of the jobs with flows between racks, and the paths that they had: the paths of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +34,13 @@ class Policy:
 
     Parameters
     ----------
-    paths : callable
-        Of the jobs with flows between racks, and the paths that they had: the paths of all.
+    paths : Choose
     shifts : Shifts, optional
     place : callable
         Of free servers by rack, a job, and those with flows between racks: the rack of each of its servers.
     """
 
-    paths: Callable[[Mapping[str, Running], Paths], Paths]
+    paths: Choose
     shifts: Shifts | None = None
     place: Callable[[Sequence[int], Arrival, Mapping[str, Running]], list[int]] = best_fit
 
