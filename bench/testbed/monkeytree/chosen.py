@@ -63,7 +63,7 @@ class Chosen:
         owner = np.array([number[one.job] for one in bundles])
         duty = np.array([one.job.kind.duty(one.job.gpus) for one in jobs.values()])
         options, drawn = SPINES // width, np.random.default_rng(self.seed)
-        kept = np.array([self._kept.get(one[:2], 0) for one in bundles])
+        kept = np.array([self._kept[one[:2]] if one.job in before else 0 for one in bundles])
         apart = np.where(flows > 1, 0, 5 * ends[:, 0] % options)
         starts = [kept, apart, *(drawn.integers(options) for _ in range(self.starts))]
         if (options == 1).all():

@@ -25,7 +25,7 @@ _SAME_MS = 1.0
 
 @dataclass(slots=True)
 class Shifts:
-    """Shifts of jobs that come, and of those that run where that is worth a wait (the ranking's ``running_tolerance``)."""
+    """Shifts of jobs that come, and of running ones where a wait is worth it (the ranking's ``running_tolerance``)."""
 
     _ranker: Ranker = field(default_factory=Ranker)
 
