@@ -1,6 +1,9 @@
 """MonkeyTree's Figure 6 at load 1.0: how far do placement and time-shifts get, and paths, if no job is ever moved?
 
-``python -m bench.testbed --only monkeytree``. The kinds of jobs are those that the artifact's job files state. To read
+``python -m bench.testbed --only monkeytree``. The published traces have about 2,400 jobs. For such:
+``python -m bench.testbed.experiments.monkeytree --jobs 2400 --seeds 3 --kept FOLDER NAME ...`` with names of schemes.
+
+The kinds of jobs are those that the artifact's job files state. To read
 them from the files, get github.com/hipersys-team/MonkeyTreeArtifact and name its folder ``jobs`` in the environment
 variable ``MONKEYTREE_JOBS``. The artifact has no arrivals and no placements: a script draws them. So are they drawn
 here, from the same distribution.
@@ -8,6 +11,7 @@ here, from the same distribution.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 from collections.abc import Mapping
@@ -34,9 +38,9 @@ __all__ = ["TITLE", "plot", "rows", "run"]
 
 TITLE = "MonkeyTree's Figure 6: 1,024 GPUs, 4:1 oversubscribed, load 1.0, without moving a job"
 
-JOBS, FEWER, QUICK = 2400, 600, 150
-"""Of a trace: about as many as in the published ones; where all jobs have one iteration time; in a hurry."""
-SEEDS, FEW = 5, 2
+JOBS, FEWER, QUICK = 1000, 500, 150
+"""Of a trace: the artifact's default; where all jobs have one iteration time; in a hurry."""
+SEEDS, FEW = 5, 3
 """At most: as many as the published repetitions, and for what only takes others apart."""
 PERIOD_MS = 1000.0
 
@@ -69,9 +73,11 @@ class Scheme:
 
 SCHEMES: Mapping[str, Scheme] = {
     "ECMP": Scheme("ecmp", published=(1.606, 3.743)),
-    "Crux": Scheme("crux", seeds=FEW, published=(1.259, 2.114)),
+    "Crux": Scheme("crux", published=(1.259, 2.114)),
     "perfect routing": Scheme("perfect", published=(1.202, 1.911)),
     "ECMP, shifts": Scheme("ecmp", shifts=True, seeds=FEW),
+    "placement, ECMP": Scheme("ecmp", place=True, seeds=FEW),
+    "placement, ECMP, shifts": Scheme("ecmp", place=True, shifts=True, seeds=FEW),
     "paths chosen": Scheme("chosen", seeds=FEW),
     "paths chosen, shifts": Scheme("chosen", shifts=True, seeds=FEW),
     "placement, perfect routing": Scheme("perfect", place=True),
@@ -104,29 +110,30 @@ _NOTES: Mapping[str, str] = {
 
 def run(settings: Settings) -> dict[str, Any]:
     """Mean and percentiles of slowdowns of all jobs of all seeds, and by seed, for each scheme."""
-    folder = os.environ.get("MONKEYTREE_JOBS")
-    kinds = tuple(KINDS if folder is None else read_kinds(Path(folder)))
-    data: dict[str, Any] = {"jobs": "as stated in the job files" if folder is None else "read from the job files"}
+    data: dict[str, Any] = {}
     for group, schemes in (("schemes", SCHEMES), ("one_period", ONE_PERIOD)):
         data[group] = {}
         for name, scheme in schemes.items():
             jobs = QUICK if settings.quick else FEWER if scheme.one_period else JOBS
-            experiment = {"scheme": asdict(scheme), "jobs": jobs, "kinds": [asdict(kind) for kind in kinds]}
-            found = run_seeds(
-                functools.partial(_one, scheme, jobs, kinds),
-                range(min(settings.seeds, scheme.seeds)),
-                settings.folder / group / name.replace(", ", "-").replace(" ", "-"),
-                experiment,
-                processes=settings.processes,
-                progress=settings.progress,
-            )
-            by_seed = [one["slowdowns"] for one in found.values()]
-            data[group][name] = {
-                "jobs": jobs,
-                "pooled": _figures([slowdown for one in by_seed for slowdown in one]),
-                "by_seed": [_figures(one) for one in by_seed],
-            }
+            data[group][name] = _run(name, scheme, jobs, settings)
     return data
+
+
+def _run(name: str, scheme: Scheme, jobs: int, settings: Settings) -> dict[str, Any]:
+    folder = os.environ.get("MONKEYTREE_JOBS")
+    kinds = tuple(KINDS if folder is None else read_kinds(Path(folder)))
+    found = run_seeds(
+        functools.partial(_one, scheme, jobs, kinds),
+        range(min(settings.seeds, scheme.seeds)),
+        settings.folder
+        / f"{name}, {jobs} jobs{', one period' * scheme.one_period}".replace(", ", "-").replace(" ", "-"),
+        {"scheme": asdict(scheme), "jobs": jobs, "kinds": [asdict(kind) for kind in kinds]},
+        processes=settings.processes,
+        progress=settings.progress,
+    )
+    by_seed = [one["slowdowns"] for one in found.values()]
+    pooled = _figures([slowdown for one in by_seed for slowdown in one])
+    return {"jobs": jobs, "pooled": pooled, "by_seed": [_figures(one) for one in by_seed]}
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -196,3 +203,22 @@ def _shown(one: dict[str, Any]) -> str:
         spread = [seed[kind] for seed in one["by_seed"]]
         parts.append(f"{one['pooled'][kind]:.3f} ({min(spread):.3f} to {max(spread):.3f})")
     return " / ".join(parts)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Some schemes on traces of another length: a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("schemes", nargs="*", default=list(SCHEMES), metavar="NAME", help="; ".join(SCHEMES))
+    parser.add_argument("--jobs", type=int, default=JOBS, help="of a trace")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--processes", type=int)
+    parser.add_argument("--kept", type=Path, required=True, help="folder for what has been run")
+    options = parser.parse_args(argv)
+    settings = Settings(options.seeds, options.kept, options.processes)
+    for name in options.schemes:
+        print(f"{name}: {_shown(_run(name, SCHEMES[name], options.jobs, settings))}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
