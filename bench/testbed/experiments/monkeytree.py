@@ -1,7 +1,7 @@
 """MonkeyTree's Figure 6 at load 1.0: how far do placement and time-shifts get, and paths, if no job is ever moved?
 
-``python -m bench.testbed --only monkeytree``. The published traces have about 2,400 jobs. For such:
-``python -m bench.testbed.experiments.monkeytree --jobs 2400 --seeds 3 --kept FOLDER NAME ...`` with names of schemes.
+``make paper`` runs it. The published traces have about 2,400 jobs; schemes on traces of another length:
+``python -m bench.testbed.experiments.monkeytree --jobs 2400 --seeds 3 --kept FOLDER NAME ...``.
 
 The kinds of jobs are those that the artifact's job files state. To read
 them from the files, get github.com/hipersys-team/MonkeyTreeArtifact and name its folder ``jobs`` in the environment
