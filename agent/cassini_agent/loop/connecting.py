@@ -64,10 +64,36 @@ def connect(
         ``CASSINI_AGENT=0`` gives one that only counts iterations.
     """
     try:
-        return _connect(job, rank, world_size, socket, device, store, adjusting_share)
+        agent = _connect(job, rank, world_size, socket, device, store, adjusting_share)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
-        return Agent(Alone(), HostTimeline(), None)
+        agent = Agent(Alone(), HostTimeline(), None)
+    with suppress(Exception):
+        _keep_from_compiler(agent)
+    return agent
+
+
+CALLED_BY_LOOP = (
+    "iteration",
+    "communication",
+    "communication_started",
+    "communication_ended",
+    "interrupted",
+    "paused",
+    "summary",
+    "close",
+)
+
+
+def _keep_from_compiler(agent: Agent) -> None:
+    """``torch.compile`` calls these as they are, where a loop has them inside what it compiles.
+
+    Left to itself it would trace them, and compile the agent anew as its numbers change. Costs some 2 us a call.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        for name in CALLED_BY_LOOP:
+            setattr(agent, name, torch.compiler.disable(getattr(agent, name)))
 
 
 def _connect(
@@ -149,7 +175,7 @@ def _timeline(device: Any) -> Timeline:
         return HostTimeline()
     if device is None:
         with suppress(Exception):
-            if torch.cuda.is_available() and torch.cuda.is_initialized():
+            if torch.cuda.is_initialized():  # asking whether there is a device would load its driver
                 device = torch.cuda.current_device()
     if device is None or torch.device(device).type != "cuda":
         return HostTimeline()
