@@ -28,6 +28,9 @@ JOB_VARIABLES = ("CASSINI_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "JOB_N
 UNNAMED = "none"
 """What torchrun calls every job that was given no id."""
 
+FIRST_OWN_STEP = 0xFFFFFFF0
+"""Step ids from here on are Slurm's own: of the batch script, of an interactive shell."""
+
 
 def connect(
     job: str | None = None,
@@ -44,7 +47,8 @@ def connect(
     Parameters
     ----------
     job : str, optional
-        Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm or torchrun.
+        Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm (of its second
+        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own.
     rank, world_size : int, optional
         Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
     socket : str, optional
@@ -126,8 +130,14 @@ def _job_name(environment: Mapping[str, str]) -> str:
     for variable in JOB_VARIABLES:
         name = environment.get(variable)
         if name and name != UNNAMED:
-            return name
-    return f"pid-{os.getpid()}"
+            return name + _step(environment) if variable == "SLURM_JOB_ID" else name
+    return f"pid-{os.getpid()}-{os.urandom(4).hex()}"  # containers of one host may have equal pids, and so may hosts
+
+
+def _step(environment: Mapping[str, str]) -> str:
+    """What tells the steps of one Slurm job apart, as Slurm writes it; the first has the name of the job."""
+    step = environment.get("SLURM_STEP_ID", "")
+    return f".{step}" if step.isdecimal() and 0 < int(step) < FIRST_OWN_STEP else ""
 
 
 def _place(rank: int | None, world_size: int | None, environment: Mapping[str, str]) -> tuple[int, int]:
