@@ -127,7 +127,7 @@ test-idle: $(VENV)/.installed ## the Python tests that need a machine for themse
 
 test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, Lightning and Hugging Face (large downloads)
 	@$(PY) -m pytest -q -m slow $(TESTS)/agent/test_integrations.py
-	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py
+	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py $(TESTS)/agent/test_ddp_hooks.py $(TESTS)/agent/test_compiled_loop.py
 
 lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .

@@ -179,7 +179,7 @@ def test_measurements_of_a_job_that_began_again_do_not_mix() -> None:
 
 
 class Nobody:
-    rank = 0
+    rank, pid = 0, 1
 
     def __init__(self, uid: int) -> None:
         self.uid = uid

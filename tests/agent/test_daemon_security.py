@@ -177,12 +177,77 @@ def test_the_job_of_another_user_is_out_of_reach(daemon: DaemonProcess, row: Row
         assert theirs.stdout is not None
         assert json.loads(theirs.stdout.readline())["job"] == "nobodys"
         assert daemon.status_of("nobodys")["uid"] == NOBODY
-        with daemon.job("nobodys") as root:
+        with daemon.job("nobodys", rank=1, world_size=2) as root:
             assert root.receive() is not None  # root may all
         assert daemon.status_of("nobodys")["uid"] == NOBODY
     finally:
         theirs.communicate("", timeout=PATIENCE_S)
     row("security", "a job of another user", "`not_yours`, also while its owner is away; root may all")
+
+
+ANOTHER = """
+import json, os, socket, sys
+one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+one.settimeout(30)
+one.connect("agent.sock")
+hello = {"type": "hello", "protocol": 1, "job": sys.argv[1], "rank": int(sys.argv[2]), "world_size": 2, "pid": 1}
+one.send(json.dumps(hello).encode())
+print(one.recv(65536).decode(), flush=True)
+if "fork" in sys.argv and os.fork():
+    os._exit(0)
+sys.stdin.read()
+"""
+
+
+def another(daemon: DaemonProcess, job: str, rank: int = 0, *more: str) -> subprocess.Popen[str]:
+    """A process beside this one that says hello for a job, and says what it hears."""
+    return subprocess.Popen(
+        [sys.executable, "-S", "-c", ANOTHER, job, str(rank), *more],
+        cwd=daemon.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heard(one: subprocess.Popen[str]) -> dict[str, Any]:
+    assert one.stdout is not None
+    return dict(json.loads(one.stdout.readline()))
+
+
+def test_two_processes_are_not_one_job(daemon: DaemonProcess, row: Row) -> None:
+    """Both of them rank 0: one name was given twice. What they report would be mixed, and both be held."""
+    daemon.put(schedule_of("twice"))
+    with daemon.job("twice") as job:
+        assert job.receive() is not None
+        with daemon.counts_refusal("socket", "name_taken"):
+            second = another(daemon, "twice")
+            assert heard(second) == {"type": "refused", "reason": "name_taken"}
+            second.communicate("", timeout=PATIENCE_S)
+        other_rank = another(daemon, "twice", 1)
+        assert heard(other_rank)["type"] == "schedule"
+        other_rank.communicate("", timeout=PATIENCE_S)
+        with daemon.job("twice") as again:  # the same process, which has not closed its first agent
+            assert again.receive() is not None
+        job.send(iterations_of())
+        until(lambda: daemon.status_of("twice")["iterations"] == 4)
+    until(lambda: not daemon.status_of("twice")["connected"])
+    third = another(daemon, "twice")
+    assert heard(third)["type"] == "schedule"
+    third.communicate("", timeout=PATIENCE_S)
+    row("security", "a second process says that it is rank 0 of a job", "`name_taken`, until the first has gone")
+
+
+def test_the_child_of_a_process_that_is_gone_does_not_keep_its_name(daemon: DaemonProcess) -> None:
+    """A worker that was forked has the connection too."""
+    daemon.put(schedule_of("orphan"))
+    parent = another(daemon, "orphan", 0, "fork")
+    assert heard(parent)["type"] == "schedule"
+    assert parent.wait(PATIENCE_S) == 0
+    assert daemon.status_of("orphan")["connected"]
+    with daemon.job("orphan") as job:
+        assert job.receive() is not None
+    parent.communicate("", timeout=PATIENCE_S)
 
 
 MESSAGES: list[tuple[str, bytes | dict[str, Any], str]] = [
