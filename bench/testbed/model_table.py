@@ -1,7 +1,10 @@
 """What is known of the paper's 13 models, and what is assumed: each number with where it comes from.
 
 Nothing of the paper's profiles is public; of the figures that draw them only the text is used. What the paper prints
-of a job that is *alone* sets the numbers here; what it prints of jobs together (scores, shifts, gains) never does.
+of a job that is *alone* sets the numbers here, and its communication times with Th+Cassini, which it takes to be nearly
+those: so WideResNet101's gradients are those of snapshot 1. Scores, time-shifts and gains set none. They were known,
+though, when what the paper leaves open was chosen (the batch of the 141 ms, the speed of BERT, what counts as a
+parameter), so agreement with them is weaker evidence than it looks.
 ``python -m bench.testbed.model_table`` prints all numbers with their sources.
 """
 
