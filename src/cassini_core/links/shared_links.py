@@ -106,6 +106,8 @@ class LinkCatalog:
         self._n_phases = self._n_pairs = 0  # of all problems
         self._by_content: dict[tuple[int, ...], int] = {}
         loads, n_loads = routes.loads, len(routes.loads.link)
+        if n_loads < _LOADS_TOGETHER:
+            go_on = lambda: None  # noqa: E731 - few are always read
         asks = np.array([divisor > 0 for divisor in self._divisor], dtype=np.bool_)[loads.member]  # has demand there
         load = np.arange(n_loads).repeat(loads.counts())[asks]
         members = loads.member[asks]
@@ -120,11 +122,9 @@ class LinkCatalog:
         self._offset = offsets(n_asking[is_shared])
         self.shared = self._shared(loads.link[is_shared].tolist())
         self.problems = self._problem_arrays()
-        if n_loads >= _LOADS_TOGETHER:
-            go_on()
+        go_on()
         self.incidence = self._incidence(jobs)
-        if n_loads >= _LOADS_TOGETHER:
-            go_on()
+        go_on()
 
     @lockless_cached_property
     def base(self) -> BaseLinks:
