@@ -14,7 +14,7 @@ from ..comparison import run_cases
 from ..drawing import bars_by_model, curves
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, marked_by_model, marks, named_cases, overview
+from ..schemes import choices, gains, marked_by_model, marks, named_cases, overview
 
 TITLE = "Dynamic trace, data parallel: iteration times and ECN marks"
 
@@ -43,7 +43,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
     found = gains(data, {"Th+Cassini": ("1.5×", "2.2×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Themis", "Th+Cassini", models, {"DLRM": "27×"})
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:

@@ -9,7 +9,7 @@ from ..cases import Case
 from ..comparison import run_cases
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, named_cases, overview
+from ..schemes import choices, gains, named_cases, overview
 from .dynamic import plot as _plot
 
 TITLE = "Servers with two GPUs"
@@ -35,7 +35,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 def rows(data: dict[str, Any]) -> list[Row]:
     """The paper's figure 15."""
-    return [*gains(data, {"Th+Cassini": ("1.4×", "1.9×")}), *overview(data)]
+    return [*gains(data, {"Th+Cassini": ("1.4×", "1.9×")}), *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:

@@ -10,7 +10,7 @@ from ..cases import Case
 from ..comparison import run_cases
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, marks, named_cases, overview
+from ..schemes import choices, gains, marks, named_cases, overview
 from .dynamic import plot as _plot
 
 TITLE = "Dynamic trace, data parallel, under Pollux"
@@ -35,7 +35,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
     found = gains(data, {"Po+Cassini": ("1.6×", "2.5×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Pollux", "Po+Cassini", models, {"DLRM": "33×"})
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:
