@@ -35,7 +35,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks, of which those that are there at first lie where chance put them."""
     options = {**OPTIONS, "marking": dict(MARKING)}
     base = Case("Themis", "dynamic", {"iterations": 60} if settings.quick else {}, options=options, worn=True)
-    return run_cases(named_cases(SCHEMES, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:

@@ -30,7 +30,9 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks. On six servers Themis' packing leaves no task a server of its own."""
     options = {**OPTIONS, "marking": dict(MARKING)}
     tasks = {"iterations": 60} if settings.quick else {}
-    return run_cases(named_cases(SCHEMES, Case("Themis", "multi_gpu", tasks, "two GPUs", options=options)), settings)
+    return run_cases(
+        named_cases(SCHEMES, Case("Themis", "multi_gpu", tasks, "two GPUs", options=options)), settings, details=True
+    )
 
 
 def rows(data: dict[str, Any]) -> list[Row]:

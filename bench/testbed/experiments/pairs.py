@@ -63,7 +63,7 @@ def _point(count: int, share: float, difference: float, draws: int) -> dict[str,
         free.append(float((simulate(of, starts, warm_up=50, iterations=200).iteration_ms / solo).mean()))
     made: dict[str, Any] = {"random phases": free}
     for name, tolerance in zip(SCHEMES[1:], (0.0, None, 0.1), strict=True):
-        options = {} if tolerance is None else {"period_tolerance": tolerance}
+        options: dict[str, Any] = {} if tolerance is None else {"period_tolerance": tolerance}
         ranking = rank(Problem(jobs, [Link("up", CAPACITY_GBPS)], [Candidate("c0", routes)]), **options)
         best = ranking.best
         assert best is not None

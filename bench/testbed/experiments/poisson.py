@@ -37,7 +37,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks."""
     tasks = {"load": LOAD, **({"count": 6} if settings.quick else {})}
     base = Case("Themis", "poisson", tasks, options=OPTIONS, series=0)
-    return run_cases(named_cases(SCHEMES, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:

@@ -27,7 +27,7 @@ def run(settings: Settings) -> dict[str, Any]:
     cases = named_cases(SCHEMES, base)
     for name in ("Pollux", "Po+Cassini"):
         cases[name] = replace(cases[name], scheduler=scheduler)
-    return run_cases(cases, settings)
+    return run_cases(cases, settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
