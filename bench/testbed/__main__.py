@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         print(*(f"{name}: {one.TITLE}" for name, one in there.items()), sep="\n")
         return 0
     about, progress = machine.about(), Progress()
-    data, seconds = earlier(options.out, options.quick, there)
+    data, seeds = earlier(options.out, options.quick, there)
     options.out.mkdir(parents=True, exist_ok=True)
     for name, one in there.items():
         if options.only and name not in options.only:
@@ -76,8 +76,8 @@ def main(argv: list[str] | None = None) -> int:
         data[name] = one.run(settings)
         one.plot(data[name], options.out / f"{PREFIX}-{name}.png")
         progress.done()
-        seconds[name] = progress.seconds[name]
-        _write(options.out, there, data, about, options.quick, seconds)
+        seeds[name] = settings.seeds
+        _write(options.out, there, data, seeds, about, options.quick)
     return 0
 
 
@@ -91,18 +91,19 @@ def experiments() -> dict[str, Experiment]:
     return found
 
 
-def earlier(folder: Path, quick: bool, there: dict[str, Experiment]) -> tuple[dict[str, Any], dict[str, float]]:
-    """What an earlier report of the folder has, and how long it took: ``--only`` makes one part of it anew.
+def earlier(folder: Path, quick: bool, there: dict[str, Experiment]) -> tuple[dict[str, Any], dict[str, int]]:
+    """What an earlier report of the folder has, and from how many seeds: ``--only`` makes one part of it anew.
 
     What another version of an experiment wrote is left out.
     """
     path = folder / f"{PREFIX}.json"
-    figures = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"quick": not quick}
+    if not path.exists():
+        return {}, {}
+    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if figures["quick"] != quick:
         return {}, {}
     kept = {name for name, digest in figures["code"].items() if name in there and _digest(there[name]) == digest}
-    data, seconds = ({name: figures[key][name] for name in kept} for key in ("experiments", "seconds"))
-    return data, seconds
+    return {name: figures["experiments"][name] for name in kept}, {name: figures["seeds"][name] for name in kept}
 
 
 def _digest(experiment: Any) -> str:
@@ -113,15 +114,15 @@ def _write(
     folder: Path,
     there: dict[str, Experiment],
     data: dict[str, Any],
+    seeds: dict[str, int],
     about: dict[str, str],
     quick: bool,
-    seconds: dict[str, float],
 ) -> None:
-    shown = {name: (one, data[name]) for name, one in there.items() if name in data}
-    text = markdown(shown, about, quick, seconds)
+    shown = {name: (one, data[name], seeds[name]) for name, one in there.items() if name in data}
+    text = markdown(shown, about, quick)
     code = {name: _digest(there[name]) for name in data}
     figures: dict[str, Any] = {"format": "cassini-bench-paper/1", "quick": quick, "machine": about}
-    figures |= {"code": code, "seconds": seconds, "experiments": data}
+    figures |= {"code": code, "seeds": seeds, "experiments": data}
     (folder / f"{PREFIX}.md").write_text(text, encoding="utf-8")
     (folder / f"{PREFIX}.json").write_text(reports.to_json(figures) + "\n", encoding="utf-8")
 

@@ -34,10 +34,17 @@ _SHOWN = (50, 90, 99)
 """Percentiles of which every seed's is kept."""
 
 
-def run_cases(cases: Mapping[str, Case], settings: Settings) -> dict[str, dict[str, Any]]:
+def run_cases(cases: Mapping[str, Case], settings: Settings, *, details: bool = False) -> dict[str, dict[str, Any]]:
     """Every case with every seed: a :func:`summary` by name.
 
     What is in the folder is not run again if cases and code are the same.
+
+    Parameters
+    ----------
+    cases : mapping of str to Case
+    settings : Settings
+    details : bool
+        Whether curves, models and time series are wanted, which are large.
     """
     names = list(cases)
     experiment = {"cases": {name: asdict(case) for name, case in cases.items()}, "code": code_digest()}
@@ -48,7 +55,7 @@ def run_cases(cases: Mapping[str, Case], settings: Settings) -> dict[str, dict[s
         work, numbers, settings.folder / digest, experiment, processes=settings.processes, progress=settings.progress
     )
     return {
-        name: summary([found[seed * len(names) + at] for seed in range(settings.seeds)])
+        name: summary([found[seed * len(names) + at] for seed in range(settings.seeds)], details=details)
         for at, name in enumerate(names)
     }
 
@@ -71,43 +78,51 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def summary(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(records: Sequence[Mapping[str, Any]], *, details: bool = True) -> dict[str, Any]:
     """Of the records of a case (:func:`bench.testbed.cases.record_of_run`) what is shown, by seed.
 
     Keys: of ``iteration_ms``, ``slowdown``, ``completion_s`` and ``waited_s`` ``mean``, ``p50``, ``p90`` and ``p99`` by
-    seed, and ``curve``, the median over seeds of each of ``QUANTILES``; ``models``, by model the same of
-    ``iteration_ms``, ``slowdown`` and ``marked``, and ``n``; ``marked`` and ``n`` of all together; ``counts`` by seed;
+    seed; ``marked`` and ``n`` of all together; ``counts`` by seed;
     ``ranked``, sums over rounds by seed; ``bidders``, sums over rounds of Themis' bidders and of tasks by seed;
+    with ``details`` also ``curve`` of ``iteration_ms`` and ``slowdown``, the median over seeds of each of
+    ``QUANTILES``; ``models``, by model the same as above of ``iteration_ms``, ``slowdown`` and ``marked``, and ``n``;
     ``series`` if a seed has one.
     """
     kinds = ("iteration_ms", "slowdown", "completion_s", "waited_s")
     found: dict[str, Any] = {kind: _by_seed([one[kind] for one in records]) for kind in kinds}
-    names = sorted({name for one in records for name in one["models"]})
-    empty: Mapping[str, Any] = {"n": 0}
-    found["models"] = {}
-    for name in names:
-        of = [one["models"].get(name, {}) for one in records]
-        parts = {kind: [one.get(kind, empty) for one in of] for kind in ("iteration_ms", "slowdown", "marked")}
-        found["models"][name] = {kind: _by_seed(each) for kind, each in parts.items()}
-        found["models"][name]["n"] = [one["n"] for one in parts["marked"]]
     found["marked"] = [_marked(one) for one in records]
     found["n"] = [one["iteration_ms"]["n"] for one in records]
     keys = ("tasks", "ended", "restarts", "adjusted", "rounds", "now_s", "took_s")
     found["counts"] = {key: [one[key] for one in records] for key in keys}
     found["ranked"] = [_of_rounds(one["ranked"]) for one in records]
     found["bidders"] = [one["bidders"] for one in records]
+    return found | (_details(records, found) if details else {})
+
+
+def _details(records: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> dict[str, Any]:
+    details: dict[str, Any] = {"models": {}}
+    for kind in ("iteration_ms", "slowdown"):
+        details[kind] = {**found[kind], "curve": _curve([one[kind] for one in records])}
+    for name in sorted({name for one in records for name in one["models"]}):
+        of = [one["models"].get(name, {}) for one in records]
+        parts = {kind: [one.get(kind, {"n": 0}) for one in of] for kind in ("iteration_ms", "slowdown", "marked")}
+        details["models"][name] = {kind: _by_seed(each) for kind, each in parts.items()}
+        details["models"][name]["n"] = [one["n"] for one in parts["marked"]]
     series = [one["series"] for one in records if "series" in one]
-    return found | ({"series": series[0]} if series else {})
+    return details | ({"series": series[0]} if series else {})
 
 
 def _by_seed(distributions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    there = [one for one in distributions if one["n"]]
     found: dict[str, Any] = {"mean": [one.get("mean") for one in distributions]}
     for percent in _SHOWN:
         at = QUANTILES.index(percent)
         found[f"p{percent}"] = [one["quantiles"][at] if one["n"] else None for one in distributions]
-    curve = np.median([one["quantiles"] for one in there], axis=0).tolist() if there else []
-    return found | {"curve": [float(f"{value:.6g}") for value in curve]}
+    return found
+
+
+def _curve(distributions: Sequence[Mapping[str, Any]]) -> list[float]:
+    there = [one["quantiles"] for one in distributions if one["n"]]
+    return [float(f"{value:.6g}") for value in np.median(there, axis=0)] if there else []
 
 
 def _marked(record: Mapping[str, Any]) -> float | None:

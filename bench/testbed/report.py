@@ -20,10 +20,9 @@ PREFIX = "paper"
 
 
 def markdown(
-    shown: Mapping[str, tuple[Experiment, dict[str, Any]]],
+    shown: Mapping[str, tuple[Experiment, dict[str, Any], int]],
     about: Mapping[str, str],
     quick: bool,
-    seconds: Mapping[str, float],
 ) -> str:
     """The whole report: a table of the paper against ours and a plot per experiment."""
     parts = reports.heading("The paper's evaluation, regenerated", about, quick)
@@ -34,10 +33,9 @@ def markdown(
         "statistics; nothing is assumed of how they are distributed). A seed has its own tasks, arrivals, jitter and "
         "phases, the same for all schemes; ratios are by seed. What is not held starts at a random phase.\n"
     )
-    for name, (one, data) in shown.items():
+    for name, (one, data, seeds) in shown.items():
         parts.append(f"## {one.TITLE}\n")
-        if name in seconds:
-            parts.append(f"`python -m bench.testbed --only {name}` ({seconds[name]:.0f} s where nothing was kept)\n")
+        parts.append(f"`python -m bench.testbed --only {name} --seeds {seeds}`\n")
         rows = [[row.what, row.paper or "–", row.ours, row.note] for row in one.rows(data)]
         parts.append(table(("", "paper", "ours", ""), rows))
         parts.append(f"![{one.TITLE}]({PREFIX}-{name}.png)\n")

@@ -12,7 +12,7 @@ from .comparison import median_of, ratio_of, total_ratio
 from .experiment import Row
 from .report import number, times
 
-__all__ = ["CASSINI_OF", "gains", "marked_by_model", "marks", "named_cases", "overview"]
+__all__ = ["CASSINI_OF", "choices", "gains", "marked_by_model", "marks", "named_cases", "overview"]
 
 _VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -85,6 +85,31 @@ def overview(schemes: Mapping[str, Mapping[str, Any]]) -> list[Row]:
         )
         rows.append(Row(f"{name}: mean slowdown", "", number(mean, 3), note))
     return rows
+
+
+def choices(schemes: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    """What there was to choose from, and what was held, in each scheme with Cassini."""
+    rows = []
+    for name in CASSINI_OF:
+        if name not in schemes:
+            continue
+        rounds = schemes[name]["ranked"]
+        each = median_of([_part(one, "candidates", "rounds") for one in rounds])
+        shares = {
+            "rounds had a choice": ("with_choice", "rounds"),
+            "took another than the first": ("others_taken", "rounds"),
+            "tasks were worth holding": ("worth_holding", "jobs"),
+            "candidates were discarded": ("discarded", "candidates"),
+            "rounds lost all candidates so": ("all_discarded", "rounds"),
+        }
+        found = {what: median_of([_part(one, *keys) for one in rounds])[0] for what, keys in shares.items()}
+        note = ", ".join(f"{100 * share:.0f} % {what}" for what, share in found.items())
+        rows.append(Row(f"{name}: candidates per round", "up to 10", number(each, 1), note))
+    return rows
+
+
+def _part(counts: Mapping[str, float], part: str, whole: str) -> float | None:
+    return counts[part] / counts[whole] if counts[whole] else None
 
 
 def marks(

@@ -77,7 +77,7 @@ def test_what_was_run_is_not_run_again_and_more_seeds_go_on(tmp_path: Path) -> N
 
 
 SAID = {
-    "pairs": "| sending 10 %, iteration times 0 % apart: mean slowdown, random phases over shifts |",
+    "pairs": "| 2 jobs, sending 10 %, iteration times 0 % apart: mean slowdown, random phases over shifts |",
     "multi_gpu": "| Th+Cassini over Themis: mean iteration time | 1.4× |",
 }
 

@@ -14,7 +14,7 @@ from ..comparison import run_cases
 from ..drawing import bars_by_model, curves
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, marked_by_model, marks, named_cases, overview
+from ..schemes import choices, gains, marked_by_model, marks, named_cases, overview
 
 TITLE = "Dynamic trace, data parallel: iteration times and ECN marks"
 
@@ -35,7 +35,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks, of which those that are there at first lie where chance put them."""
     options = {**OPTIONS, "marking": dict(MARKING)}
     base = Case("Themis", "dynamic", {"iterations": 60} if settings.quick else {}, options=options, worn=True)
-    return run_cases(named_cases(SCHEMES, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -43,7 +43,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
     found = gains(data, {"Th+Cassini": ("1.5×", "2.2×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Themis", "Th+Cassini", models, {"DLRM": "27×"})
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:

@@ -94,6 +94,7 @@ def plot(data: dict[str, Any], path: Path) -> None:
             [_share(one, "discarded", "candidates") for one in list(of.values())[1]["ranked"]] for of in data.values()
         ]
         axes[0].bar(names, [median_of(one)[0] for one in shares], color=SERIES[3], width=0.6)
+        axes[0].set_axisbelow(True)
         axes[0].set(ylabel="candidates with loops, %")
         for at, (label, color) in enumerate(
             zip(("without Cassini", "the paper's rule", "joint shifts"), (SERIES[1], SERIES[3], SERIES[0]), strict=True)

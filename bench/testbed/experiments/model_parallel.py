@@ -9,7 +9,7 @@ from ..cases import Case
 from ..comparison import run_cases
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, marks, named_cases, overview
+from ..schemes import choices, gains, marks, named_cases, overview
 from .dynamic import plot as _plot
 
 TITLE = "Dynamic trace, model parallel: iteration times and ECN marks"
@@ -29,7 +29,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks, of which those that are there at first lie where chance put them."""
     options = {**OPTIONS, "marking": dict(MARKING)}
     base = Case("Themis", "model_parallel", {"iterations": 60} if settings.quick else {}, options=options, worn=True)
-    return run_cases(named_cases(SCHEMES, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -37,7 +37,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
     found = gains(data, {"Th+Cassini": ("1.2×", "1.6×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Themis", "Th+Cassini", models, dict.fromkeys(models, "29× for one of them"))
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:

@@ -16,7 +16,7 @@ from ..drawing import curves
 from ..experiment import Row, Settings
 from ..parameters import OPTIONS
 from ..report import times
-from ..schemes import gains, named_cases, overview
+from ..schemes import choices, gains, named_cases, overview
 
 TITLE = "Poisson trace: iteration times over time, and their distribution"
 
@@ -37,7 +37,7 @@ def run(settings: Settings) -> dict[str, Any]:
     """All schemes on the same tasks."""
     tasks = {"load": LOAD, **({"count": 6} if settings.quick else {})}
     base = Case("Themis", "poisson", tasks, options=OPTIONS, series=0)
-    return run_cases(named_cases(SCHEMES, base), settings)
+    return run_cases(named_cases(SCHEMES, base), settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -47,7 +47,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
         of = ratio_of(data[name]["slowdown"]["mean"], data["Ideal"]["slowdown"]["mean"])
         paper = "like Ideal" if name == "Th+Cassini" else ""
         found.append(Row(f"{name}: mean slowdown over Ideal's", paper, times(of, 3)))
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:

@@ -10,7 +10,7 @@ from ..cases import Case
 from ..comparison import run_cases
 from ..experiment import Row, Settings
 from ..parameters import MARKING, OPTIONS
-from ..schemes import gains, marks, named_cases, overview
+from ..schemes import choices, gains, marks, named_cases, overview
 from .dynamic import plot as _plot
 
 TITLE = "Dynamic trace, data parallel, under Pollux"
@@ -27,7 +27,7 @@ def run(settings: Settings) -> dict[str, Any]:
     cases = named_cases(SCHEMES, base)
     for name in ("Pollux", "Po+Cassini"):
         cases[name] = replace(cases[name], scheduler=scheduler)
-    return run_cases(cases, settings)
+    return run_cases(cases, settings, details=True)
 
 
 def rows(data: dict[str, Any]) -> list[Row]:
@@ -35,7 +35,7 @@ def rows(data: dict[str, Any]) -> list[Row]:
     found = gains(data, {"Po+Cassini": ("1.6×", "2.5×")})
     models = sorted({model for one in data.values() for model in one["models"]})
     found += marks(data, "Pollux", "Po+Cassini", models, {"DLRM": "33×"})
-    return [*found, *overview(data)]
+    return [*found, *overview(data), *choices(data)]
 
 
 def plot(data: dict[str, Any], path: Path) -> None:
