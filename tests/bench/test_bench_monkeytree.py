@@ -11,6 +11,7 @@ from bench.testbed.experiment import Settings
 from bench.testbed.experiments import monkeytree
 from bench.testbed.monkeytree.chosen import Chosen
 from bench.testbed.monkeytree.fabric import RACKS, SERVERS, SPINES, Running, links, route
+from bench.testbed.monkeytree.flows import FlowNetwork
 from bench.testbed.monkeytree.jobs import KINDS, Kind, of_one_period, read_kinds
 from bench.testbed.monkeytree.placing import best_fit, beyond, calmest
 from bench.testbed.monkeytree.routing import crux, ecmp, edge_colours, even, perfect
@@ -217,21 +218,38 @@ def apart(free: object, job: Arrival, there: object) -> list[int]:
     return [0, *([1] * (job.gpus // 8 - 1))]
 
 
-def test_a_job_alone_is_not_slowed_down() -> None:
-    (slowdown,) = slowdowns([arrival("a", ONE_RING, 16)], Policy(one_spine, place=apart)).values()
+@pytest.fixture(params=[False, True], ids=["one rate", "flows"])
+def flows(request: pytest.FixtureRequest) -> FlowNetwork | None:
+    return FlowNetwork() if request.param else None
+
+
+def test_a_job_alone_is_not_slowed_down(flows: FlowNetwork | None) -> None:
+    (slowdown,) = slowdowns([arrival("a", ONE_RING, 16)], Policy(one_spine, place=apart), flows).values()
     assert slowdown == pytest.approx(1.0)
 
 
-def test_two_jobs_in_phase_on_one_link_take_twice_as_long_to_send() -> None:
+def test_two_jobs_in_phase_on_one_link_take_twice_as_long_to_send(flows: FlowNetwork | None) -> None:
     jobs = [arrival(name, ONE_RING, 16) for name in "ab"]
     computing, sending = ONE_RING.computing_ms(16), ONE_RING.sending_ms(16)
-    for slowdown in slowdowns(jobs, Policy(one_spine, place=apart)).values():
+    for slowdown in slowdowns(jobs, Policy(one_spine, place=apart), flows).values():
         assert slowdown == pytest.approx((computing + 2 * sending) / (computing + sending))
 
 
-def test_flows_of_a_job_that_meet_share_a_link() -> None:
-    (slowdown,) = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart)).values()
+def test_flows_of_a_job_that_meet_share_a_link(flows: FlowNetwork | None) -> None:
+    (slowdown,) = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart), flows).values()
     assert slowdown == pytest.approx((743 + 8 * 343.6) / (743 + 343.6))
+
+
+def test_sglb_puts_flows_of_a_job_on_spines_of_their_own() -> None:
+    found = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart), FlowNetwork(sglb=True))
+    assert found["a"] == pytest.approx(1.0)
+
+
+def test_flows_of_their_own_rates_are_at_most_as_slow() -> None:
+    arrivals = [one for one in trace(1, 90) if one.gpus > 16]
+    many = [arrival(one.id, one.kind, one.gpus, one.at_ms / 20, 20) for one in arrivals]
+    one_rate, own_rates = (sum(slowdowns(many, Policy(perfect), each).values()) for each in (None, FlowNetwork()))
+    assert len(many) <= own_rates <= one_rate * 1.01
 
 
 def test_shifted_jobs_of_one_kind_do_not_meet() -> None:

@@ -28,6 +28,7 @@ from cassini_core.simulation.seeds import run_seeds
 from ..experiment import Row, Settings
 from ..monkeytree import routing
 from ..monkeytree.chosen import Chosen
+from ..monkeytree.flows import FlowNetwork
 from ..monkeytree.jobs import KINDS, Kind, of_one_period, read_kinds
 from ..monkeytree.placing import best_fit, calmest
 from ..monkeytree.shifts import Shifts
@@ -52,7 +53,7 @@ class Scheme:
     Parameters
     ----------
     paths : str
-        ``ecmp``, ``crux``, ``perfect``, ``chosen`` or ``even``.
+        ``ecmp``, ``crux``, ``perfect``, ``chosen``, ``even`` or, with ``flows``, ``sglb``.
     place, shifts : bool
         Whether jobs are put at the calmest of places that are as good, and whether they are shifted.
     seeds : int
@@ -61,6 +62,8 @@ class Scheme:
         Mean and 99th percentile in Figure 6.
     one_period : bool
         Whether all jobs have one iteration time.
+    flows : bool
+        Whether each flow has a rate of its own (:mod:`bench.testbed.monkeytree.flows`).
     """
 
     paths: str
@@ -69,6 +72,7 @@ class Scheme:
     seeds: int = SEEDS
     published: tuple[float, float] | None = None
     one_period: bool = False
+    flows: bool = False
 
 
 SCHEMES: Mapping[str, Scheme] = {
@@ -94,6 +98,13 @@ ONE_PERIOD: Mapping[str, Scheme] = {
     "even over all spines, shifts": Scheme("even", shifts=True, seeds=FEW, one_period=True),
 }
 """The same, were all iterations equally long."""
+FLOWS: Mapping[str, Scheme] = {
+    "SGLB, flows": Scheme("sglb", flows=True),
+    "ECMP, flows": Scheme("ecmp", flows=True),
+    "perfect routing, flows": Scheme("perfect", flows=True),
+    "placement, paths chosen, flows": Scheme("chosen", place=True, flows=True),
+}
+"""With a rate of its own for each flow: minutes a trace, so not part of :func:`run`."""
 OTHERS: Mapping[str, tuple[float, float]] = {"SGLB": (1.148, 1.654), "MonkeyTree": (1.004, 1.044)}
 """Published too, mean and 99th percentile, and not run here."""
 
@@ -187,9 +198,11 @@ def _one(scheme: Scheme, jobs: int, kinds: tuple[Kind, ...], seed: int) -> dict[
         "perfect": routing.perfect,
         "chosen": Chosen(seed=seed),
         "even": routing.even,
+        "sglb": routing.ecmp,  # until they begin
     }
+    network = FlowNetwork(sglb=scheme.paths == "sglb", seed=seed) if scheme.flows else None
     policy = Policy(paths[scheme.paths], Shifts() if scheme.shifts else None, calmest if scheme.place else best_fit)
-    return {"slowdowns": [round(slowdown, 6) for slowdown in slowdowns(arrivals, policy).values()]}
+    return {"slowdowns": [round(slowdown, 6) for slowdown in slowdowns(arrivals, policy, network).values()]}
 
 
 def _figures(found: list[float]) -> dict[str, float]:
@@ -207,8 +220,9 @@ def _shown(one: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Some schemes on traces of another length: a line for each."""
+    all_schemes = {**SCHEMES, **FLOWS}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("schemes", nargs="*", default=list(SCHEMES), metavar="NAME", help="; ".join(SCHEMES))
+    parser.add_argument("schemes", nargs="*", default=list(SCHEMES), metavar="NAME", help="; ".join(all_schemes))
     parser.add_argument("--jobs", type=int, default=JOBS, help="of a trace")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--processes", type=int)
@@ -216,7 +230,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     settings = Settings(options.seeds, options.kept, options.processes)
     for name in options.schemes:
-        print(f"{name}: {_shown(_run(name, SCHEMES[name], options.jobs, settings))}", flush=True)
+        print(f"{name}: {_shown(_run(name, all_schemes[name], options.jobs, settings))}", flush=True)
     return 0
 
 
