@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bench.testbed.experiment import Settings
 from bench.testbed.experiments import monkeytree
 from bench.testbed.monkeytree.chosen import Chosen
 from bench.testbed.monkeytree.fabric import RACKS, SERVERS, SPINES, Running, links, route
+from bench.testbed.monkeytree.flows import FlowNetwork
 from bench.testbed.monkeytree.jobs import KINDS, Kind, of_one_period, read_kinds
 from bench.testbed.monkeytree.placing import best_fit, beyond, calmest
 from bench.testbed.monkeytree.routing import crux, ecmp, edge_colours, even, perfect
@@ -217,21 +219,38 @@ def apart(free: object, job: Arrival, there: object) -> list[int]:
     return [0, *([1] * (job.gpus // 8 - 1))]
 
 
-def test_a_job_alone_is_not_slowed_down() -> None:
-    (slowdown,) = slowdowns([arrival("a", ONE_RING, 16)], Policy(one_spine, place=apart)).values()
+@pytest.fixture(params=[False, True], ids=["one rate", "flows"])
+def flows(request: pytest.FixtureRequest) -> FlowNetwork | None:
+    return FlowNetwork() if request.param else None
+
+
+def test_a_job_alone_is_not_slowed_down(flows: FlowNetwork | None) -> None:
+    (slowdown,) = slowdowns([arrival("a", ONE_RING, 16)], Policy(one_spine, place=apart), flows).values()
     assert slowdown == pytest.approx(1.0)
 
 
-def test_two_jobs_in_phase_on_one_link_take_twice_as_long_to_send() -> None:
+def test_two_jobs_in_phase_on_one_link_take_twice_as_long_to_send(flows: FlowNetwork | None) -> None:
     jobs = [arrival(name, ONE_RING, 16) for name in "ab"]
     computing, sending = ONE_RING.computing_ms(16), ONE_RING.sending_ms(16)
-    for slowdown in slowdowns(jobs, Policy(one_spine, place=apart)).values():
+    for slowdown in slowdowns(jobs, Policy(one_spine, place=apart), flows).values():
         assert slowdown == pytest.approx((computing + 2 * sending) / (computing + sending))
 
 
-def test_flows_of_a_job_that_meet_share_a_link() -> None:
-    (slowdown,) = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart)).values()
+def test_flows_of_a_job_that_meet_share_a_link(flows: FlowNetwork | None) -> None:
+    (slowdown,) = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart), flows).values()
     assert slowdown == pytest.approx((743 + 8 * 343.6) / (743 + 343.6))
+
+
+def test_sglb_puts_flows_of_a_job_on_spines_of_their_own() -> None:
+    found = slowdowns([arrival("a", RINGS_OF_8, 16)], Policy(one_spine, place=apart), FlowNetwork(sglb=True))
+    assert found["a"] == pytest.approx(1.0)
+
+
+def test_flows_of_their_own_rates_are_at_most_as_slow() -> None:
+    arrivals = [one for one in trace(1, 90) if one.gpus > 16]
+    many = [arrival(one.id, one.kind, one.gpus, one.at_ms / 20, 20) for one in arrivals]
+    one_rate, own_rates = (sum(slowdowns(many, Policy(perfect), each).values()) for each in (None, FlowNetwork()))
+    assert len(many) <= own_rates <= one_rate * 1.01
 
 
 def test_shifted_jobs_of_one_kind_do_not_meet() -> None:
@@ -249,11 +268,13 @@ def test_jobs_wait_in_order_and_waiting_is_not_running() -> None:
 
 def test_the_experiment_says_and_draws_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monkeytree, "QUICK", 20)
-    monkeypatch.setattr(monkeytree, "SCHEMES", {name: monkeytree.SCHEMES[name] for name in ("ECMP", "paths chosen")})
-    monkeypatch.setattr(monkeytree, "ONE_PERIOD", {})
+    groups = {}
+    for key, group in monkeytree.GROUPS.items():
+        groups[key] = replace(group, schemes=dict(list(group.schemes.items())[:2]))
+    monkeypatch.setattr(monkeytree, "GROUPS", groups)
     data = monkeytree.run(Settings(seeds=2, folder=tmp_path, processes=1, quick=True))
     shown = {row.what: row for row in monkeytree.rows(data)}
     assert shown["ECMP: slowdown, mean / p99"].paper == "1.606 / 3.743"
-    assert len(data["schemes"]["ECMP"]["by_seed"]) == 2
+    assert len(data["published"]["ECMP"]["by_seed"]) == 2
     monkeytree.plot(data, tmp_path / "shown.png")
     assert (tmp_path / "shown.png").stat().st_size > 10_000

@@ -1,12 +1,12 @@
 """MonkeyTree's Figure 6 at load 1.0: how far do placement and time-shifts get, and paths, if no job is ever moved?
 
-``make paper`` runs it. The published traces have about 2,400 jobs; schemes on traces of another length:
-``python -m bench.testbed.experiments.monkeytree --jobs 2400 --seeds 3 --kept FOLDER NAME ...``.
+``make paper`` runs it. Single schemes, on traces of any length, and SGLB, with a rate of its own for each flow:
+``python -m bench.testbed.experiments.monkeytree --jobs 1000 --seeds 1 --kept FOLDER "SGLB, flows"``.
 
-The kinds of jobs are those that the artifact's job files state. To read
-them from the files, get github.com/hipersys-team/MonkeyTreeArtifact and name its folder ``jobs`` in the environment
-variable ``MONKEYTREE_JOBS``. The artifact has no arrivals and no placements: a script draws them. So are they drawn
-here, from the same distribution.
+The kinds of jobs are those that the artifact's job files state. To read them from the files, get
+github.com/hipersys-team/MonkeyTreeArtifact and name its folder ``jobs`` in the environment variable
+``MONKEYTREE_JOBS``. The artifact has no arrivals and no placements: a script draws them. So are they drawn here, from
+the same distribution.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cassini_core.simulation.seeds import run_seeds
 from ..experiment import Row, Settings
 from ..monkeytree import routing
 from ..monkeytree.chosen import Chosen
+from ..monkeytree.flows import FlowNetwork
 from ..monkeytree.jobs import KINDS, Kind, of_one_period, read_kinds
 from ..monkeytree.placing import best_fit, calmest
 from ..monkeytree.shifts import Shifts
@@ -38,10 +39,8 @@ __all__ = ["TITLE", "plot", "rows", "run"]
 
 TITLE = "MonkeyTree's Figure 6: 1,024 GPUs, 4:1 oversubscribed, load 1.0, without moving a job"
 
-JOBS, FEWER, QUICK = 1000, 500, 150
-"""Of a trace: the artifact's default; where all jobs have one iteration time; in a hurry."""
-SEEDS, FEW = 5, 3
-"""At most: as many as the published repetitions, and for what only takes others apart."""
+QUICK = 150
+"""Jobs of a trace in a hurry."""
 PERIOD_MS = 1000.0
 
 
@@ -52,79 +51,164 @@ class Scheme:
     Parameters
     ----------
     paths : str
-        ``ecmp``, ``crux``, ``perfect``, ``chosen`` or ``even``.
+        ``ecmp``, ``crux``, ``perfect``, ``chosen``, ``even`` or, with ``flows``, ``sglb``.
     place, shifts : bool
         Whether jobs are put at the calmest of places that are as good, and whether they are shifted.
-    seeds : int
-        At most.
-    published : tuple of float, optional
-        Mean and 99th percentile in Figure 6.
     one_period : bool
         Whether all jobs have one iteration time.
+    flows : bool
+        Whether each flow has a rate of its own (:mod:`bench.testbed.monkeytree.flows`).
     """
 
     paths: str
     place: bool = False
     shifts: bool = False
-    seeds: int = SEEDS
-    published: tuple[float, float] | None = None
     one_period: bool = False
+    flows: bool = False
 
 
-SCHEMES: Mapping[str, Scheme] = {
-    "ECMP": Scheme("ecmp", published=(1.606, 3.743)),
-    "Crux": Scheme("crux", published=(1.259, 2.114)),
-    "perfect routing": Scheme("perfect", published=(1.202, 1.911)),
-    "ECMP, shifts": Scheme("ecmp", shifts=True, seeds=FEW),
-    "placement, ECMP": Scheme("ecmp", place=True, seeds=FEW),
-    "placement, ECMP, shifts": Scheme("ecmp", place=True, shifts=True, seeds=FEW),
-    "paths chosen": Scheme("chosen", seeds=FEW),
-    "paths chosen, shifts": Scheme("chosen", shifts=True, seeds=FEW),
-    "placement, perfect routing": Scheme("perfect", place=True),
-    "placement, paths chosen": Scheme("chosen", place=True),
-    "placement, paths chosen, shifts": Scheme("chosen", place=True, shifts=True, seeds=FEW),
-    "even over all spines": Scheme("even"),
-    "placement, even over all spines": Scheme("even", place=True),
-    "placement, even, shifts": Scheme("even", place=True, shifts=True, seeds=FEW),
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Schemes that are compared with each other, on traces of so many jobs."""
+
+    what: str
+    jobs: int
+    seeds: int
+    schemes: Mapping[str, Scheme]
+
+
+GROUPS: Mapping[str, Group] = {
+    "published": Group(
+        "as long as the published traces",
+        2400,
+        3,
+        {
+            "ECMP": Scheme("ecmp"),
+            "perfect routing": Scheme("perfect"),
+            "placement, perfect routing": Scheme("perfect", place=True),
+            "placement, paths chosen": Scheme("chosen", place=True),
+            "even over all spines": Scheme("even"),
+            "placement, even over all spines": Scheme("even", place=True),
+        },
+    ),
+    "parts": Group(
+        "what each part does, on shorter traces",
+        1000,
+        3,
+        {
+            "ECMP": Scheme("ecmp"),
+            "ECMP, shifts": Scheme("ecmp", shifts=True),
+            "placement, ECMP": Scheme("ecmp", place=True),
+            "placement, ECMP, shifts": Scheme("ecmp", place=True, shifts=True),
+            "Crux": Scheme("crux"),
+            "perfect routing": Scheme("perfect"),
+            "placement, perfect routing": Scheme("perfect", place=True),
+            "paths chosen": Scheme("chosen"),
+            "paths chosen, shifts": Scheme("chosen", shifts=True),
+            "placement, paths chosen": Scheme("chosen", place=True),
+            "placement, paths chosen, shifts": Scheme("chosen", place=True, shifts=True),
+            "even over all spines": Scheme("even"),
+            "placement, even over all spines": Scheme("even", place=True),
+            "placement, even, shifts": Scheme("even", place=True, shifts=True),
+        },
+    ),
+    "one period": Group(
+        "were all iterations equally long",
+        500,
+        3,
+        {
+            "perfect routing": Scheme("perfect", one_period=True),
+            "perfect routing, shifts": Scheme("perfect", shifts=True, one_period=True),
+            "even over all spines": Scheme("even", one_period=True),
+            "even over all spines, shifts": Scheme("even", shifts=True, one_period=True),
+        },
+    ),
 }
-ONE_PERIOD: Mapping[str, Scheme] = {
-    "perfect routing": Scheme("perfect", seeds=FEW, one_period=True),
-    "perfect routing, shifts": Scheme("perfect", shifts=True, seeds=FEW, one_period=True),
-    "even over all spines": Scheme("even", seeds=FEW, one_period=True),
-    "even over all spines, shifts": Scheme("even", shifts=True, seeds=FEW, one_period=True),
+FLOWS: Mapping[str, Scheme] = {
+    "SGLB, flows": Scheme("sglb", flows=True),
+    "ECMP, flows": Scheme("ecmp", flows=True),
+    "perfect routing, flows": Scheme("perfect", flows=True),
+    "placement, paths chosen, flows": Scheme("chosen", place=True, flows=True),
 }
-"""The same, were all iterations equally long."""
-OTHERS: Mapping[str, tuple[float, float]] = {"SGLB": (1.148, 1.654), "MonkeyTree": (1.004, 1.044)}
-"""Published too, mean and 99th percentile, and not run here."""
+"""With a rate of its own for each flow: minutes a trace, so not part of :func:`run`."""
+PUBLISHED: Mapping[str, tuple[float, float]] = {
+    "ECMP": (1.606, 3.743),
+    "Crux": (1.259, 2.114),
+    "perfect routing": (1.202, 1.911),
+    "SGLB": (1.148, 1.654),
+    "MonkeyTree": (1.004, 1.044),
+}
+"""Figure 6 at load 1.0: mean and 99th percentile, of five traces of some 2,400 jobs."""
 
 _NOTES: Mapping[str, str] = {
     "ECMP": "what has to be met before other figures mean anything",
-    "Crux": "published: activations count as flows when paths are chosen",
-    "ECMP, shifts": "flows of one job meet on one link, which no shift mends",
-    "paths chosen": "one path a flow; running jobs get other paths, but stay where they are",
-    "placement, paths chosen": "the lowest without splitting flows; SGLB: 1.148 / 1.654",
+    "perfect routing": "the same",
+    "placement, perfect routing": "jobs put elsewhere when they start, and nothing else",
+    "placement, paths chosen": "one path a flow, as for SGLB: 1.148 / 1.654",
     "even over all spines": "2 paths for each of 8 flows, 16 for a single one: several queue pairs, or spraying",
     "placement, even over all spines": "MonkeyTree, which moves jobs: 1.004 / 1.044",
 }
 
 
 def run(settings: Settings) -> dict[str, Any]:
-    """Mean and percentiles of slowdowns of all jobs of all seeds, and by seed, for each scheme."""
-    data: dict[str, Any] = {}
-    for group, schemes in (("schemes", SCHEMES), ("one_period", ONE_PERIOD)):
-        data[group] = {}
-        for name, scheme in schemes.items():
-            jobs = QUICK if settings.quick else FEWER if scheme.one_period else JOBS
-            data[group][name] = _run(name, scheme, jobs, settings)
-    return data
+    """Mean and percentiles of slowdowns of all jobs of all seeds, and by seed, for each group and scheme."""
+    return {
+        key: {
+            name: _run(name, scheme, QUICK if settings.quick else group.jobs, group.seeds, settings)
+            for name, scheme in group.schemes.items()
+        }
+        for key, group in GROUPS.items()
+    }
 
 
-def _run(name: str, scheme: Scheme, jobs: int, settings: Settings) -> dict[str, Any]:
+def rows(data: dict[str, Any]) -> list[Row]:
+    """Mean and 99th percentile, published and ours."""
+    found = []
+    for key, schemes in data.items():
+        for name, one in schemes.items():
+            here = key == "published"
+            paper = _both(PUBLISHED[name]) if here and name in PUBLISHED else ""
+            what = f"{name}: slowdown, mean / p99" if here else f"{GROUPS[key].what}: {name}"
+            found.append(Row(what, paper, _shown(one), _NOTES.get(name, "") if here else ""))
+        if key == "published":
+            for name in ("SGLB", "MonkeyTree"):
+                found.append(Row(f"{name}: slowdown, mean / p99", _both(PUBLISHED[name]), "", "not run here"))
+    return found
+
+
+def plot(data: dict[str, Any], path: Path) -> None:
+    """Bars with the range of the seeds, and diamonds where something is published."""
+    schemes = data["published"]
+    names = [*schemes, "SGLB", "MonkeyTree"]
+    place = np.arange(len(names))[::-1]
+    with saved(path, "Bars: all jobs of all traces; lines: from the lowest to the highest trace. No job is moved."):
+        _, axes = pyplot.subplots(1, 2, figsize=(10, 3.6), sharey=True)
+        for at, (axis, kind) in enumerate(zip(axes, ("mean", "p99"), strict=True)):
+            for y, name in zip(place, names, strict=True):
+                if name in schemes:
+                    value = schemes[name]["pooled"][kind]
+                    spread = [seed[kind] for seed in schemes[name]["by_seed"]]
+                    color = "#a9b4bd" if name in PUBLISHED else SERIES[0]
+                    axis.barh(y, value - 1, left=1, height=0.65, color=color)
+                    axis.plot([min(spread), max(spread)], [y, y], color="black", linewidth=1.2)
+                if name in PUBLISHED:
+                    axis.plot(PUBLISHED[name][at], y, "D", color=SERIES[1], markersize=5)
+            axis.axvline(PUBLISHED["SGLB"][at], color=SERIES[1], linewidth=0.8, linestyle=":")
+            axis.set(xlabel=f"slowdown, {'mean' if kind == 'mean' else '99th percentile'}")
+            axis.grid(axis="x", color="#dddddd", linewidth=0.6)
+            axis.set_axisbelow(True)
+        axes[0].set_yticks(place, names)
+        axes[1].plot([], [], "D", color=SERIES[1], label="published")
+        axes[1].plot([], [], ":", color=SERIES[1], label="SGLB, published")
+        axes[1].legend(loc="lower right")
+
+
+def _run(name: str, scheme: Scheme, jobs: int, seeds: int, settings: Settings) -> dict[str, Any]:
     folder = os.environ.get("MONKEYTREE_JOBS")
     kinds = tuple(KINDS if folder is None else read_kinds(Path(folder)))
     found = run_seeds(
         functools.partial(_one, scheme, jobs, kinds),
-        range(min(settings.seeds, scheme.seeds)),
+        range(min(settings.seeds, seeds)),
         settings.folder
         / f"{name}, {jobs} jobs{', one period' * scheme.one_period}".replace(", ", "-").replace(" ", "-"),
         {"scheme": asdict(scheme), "jobs": jobs, "kinds": [asdict(kind) for kind in kinds]},
@@ -136,49 +220,6 @@ def _run(name: str, scheme: Scheme, jobs: int, settings: Settings) -> dict[str, 
     return {"jobs": jobs, "pooled": pooled, "by_seed": [_figures(one) for one in by_seed]}
 
 
-def rows(data: dict[str, Any]) -> list[Row]:
-    """Mean and 99th percentile, published and ours."""
-    found = []
-    for name, one in data["schemes"].items():
-        published = SCHEMES[name].published
-        paper = "" if published is None else f"{published[0]:.3f} / {published[1]:.3f}"
-        found.append(Row(f"{name}: slowdown, mean / p99", paper, _shown(one), _NOTES.get(name, "")))
-    for name, (mean, p99) in OTHERS.items():
-        found.append(Row(f"{name}: slowdown, mean / p99", f"{mean:.3f} / {p99:.3f}", "", "not run here"))
-    for name, one in data["one_period"].items():
-        note = "the same jobs, were all iterations equally long"
-        found.append(Row(f"one period, {name}: slowdown, mean / p99", "", _shown(one), note))
-    return found
-
-
-def plot(data: dict[str, Any], path: Path) -> None:
-    """Bars with the range of the seeds, and diamonds where something is published."""
-    published = {name: scheme.published for name, scheme in SCHEMES.items() if scheme.published} | dict(OTHERS)
-    names = [*data["schemes"], *OTHERS]
-    place = np.arange(len(names))[::-1]
-    seeds = max(len(one["by_seed"]) for one in data["schemes"].values())
-    with saved(path, f"Bars: all jobs of {FEW} to {seeds} traces; lines: from the lowest to the highest trace."):
-        _, axes = pyplot.subplots(1, 2, figsize=(10, 5), sharey=True)
-        for at, (axis, kind) in enumerate(zip(axes, ("mean", "p99"), strict=True)):
-            for y, name in zip(place, names, strict=True):
-                one = data["schemes"].get(name)
-                if one is not None:
-                    value, spread = one["pooled"][kind], [seed[kind] for seed in one["by_seed"]]
-                    ours = SCHEMES[name].published is None
-                    axis.barh(y, value - 1, left=1, height=0.65, color=SERIES[0] if ours else "#a9b4bd")
-                    axis.plot([min(spread), max(spread)], [y, y], color="black", linewidth=1.2)
-                if name in published:
-                    axis.plot(published[name][at], y, "D", color=SERIES[1], markersize=5)
-            axis.axvline(published["SGLB"][at], color=SERIES[1], linewidth=0.8, linestyle=":")
-            axis.set(xlabel=f"slowdown, {'mean' if kind == 'mean' else '99th percentile'}")
-            axis.grid(axis="x", color="#dddddd", linewidth=0.6)
-            axis.set_axisbelow(True)
-        axes[0].set_yticks(place, names)
-        axes[1].plot([], [], "D", color=SERIES[1], label="published")
-        axes[1].plot([], [], ":", color=SERIES[1], label="SGLB, published")
-        axes[1].legend(loc="lower right")
-
-
 def _one(scheme: Scheme, jobs: int, kinds: tuple[Kind, ...], seed: int) -> dict[str, Any]:
     arrivals = trace(seed, jobs, kinds=of_one_period(kinds, PERIOD_MS) if scheme.one_period else kinds)
     paths: dict[str, Choose] = {
@@ -187,9 +228,15 @@ def _one(scheme: Scheme, jobs: int, kinds: tuple[Kind, ...], seed: int) -> dict[
         "perfect": routing.perfect,
         "chosen": Chosen(seed=seed),
         "even": routing.even,
+        "sglb": routing.ecmp,  # until they begin
     }
+    network = FlowNetwork(sglb=scheme.paths == "sglb", seed=seed) if scheme.flows else None
     policy = Policy(paths[scheme.paths], Shifts() if scheme.shifts else None, calmest if scheme.place else best_fit)
-    return {"slowdowns": [round(slowdown, 6) for slowdown in slowdowns(arrivals, policy).values()]}
+    return {"slowdowns": [round(slowdown, 6) for slowdown in slowdowns(arrivals, policy, network).values()]}
+
+
+def _both(figures: tuple[float, float]) -> str:
+    return f"{figures[0]:.3f} / {figures[1]:.3f}"
 
 
 def _figures(found: list[float]) -> dict[str, float]:
@@ -207,16 +254,17 @@ def _shown(one: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Some schemes on traces of another length: a line for each."""
+    schemes = {**GROUPS["published"].schemes, **GROUPS["parts"].schemes, **FLOWS}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("schemes", nargs="*", default=list(SCHEMES), metavar="NAME", help="; ".join(SCHEMES))
-    parser.add_argument("--jobs", type=int, default=JOBS, help="of a trace")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("schemes", nargs="+", choices=schemes, metavar="NAME", help="; ".join(schemes))
+    parser.add_argument("--jobs", type=int, default=1000, help="of a trace")
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int)
     parser.add_argument("--kept", type=Path, required=True, help="folder for what has been run")
     options = parser.parse_args(argv)
     settings = Settings(options.seeds, options.kept, options.processes)
     for name in options.schemes:
-        print(f"{name}: {_shown(_run(name, SCHEMES[name], options.jobs, settings))}", flush=True)
+        print(f"{name}: {_shown(_run(name, schemes[name], options.jobs, options.seeds, settings))}", flush=True)
     return 0
 
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from .fabric import RACKS, SPINES, Flow, Running, links
 
-__all__ = ["Paths", "crux", "ecmp", "edge_colours", "even", "perfect"]
+__all__ = ["Paths", "Spines", "crux", "ecmp", "edge_colours", "even", "perfect"]
 
-Paths = dict[str, tuple[tuple[int, ...], ...]]
-"""By job and flow the spines over which it goes, split evenly: one, if packets are to stay in order."""
+Spines = tuple[tuple[int, ...], ...]
+"""Of each flow of a job: those over which it goes, split evenly; one, if packets are to stay in order."""
+Paths = dict[str, Spines]
+"""By job."""
 
 
 def ecmp(jobs: Mapping[str, Running], before: Paths, seed: int = 0) -> Paths:

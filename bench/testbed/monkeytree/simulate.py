@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cassini_core.model import Job, Phase
+from cassini_core.simulation.holding import Grid
 from cassini_core.simulation.network import NetworkSimulation
 
 from .fabric import RACKS, SERVERS, Running, capacities_gbps, route
+from .flows import FlowNetwork
 from .jobs import GPUS, NIC_GBPS
 from .placing import best_fit
-from .routing import Paths
+from .routing import Paths, Spines
 from .shifts import Shifts
 from .trace import Arrival
 
@@ -51,26 +53,33 @@ def profile(job: Arrival) -> Job:
     return Job(job.id, computing + sending, [Phase(computing, sending, NIC_GBPS)])
 
 
-def slowdowns(arrivals: Sequence[Arrival], policy: Policy) -> dict[str, float]:
-    """By job, its time from its start to its end over what its iterations take alone."""
-    run = _Run(arrivals, policy)
+def slowdowns(arrivals: Sequence[Arrival], policy: Policy, flows: FlowNetwork | None = None) -> dict[str, float]:
+    """By job, its time from its start to its end over what its iterations take alone.
+
+    Parameters
+    ----------
+    arrivals : sequence of Arrival
+    policy : Policy
+    flows : FlowNetwork, optional
+        An empty one: instead of the package's simulator. Paths are whole, and nothing is shifted.
+    """
+    run = _Run(arrivals, policy, flows)
     while run.go_on():
         pass
     return run.found
 
 
 class _Run:
-    def __init__(self, arrivals: Sequence[Arrival], policy: Policy) -> None:
+    def __init__(self, arrivals: Sequence[Arrival], policy: Policy, flows: FlowNetwork | None) -> None:
         self.found: dict[str, float] = {}
         self._policy = policy
-        self._network = NetworkSimulation(capacities_gbps())
+        self._network = _OneRate() if flows is None else flows
         self._free = [SERVERS] * RACKS
         self._to_come, self._queue = deque(arrivals), deque[Arrival]()
         self._running: dict[str, tuple[Running, float]] = {}
         self._there: dict[str, Running] = {}  # those with flows between racks
         self._ends: list[tuple[float, str]] = []  # of the others, whom nothing slows down
         self._paths: Paths = {}
-        self._begun_ms: dict[str, float] = {}
 
     def go_on(self) -> bool:
         """To the next arrival or end, and through it; False if all is done."""
@@ -116,23 +125,59 @@ class _Run:
 
     def _arrange(self, fresh: Sequence[str]) -> None:
         """New paths and shifts."""
-        for name, log in self._network.take_iterations().items():
-            self._begun_ms[name] = float(log.end_ms[-1])
         before = {name: self._paths[name] for name in self._there if name in self._paths}
         self._paths = self._policy.paths(self._there, before)
-        routes = {name: route(one.flows, self._paths[name]) for name, one in self._there.items()}
-        profiles = {name: profile(one.job) for name, one in self._there.items()}
-        held = self._policy.shifts(profiles.values(), routes, self._running_ms(fresh)) if self._policy.shifts else {}
+        held = self._shifts(fresh)
         for name, one in self._there.items():
             if name in fresh:
-                hold = held.get(name)
-                self._network.add(profiles[name], routes[name], hold=hold, iterations=one.job.iterations)
-                self._begun_ms[name] = self._network.now_ms if hold is None else hold.at_ms
-                continue
-            if self._paths[name] != before[name]:
-                self._network.move(name, routes[name])
-            if name in held:
-                self._network.hold(name, held[name])
+                self._network.add(name, one, self._paths[name])
+            elif self._paths[name] != before[name]:
+                self._network.move(name, self._paths[name])
+        if isinstance(self._network, _OneRate):
+            self._network.hold(held)
 
-    def _running_ms(self, fresh: Sequence[str]) -> dict[str, float]:
-        return {name: self._begun_ms[name] for name in self._there if name not in fresh}
+    def _shifts(self, fresh: Sequence[str]) -> dict[str, Grid]:
+        if self._policy.shifts is None or not isinstance(self._network, _OneRate):
+            return {}
+        routes = {name: route(one.flows, self._paths[name]) for name, one in self._there.items()}
+        begun_ms = self._network.begun_ms()
+        running = {name: begun_ms[name] for name in self._there if name not in fresh}
+        return self._policy.shifts([profile(one.job) for one in self._there.values()], routes, running)
+
+
+class _OneRate:
+    """The package's simulator: all flows of a job have one rate."""
+
+    def __init__(self) -> None:
+        self._network = NetworkSimulation(capacities_gbps())
+        self._there: dict[str, Running] = {}
+        self._begun_ms: dict[str, float] = {}
+
+    @property
+    def now_ms(self) -> float:
+        return self._network.now_ms
+
+    def add(self, name: str, one: Running, spines: Spines) -> None:
+        self._there[name], self._begun_ms[name] = one, self._network.now_ms
+        self._network.add(profile(one.job), route(one.flows, spines), iterations=one.job.iterations)
+
+    def move(self, name: str, spines: Spines) -> None:
+        self._network.move(name, route(self._there[name].flows, spines))
+
+    def hold(self, grids: Mapping[str, Grid]) -> None:
+        for name, grid in grids.items():
+            self._network.hold(name, grid)
+            self._begun_ms[name] = grid.at_ms
+
+    def begun_ms(self) -> dict[str, float]:
+        """When the iteration under way of each job began, up to whole iterations."""
+        for name, log in self._network.take_iterations().items():
+            self._begun_ms[name] = float(log.end_ms[-1])
+        return self._begun_ms
+
+    def run(self, until_ms: float) -> str | None:
+        done = self._network.run(until_ms)
+        if done is not None:
+            del self._there[done]
+            self.begun_ms()  # what is recorded is not to pile up
+        return done
