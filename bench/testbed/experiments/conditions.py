@@ -42,7 +42,7 @@ CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "CamemBERT alone, usual batch size": _tasks(names=["CamemBERT"], batches="usual"),
         "iteration times commensurate": {"changes": {"octave_ms": 200.0}},
         "commensurate, sending 30 %": {"changes": {"octave_ms": 200.0, "sending": 0.3}},
-        "held by the agent's controller": {"options": {**OPTIONS, "holding": "agent"}},
+        "held by the simple rule": {"options": {**OPTIONS, "holding": "grid"}},
         "arrivals and sizes of Pollux' trace": {"trace": "published", "tasks": {"trace": "pollux-1", "count": _COUNT}},
         "arrivals and sizes of Muri's trace": {"trace": "published", "tasks": {"trace": "muri", "count": _COUNT}},
     }
