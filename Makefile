@@ -125,7 +125,8 @@ test-slow: $(VENV)/.dask ## the Python tests that take long and that few changes
 test-idle: $(VENV)/.installed ## the Python tests that need a machine for themselves
 	@$(PY) -m pytest -q -m idle $(TESTS)
 
-test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, Lightning and Hugging Face (large downloads)
+# DeepSpeed compiles its part for CPUs when it first runs, which takes minutes.
+test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, DeepSpeed, Lightning, Hugging Face (large downloads)
 	@$(PY) -m pytest -q -m slow $(TESTS)/agent/test_integrations.py
 	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py $(TESTS)/agent/test_ddp_hooks.py $(TESTS)/agent/test_compiled_loop.py
 
@@ -253,7 +254,7 @@ $(VENV)/.dask: $(VENV)/.installed
 
 # A torch that is there already is kept, whatever build it is.
 $(VENV)/.frameworks: $(VENV)/.installed
-	@echo "Installing PyTorch, Lightning and Transformers into $(VENV) ..."
+	@echo "Installing PyTorch, DeepSpeed, Lightning and Transformers into $(VENV) ..."
 	@$(PIP) install $(TORCH)
 	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*d["project"]["optional-dependencies"]["frameworks"])')

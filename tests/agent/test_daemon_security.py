@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -74,17 +75,67 @@ def test_without_the_token_nothing_is_done(start: Start, row: Row) -> None:
     )
 
 
-def test_who_guesses_tokens_is_slowed_down_and_who_knows_one_is_not(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.1}})
-    statuses = [daemon.ask("GET", "/v1/jobs", token=f"guess-{i}").status for i in range(40)]
-    assert statuses.count(401) < 20
-    assert statuses.count(429) > 20
-    assert daemon.ask("GET", "/v1/jobs").status == 200
-    until(lambda: daemon.refused("http", "too_fast") > 20)
+def status_over(connection: http.client.HTTPConnection, token: str | None) -> int:
+    connection.request("GET", "/v1/jobs", headers={"Authorization": f"Bearer {token}"} if token is not None else {})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_who_guesses_tokens_is_not_even_heard_and_a_connection_that_knew_one_is(start: Start, row: Row) -> None:
+    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
+    known, guessing, late = (
+        http.client.HTTPConnection(daemon.url_host, daemon.port, timeout=PATIENCE_S) for _ in range(3)
+    )
+    try:
+        assert status_over(known, READ_TOKEN) == 200
+        statuses = [status_over(guessing, f"guess-{i}") for i in range(40)]
+        assert statuses.count(401) in (10, 11)
+        assert statuses.count(401) + statuses.count(429) == 40
+        assert status_over(guessing, TOKEN) == 429  # the right one at last: nobody has looked at it
+        assert status_over(late, TOKEN) == 429
+        assert status_over(known, READ_TOKEN) == 200
+        assert status_over(known, TOKEN) == 429  # a right one opens no way to guess another
+        assert [status_over(late, None) for _ in range(20)] == [401] * 20  # nothing to compare
+    finally:
+        for one in (known, guessing, late):
+            one.close()
     row(
         "security",
         "40 guesses of the token",
-        f"{statuses.count(401)} are looked at, then 429; a right token still passes",
+        "ten are looked at, then 429, the right one too; a connection that has shown one before goes on",
+    )
+
+
+def test_who_shows_no_token_keeps_nobody_of_its_address_out(start: Start) -> None:
+    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
+    assert [daemon.ask("GET", "/v1/jobs", token=None).status for _ in range(30)] == [401] * 30
+    assert daemon.ask("GET", "/v1/jobs").status == 200
+
+
+def test_a_token_that_is_replaced_is_read_again(start: Start, row: Row) -> None:
+    daemon = start()
+    file = daemon.folder / "token"
+    newer = "another token".replace(" ", "-") * 2
+
+    def replaced(text: str) -> None:
+        fresh = daemon.folder / "fresh"
+        fresh.write_text(text)
+        fresh.chmod(0o600)
+        fresh.replace(file)
+
+    replaced(newer)
+    until(lambda: daemon.ask("GET", "/v1/jobs", token=newer).status == 200)
+    assert daemon.ask("GET", "/v1/jobs", token=TOKEN).status == 401
+    replaced("short")
+    until(lambda: "credentials" in daemon.log.read_text())
+    assert daemon.ask("GET", "/v1/jobs", token=newer).status == 200  # what cannot be read changes nothing
+    replaced(TOKEN)
+    until(lambda: daemon.ask("GET", "/v1/jobs", token=TOKEN).status == 200)
+    row(
+        "security",
+        "the token's file has another token",
+        "that one counts from the next second on; an unfit one is logged",
     )
 
 
@@ -511,6 +562,13 @@ def test_a_token_that_others_can_read_is_not_used(tmp_path: Path, mode: int, row
         (("--token-file=token", "--host=0.0.0.0", "--socket=s"), "in the clear"),
         (("--token-file=token", "--tls-certificate=token", "--socket=s"), "both or neither"),
         (("--token-file=token", "--tls-certificate=token", "--tls-key=token", "--socket=s"), "TLS"),
+        (
+            (
+                *("--token-file=token", "--socket=s", "--tls-certificate=token", "--tls-key=token"),
+                "--tls-client-ca=token",
+            ),
+            "--tls-client-name",
+        ),
         (("--token-file=token", "--state-directory=gone", "--socket=s"), "--state-directory"),
         (("--token-file=token", f"--socket=/tmp/{'x' * 120}"), "at most 107 bytes"),
         (("--token-file=token", "--port=70000", "--socket=s"), "0 to 65535"),
