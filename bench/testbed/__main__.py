@@ -31,6 +31,7 @@ EXPERIMENTS = (
     "pollux",
     "model_parallel",
     "snapshots",
+    "partial",
     "multi_gpu",
     "angles",
     "assumptions",

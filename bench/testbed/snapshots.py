@@ -7,6 +7,7 @@ anything else. So jobs are made in three ways (:data:`PERIODS`), and what comes 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from cassini_core import Job, Phase
 from .model_table import MIB
 from .models import MODELS, profile_of
 
-__all__ = ["PERIODS", "SNAPSHOTS", "Member", "Periods", "Snapshot", "jobs_of", "up_ms", "with_times"]
+__all__ = ["PERIODS", "SNAPSHOTS", "Member", "Periods", "Snapshot", "drawn_jobs", "jobs_of", "up_ms", "with_times"]
 
 Periods = Literal["own", "parts", "equal"]
 PERIODS: tuple[Periods, ...] = get_args(Periods)
@@ -162,6 +163,18 @@ def with_times(jobs: Sequence[Job], periods: Periods, longest_ms: float | None =
         later_ms = iteration_ms - job.iteration_ms
         phases = [Phase(round(one.start_ms + later_ms, 6), one.duration_ms, one.gbps) for one in job.phases]
         found.append(Job(job.id, iteration_ms, phases))
+    return found
+
+
+def drawn_jobs(seed: str, jobs: int, count: int, periods: Periods = "parts") -> list[list[Job]]:
+    """So many links with so many jobs of the paper's models each, on four workers, with batches out of their ranges."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        names = [rng.choice(list(MODELS)) for _ in range(jobs)]
+        drawn = [profile_of(name, 4, rng.randint(*MODELS[name].batch)) for name in names]
+        named = [Job(f"{job.id}-{at}", job.iteration_ms, job.phases) for at, job in enumerate(drawn)]
+        found.append(with_times(named, periods))
     return found
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from bench.testbed.experiment import Settings
-from bench.testbed.experiments import angles, patterns, snapshots, two_jobs
+from bench.testbed.experiments import angles, partial, patterns, snapshots, two_jobs
 from bench.testbed.snapshots import SNAPSHOTS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("experiment", [angles, patterns, snapshots, two_jobs])
+@pytest.mark.parametrize("experiment", [angles, partial, patterns, snapshots, two_jobs])
 def test_a_quick_run_is_told_and_drawn(experiment, tmp_path: Path) -> None:
     settings = Settings(seeds=1, folder=tmp_path / "kept", processes=1, quick=True)
     data = json.loads(json.dumps(experiment.run(settings)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,8 @@ import cassini_core as cc
 from bench.measuring.plots import SERIES, saved
 
 from ..experiment import Row, Settings
-from ..models import CAPACITY_GBPS, MODELS, profile_of
-from ..snapshots import SNAPSHOTS, Periods, jobs_of, with_times
+from ..models import CAPACITY_GBPS
+from ..snapshots import SNAPSHOTS, drawn_jobs, jobs_of
 
 TITLE = "Precision of rotation angles against time and accuracy"
 
@@ -34,26 +33,14 @@ def run(settings: Settings) -> dict[str, Any]:
     count, calls = (3, 1) if settings.quick else (_LINKS, _CALLS)
     found: dict[str, Any] = {}
     for done, group in enumerate(GROUPS):
-        found[group] = [_measured(jobs, calls) for jobs in _links(group, count)]
+        found[group] = [_measured(jobs, calls) for jobs in drawn_jobs(f"angles, {group}", _COUNTS[group], count)]
         if settings.progress is not None:
             settings.progress(done + 1, len(GROUPS))
     return {
         "links": found,
-        "without a common time": [_claimed(jobs) for jobs in _links("three jobs", count, "own")],
+        "without a common time": [_claimed(jobs) for jobs in drawn_jobs("angles", 3, count, "own")],
         "snapshots": [_measured(jobs_of(one, "parts"), calls) for one in SNAPSHOTS.values()],
     }
-
-
-def _links(group: str, count: int, periods: Periods = "parts") -> list[list[cc.Job]]:
-    """Jobs of the paper's models, on four workers each, with a batch of their range."""
-    rng = random.Random(f"angles, {group}")
-    found = []
-    for _ in range(count):
-        names = [rng.choice(list(MODELS)) for _ in range(_COUNTS[group])]
-        jobs = [profile_of(name, 4, rng.randint(*MODELS[name].batch)) for name in names]
-        named = [cc.Job(f"{job.id}-{at}", job.iteration_ms, job.phases) for at, job in enumerate(jobs)]
-        found.append(with_times(named, periods))
-    return found
 
 
 def _measured(jobs: Sequence[cc.Job], calls: int) -> dict[str, Any]:

@@ -279,7 +279,14 @@ def _longer(data: Mapping[str, Any], snapshot: Snapshot) -> Row:
         median_of([fmean(seed[periods][case][job]["iteration_ms"] for job in snapshot.ids) for seed in seeds])[0]
         for periods, case in zip(*cases, strict=True)
     )
-    found = ", ".join(f"{100 * (by - 1):.0f} %: {ms:.0f} ms" for by, ms in zip(LONGER, longer, strict=True))
+    adjusted = []
+    for by in LONGER:
+        each = [seed["longer"][str(by)] for seed in seeds]
+        adjusted.append(median_of([max(one[job]["adjusted_per_minute"] for job in snapshot.ids) for one in each])[0])
+    found = "; ".join(
+        f"{100 * (by - 1):.0f} %: {ms:.0f} ms, {count:.1f} adjustments per minute"
+        for by, ms, count in zip(LONGER, longer, adjusted, strict=True)
+    )
     return Row(
         f"Snapshot {snapshot.number}: mean iteration time, random phases → held",
         "",
