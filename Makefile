@@ -6,6 +6,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 TESTS  ?= tests
 # Networks at a time, one a core, for bench-netlab.
 LANES  ?= 1
+PAPER  ?=
 # The build of PyTorch that test-frameworks installs.
 TORCH  ?= torch==2.13.0
 # Of each fuzz target.
@@ -38,7 +39,7 @@ SANITIZED_PYTHON = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print
 
 .DEFAULT_GOAL := help
 .PHONY: help pictures demo test test-kernel sanitize fuzz count test-python test-slow test-idle test-frameworks lint bench bench-quick \
-        bench-ranking bench-prediction bench-control bench-netlab bench-beside netlab-quick check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
+        bench-ranking bench-prediction bench-control paper bench-netlab bench-beside netlab-quick check-answers wheel check-wheel check-hosts clean distclean check-free-threaded \
         sanitize-threads sanitize-python check-quick check-deep check-stubs check-lto
 .DELETE_ON_ERROR:
 
@@ -124,9 +125,10 @@ test-slow: $(VENV)/.dask ## the Python tests that take long and that few changes
 test-idle: $(VENV)/.installed ## the Python tests that need a machine for themselves
 	@$(PY) -m pytest -q -m idle $(TESTS)
 
-test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, Lightning and Hugging Face (large downloads)
+# DeepSpeed compiles its part for CPUs when it first runs, which takes minutes.
+test-frameworks: $(VENV)/.frameworks ## the agent's examples in PyTorch, DeepSpeed, Lightning, Hugging Face (large downloads)
 	@$(PY) -m pytest -q -m slow $(TESTS)/agent/test_integrations.py
-	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py
+	@$(PY) -m pytest -q $(TESTS)/agent/test_ranks.py $(TESTS)/agent/test_ddp_hooks.py $(TESTS)/agent/test_compiled_loop.py
 
 lint: $(VENV)/.lint ## ruff, mypy --strict, clang-format
 	@$(PY) -m ruff check .
@@ -155,6 +157,10 @@ bench-prediction: $(VENV)/.bench ## does the ranking predict the slowdown of sim
 
 bench-control: $(VENV)/.bench ## does the agent's control keep jobs interleaved, at what cost? bench/results (some 5 minutes)
 	@$(PY) -m bench.control.study --out bench/results
+
+# PAPER: further options, such as PAPER="--seeds 20 --processes 16" or PAPER="--only poisson".
+paper: $(VENV)/.bench ## the paper's evaluation regenerated, every figure against ours: bench/results/paper.md (goes on where interrupted)
+	@$(PY) -m bench.testbed --out bench/results $(PAPER)
 
 bench-netlab: $(VENV)/.bench ## the same on a kernel's network, all scenarios: bench/results (root; 16 h; half an hour with LANES=32 on 32 cores)
 	@$(PY) -m bench.netlab --out bench/results --lanes $(LANES)
@@ -248,7 +254,7 @@ $(VENV)/.dask: $(VENV)/.installed
 
 # A torch that is there already is kept, whatever build it is.
 $(VENV)/.frameworks: $(VENV)/.installed
-	@echo "Installing PyTorch, Lightning and Transformers into $(VENV) ..."
+	@echo "Installing PyTorch, DeepSpeed, Lightning and Transformers into $(VENV) ..."
 	@$(PIP) install $(TORCH)
 	@$(PIP) install $$($(PY) -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); \
 	  print(*d["project"]["optional-dependencies"]["frameworks"])')

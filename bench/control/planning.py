@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 import cassini_core as cc
-from cassini_agent.control.margin import cheapest_margin, measured_jitter
+from cassini_agent.control.margin import cheapest_margin, loss_ns, measured_jitter
 from cassini_agent.control.phase import late_reach_ns
-from cassini_agent.coordinator.paces import loss_ns
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 from cassini_core.results import Harmonized
 

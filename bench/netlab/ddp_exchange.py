@@ -43,6 +43,10 @@ class DdpExchange:
         """Once outside the loop."""
         self._model(torch.ones(1)).backward()
 
+    def part(self) -> None:
+        """Wait until the other rank has ended too."""
+        dist.barrier()
+
     def run(self, agent: Agent, last: bool) -> bool:
         """What a training loop does for its communication; whether it was the last iteration."""
         self._model.zero_grad(set_to_none=False)

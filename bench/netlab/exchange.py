@@ -47,6 +47,20 @@ class Exchange:
         """Exchange once outside the loop: afterwards windows have grown, and the other rank is here."""
         self._exchange(False)
 
+    def part(self) -> None:
+        """Wait until the other rank has ended too. A byte is all that is sent: a job that leaves has no burst left.
+
+        Raises
+        ------
+        ConnectionError
+            The other rank is gone.
+        """
+        one = self._sockets[0]
+        one.setblocking(True)
+        one.sendall(b"\0")
+        if not one.recv(1):
+            raise ConnectionError("the other rank is gone")
+
     def run(self, agent: Agent | None, last: bool = False) -> bool:
         """What a training loop does for its communication; whether it was the last iteration.
 

@@ -125,7 +125,7 @@ def main() -> int:
     part = Path(options["out"] + ".part")
     part.write_text(json.dumps(written))
     part.rename(options["out"])
-    exchange.warm_up()  # neither rank lets go of the other before both have written
+    exchange.part()  # neither rank lets go of the other before both have written
     return 0
 
 

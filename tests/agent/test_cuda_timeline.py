@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
+from played_loop import Link
 
+from cassini_agent.control.controller import Controller
+from cassini_agent.loop import Agent
 from cassini_agent.loop.cuda_timeline import DRIFT_PPM, MOST_PENDING, RENEW_NS, CudaTimeline
+from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.ranks import Alone
 
 
 class Host:
@@ -30,9 +36,11 @@ class Event:
     at_ns: int | None = None  # host time at which the GPU comes to it
 
     def record(self, stream: str) -> None:
+        assert not self.gpu.captures, "the event would be one of the graph"
         self.at_ns = self.gpu.host.now_ns + (self.gpu.behind_ns if stream == "work" else 0)
 
     def query(self) -> bool:
+        assert not self.gpu.captures, "the capture would be ended with an error"
         self.gpu.queries += 1
         return self.at_ns is not None and self.at_ns <= self.gpu.host.now_ns
 
@@ -52,6 +60,7 @@ class Gpu:
         self.host, self.rate_ppm = host, rate_ppm
         self.behind_ns = 0  # how long the work stream is occupied
         self.made = self.queries = 0
+        self.captures = False
 
     def Event(self, enable_timing: bool) -> Event:
         assert enable_timing
@@ -63,6 +72,9 @@ class Gpu:
 
     def current_stream(self, device: object) -> str:
         return "work"
+
+    def is_current_stream_capturing(self) -> bool:
+        return self.captures
 
 
 def timeline(host: Host, gpu: Gpu) -> CudaTimeline:
@@ -159,3 +171,31 @@ def test_an_anchor_taken_while_the_host_was_interrupted_is_not_believed() -> Non
     assert good is not None
     assert abs(at_ns - truth) < 300_000
     assert marks.uncertainty_ns <= good + 2 * RENEW_NS * DRIFT_PPM // 10**6
+
+
+CALLS: list[Callable[[Agent], object]] = [
+    Agent.iteration,
+    Agent.communication_started,
+    Agent.communication_ended,
+    Agent.interrupted,
+    Agent.summary,
+]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(CALLS)), max_size=60), st.booleans())
+def test_while_a_graph_is_captured_no_event_is_touched_and_no_iteration_counted(
+    calls: list[tuple[bool, Callable[[Agent], object]]], with_decider: bool
+) -> None:
+    host = Host()
+    gpu = Gpu(host)
+    decider = Decider(Link(), Controller(0)) if with_decider else None
+    agent = Agent(Alone(), timeline(host, gpu), decider, host, lambda _: None)
+    begun = 0
+    for gpu.captures, call in calls:
+        call(agent)
+        host.now_ns += 10**8
+        begun += call is Agent.iteration and not gpu.captures
+    gpu.captures = False
+    agent.iteration()
+    assert agent.summary()["iterations"] == begun + 1
+    assert agent.summary()["note"] == ""

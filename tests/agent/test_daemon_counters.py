@@ -52,6 +52,7 @@ VENDORS: dict[str, tuple[str, Mapping[str, str], int, int]] = {
 class Nobody:
     rank = 0
     uid = 0
+    pid = 1
 
     def send(self, message: bytes) -> None: ...
 

@@ -179,7 +179,7 @@ def test_measurements_of_a_job_that_began_again_do_not_mix() -> None:
 
 
 class Nobody:
-    rank = 0
+    rank, pid = 0, 1
 
     def __init__(self, uid: int) -> None:
         self.uid = uid
@@ -375,21 +375,14 @@ def test_counters_that_fail_cost_only_themselves() -> None:
 @pytest.mark.parametrize("scheme", ["bearer", "Bearer", "BEARER"])
 def test_the_token_opens_and_nothing_like_it(scheme: str) -> None:
     access = Access(token="t" * 20, read_token="r" * 20)
-    assert access.allows(f"{scheme} {'t' * 20}", None, reading=False)
-    assert access.allows(f"{scheme} {'r' * 20}", None, reading=True)
-    assert not access.allows(f"{scheme} {'r' * 20}", None, reading=False)
-    for wrong in (
-        None,
-        "",
-        scheme,
-        f"{scheme} ",
-        f"Basic {'t' * 20}",
-        f"{scheme} {'t' * 20} ",
-        "t" * 20,
-        f"{scheme} None",
-    ):
-        assert not access.allows(wrong, None, reading=True)
-    assert not Access(token=None).allows("Bearer ", None, reading=True)
+    assert access.allows(f"{scheme} {'t' * 20}", reading=False)
+    assert access.allows(f"{scheme} {'r' * 20}", reading=True)
+    assert not access.allows(f"{scheme} {'r' * 20}", reading=False)
+    for wrong in ("", scheme, f"{scheme} ", f"Basic {'t' * 20}", f"{scheme} {'t' * 20} ", "t" * 20, f"{scheme} None"):
+        assert not access.allows(wrong, reading=True)
+    assert not Access(token=None).allows("Bearer ", reading=True)
+    assert "tttt" not in repr(access)
+    assert "rrrr" not in repr(access)
 
 
 def test_a_schedule_of_the_tests_is_one() -> None:

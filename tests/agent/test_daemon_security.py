@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -74,17 +75,67 @@ def test_without_the_token_nothing_is_done(start: Start, row: Row) -> None:
     )
 
 
-def test_who_guesses_tokens_is_slowed_down_and_who_knows_one_is_not(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.1}})
-    statuses = [daemon.ask("GET", "/v1/jobs", token=f"guess-{i}").status for i in range(40)]
-    assert statuses.count(401) < 20
-    assert statuses.count(429) > 20
-    assert daemon.ask("GET", "/v1/jobs").status == 200
-    until(lambda: daemon.refused("http", "too_fast") > 20)
+def status_over(connection: http.client.HTTPConnection, token: str | None) -> int:
+    connection.request("GET", "/v1/jobs", headers={"Authorization": f"Bearer {token}"} if token is not None else {})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_who_guesses_tokens_is_not_even_heard_and_a_connection_that_knew_one_is(start: Start, row: Row) -> None:
+    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
+    known, guessing, late = (
+        http.client.HTTPConnection(daemon.url_host, daemon.port, timeout=PATIENCE_S) for _ in range(3)
+    )
+    try:
+        assert status_over(known, READ_TOKEN) == 200
+        statuses = [status_over(guessing, f"guess-{i}") for i in range(40)]
+        assert statuses.count(401) in (10, 11)
+        assert statuses.count(401) + statuses.count(429) == 40
+        assert status_over(guessing, TOKEN) == 429  # the right one at last: nobody has looked at it
+        assert status_over(late, TOKEN) == 429
+        assert status_over(known, READ_TOKEN) == 200
+        assert status_over(known, TOKEN) == 429  # a right one opens no way to guess another
+        assert [status_over(late, None) for _ in range(20)] == [401] * 20  # nothing to compare
+    finally:
+        for one in (known, guessing, late):
+            one.close()
     row(
         "security",
         "40 guesses of the token",
-        f"{statuses.count(401)} are looked at, then 429; a right token still passes",
+        "ten are looked at, then 429, the right one too; a connection that has shown one before goes on",
+    )
+
+
+def test_who_shows_no_token_keeps_nobody_of_its_address_out(start: Start) -> None:
+    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
+    assert [daemon.ask("GET", "/v1/jobs", token=None).status for _ in range(30)] == [401] * 30
+    assert daemon.ask("GET", "/v1/jobs").status == 200
+
+
+def test_a_token_that_is_replaced_is_read_again(start: Start, row: Row) -> None:
+    daemon = start()
+    file = daemon.folder / "token"
+    newer = "another token".replace(" ", "-") * 2
+
+    def replaced(text: str) -> None:
+        fresh = daemon.folder / "fresh"
+        fresh.write_text(text)
+        fresh.chmod(0o600)
+        fresh.replace(file)
+
+    replaced(newer)
+    until(lambda: daemon.ask("GET", "/v1/jobs", token=newer).status == 200)
+    assert daemon.ask("GET", "/v1/jobs", token=TOKEN).status == 401
+    replaced("short")
+    until(lambda: "credentials" in daemon.log.read_text())
+    assert daemon.ask("GET", "/v1/jobs", token=newer).status == 200  # what cannot be read changes nothing
+    replaced(TOKEN)
+    until(lambda: daemon.ask("GET", "/v1/jobs", token=TOKEN).status == 200)
+    row(
+        "security",
+        "the token's file has another token",
+        "that one counts from the next second on; an unfit one is logged",
     )
 
 
@@ -177,12 +228,77 @@ def test_the_job_of_another_user_is_out_of_reach(daemon: DaemonProcess, row: Row
         assert theirs.stdout is not None
         assert json.loads(theirs.stdout.readline())["job"] == "nobodys"
         assert daemon.status_of("nobodys")["uid"] == NOBODY
-        with daemon.job("nobodys") as root:
+        with daemon.job("nobodys", rank=1, world_size=2) as root:
             assert root.receive() is not None  # root may all
         assert daemon.status_of("nobodys")["uid"] == NOBODY
     finally:
         theirs.communicate("", timeout=PATIENCE_S)
     row("security", "a job of another user", "`not_yours`, also while its owner is away; root may all")
+
+
+ANOTHER = """
+import json, os, socket, sys
+one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+one.settimeout(30)
+one.connect("agent.sock")
+hello = {"type": "hello", "protocol": 1, "job": sys.argv[1], "rank": int(sys.argv[2]), "world_size": 2, "pid": 1}
+one.send(json.dumps(hello).encode())
+print(one.recv(65536).decode(), flush=True)
+if "fork" in sys.argv and os.fork():
+    os._exit(0)
+sys.stdin.read()
+"""
+
+
+def another(daemon: DaemonProcess, job: str, rank: int = 0, *more: str) -> subprocess.Popen[str]:
+    """A process beside this one that says hello for a job, and says what it hears."""
+    return subprocess.Popen(
+        [sys.executable, "-S", "-c", ANOTHER, job, str(rank), *more],
+        cwd=daemon.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heard(one: subprocess.Popen[str]) -> dict[str, Any]:
+    assert one.stdout is not None
+    return dict(json.loads(one.stdout.readline()))
+
+
+def test_two_processes_are_not_one_job(daemon: DaemonProcess, row: Row) -> None:
+    """Both of them rank 0: one name was given twice. What they report would be mixed, and both be held."""
+    daemon.put(schedule_of("twice"))
+    with daemon.job("twice") as job:
+        assert job.receive() is not None
+        with daemon.counts_refusal("socket", "name_taken"):
+            second = another(daemon, "twice")
+            assert heard(second) == {"type": "refused", "reason": "name_taken"}
+            second.communicate("", timeout=PATIENCE_S)
+        other_rank = another(daemon, "twice", 1)
+        assert heard(other_rank)["type"] == "schedule"
+        other_rank.communicate("", timeout=PATIENCE_S)
+        with daemon.job("twice") as again:  # the same process, which has not closed its first agent
+            assert again.receive() is not None
+        job.send(iterations_of())
+        until(lambda: daemon.status_of("twice")["iterations"] == 4)
+    until(lambda: not daemon.status_of("twice")["connected"])
+    third = another(daemon, "twice")
+    assert heard(third)["type"] == "schedule"
+    third.communicate("", timeout=PATIENCE_S)
+    row("security", "a second process says that it is rank 0 of a job", "`name_taken`, until the first has gone")
+
+
+def test_the_child_of_a_process_that_is_gone_does_not_keep_its_name(daemon: DaemonProcess) -> None:
+    """A worker that was forked has the connection too."""
+    daemon.put(schedule_of("orphan"))
+    parent = another(daemon, "orphan", 0, "fork")
+    assert heard(parent)["type"] == "schedule"
+    assert parent.wait(PATIENCE_S) == 0
+    assert daemon.status_of("orphan")["connected"]
+    with daemon.job("orphan") as job:
+        assert job.receive() is not None
+    parent.communicate("", timeout=PATIENCE_S)
 
 
 MESSAGES: list[tuple[str, bytes | dict[str, Any], str]] = [
@@ -446,6 +562,13 @@ def test_a_token_that_others_can_read_is_not_used(tmp_path: Path, mode: int, row
         (("--token-file=token", "--host=0.0.0.0", "--socket=s"), "in the clear"),
         (("--token-file=token", "--tls-certificate=token", "--socket=s"), "both or neither"),
         (("--token-file=token", "--tls-certificate=token", "--tls-key=token", "--socket=s"), "TLS"),
+        (
+            (
+                *("--token-file=token", "--socket=s", "--tls-certificate=token", "--tls-key=token"),
+                "--tls-client-ca=token",
+            ),
+            "--tls-client-name",
+        ),
         (("--token-file=token", "--state-directory=gone", "--socket=s"), "--state-directory"),
         (("--token-file=token", f"--socket=/tmp/{'x' * 120}"), "at most 107 bytes"),
         (("--token-file=token", "--port=70000", "--socket=s"), "0 to 65535"),

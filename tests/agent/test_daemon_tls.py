@@ -5,14 +5,20 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 from conftest import Row, Start
 from daemon_process import PATIENCE_S, TOKEN, DaemonProcess
 from daemon_process import wait_until as until
+
+from cassini_agent.daemon.access import Access, ConfigError
+from cassini_agent.daemon.config import Config
 
 
 class Authorities:
@@ -74,8 +80,64 @@ def test_certificates_open_the_door_to_those_they_name(start: Start, authorities
     row("security", "certificate of our authority with another name", "401, counted")
 
 
+def names_of(*identities: str, common_name: str | None = None) -> dict[str, Any]:
+    """What Python says of a certificate of our authority."""
+    leaf = trustme.CA().issue_cert(*identities, common_name=common_name)
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(leaf.cert_chain_pems[0].bytes())
+        file.flush()
+        return dict(ssl._ssl._test_decode_cert(file.name))  # type: ignore[attr-defined]
+
+
+def test_a_common_name_counts_only_where_a_certificate_has_no_other_name() -> None:
+    """Authorities vouch for alternative names; some let who asks for a certificate choose the common name."""
+    access = Access("t" * 16, certificate_names={"scheduler.cluster"})
+    assert access.knows(names_of("scheduler.cluster"))
+    assert access.knows(names_of("worker.cluster", "scheduler.cluster"))
+    assert access.knows({"subject": ((("commonName", "scheduler.cluster"),),)})
+    assert not access.knows(names_of("worker.cluster", common_name="scheduler.cluster"))
+    assert not access.knows(names_of("10.0.0.7", common_name="scheduler.cluster"))
+    assert not access.knows(None)
+    assert not access.knows({})
+
+
+def test_without_a_name_no_certificate_is_enough(start: Start, authorities: Authorities) -> None:
+    """A worker has one of the cluster's authority too."""
+    files = {
+        name: authorities.folder / file
+        for name, file in (("tls_certificate", "server.pem"), ("tls_key", "server.key"), ("tls_client_ca", "ca.pem"))
+    }
+    with pytest.raises(ConfigError, match="--tls-client-name"):
+        Config(authorities.folder / "agent.sock", **files).check()
+    assert not Access("t" * 16).knows(names_of("worker.cluster"))
+    daemon = start(*options_of(authorities.folder), "--tls-client-name=*")
+    assert status_of(daemon, authorities.client(authorities.ours, "worker.cluster")) == 200
+
+
+def test_certificates_that_are_replaced_are_read_again(start: Start, authorities: Authorities, row: Row) -> None:
+    daemon = start(*options_of(authorities.folder), "--tls-client-name=*")
+    old, authorities.ours = authorities.client(authorities.ours), trustme.CA()
+    assert status_of(daemon, old) == 200
+    leaf = authorities.ours.issue_cert("127.0.0.1")
+    (authorities.folder / "server.pem").write_bytes(b"-----BEGIN")  # half of it, for a moment
+    time.sleep(1.2)
+    assert status_of(daemon, old) == 200
+    authorities.write(leaf, "server")
+    authorities.ours.cert_pem.write_to_path(str(authorities.folder / "ca.pem"))
+
+    def is_new() -> bool:
+        with suppress(OSError):
+            return status_of(daemon, authorities.client(authorities.ours)) == 200
+        return False
+
+    until(is_new)
+    with pytest.raises(OSError):
+        status_of(daemon, old)
+    row("security", "certificates are replaced", "the new ones count from the next second on; unfit ones are logged")
+
+
 def test_plain_text_and_silence_do_not_pass_for_tls(start: Start, authorities: Authorities, row: Row) -> None:
-    daemon = start(*options_of(authorities.folder))
+    daemon = start(*options_of(authorities.folder), "--tls-client-name=*")
     for said in (b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n", b"\x16\x03\x01\xff\xff"):
         with socket.create_connection(("127.0.0.1", daemon.port)) as one:
             one.settimeout(PATIENCE_S)

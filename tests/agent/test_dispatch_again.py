@@ -249,6 +249,15 @@ def test_what_ran_out_long_ago_goes_on_on_its_grid() -> None:
         assert moved(old, daemons.schedules[job]) == 0
 
 
+@pytest.mark.parametrize("version", [2**53, 2**53 + 1, 10**30])
+def test_a_daemon_that_knows_no_newer_version_costs_its_own_component_alone(version: int) -> None:
+    daemons = FakeDaemons(versions={"a": version})
+    answers = apply(daemons)
+    assert not answers["a"].accepted
+    assert answers["c"].accepted
+    assert answers["d"].accepted
+
+
 def test_versions_that_a_daemon_knows_are_passed() -> None:
     """A coordinator, or a scheduler whose clock was ahead."""
     daemons = FakeDaemons(versions={"a": 2**50, "c": 2**51})

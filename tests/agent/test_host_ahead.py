@@ -55,6 +55,9 @@ class Gpu:
     def Stream(self, device: object, priority: int) -> str:
         return "anchor"
 
+    def is_current_stream_capturing(self) -> bool:
+        return False
+
     def current_stream(self, device: object) -> str:
         return "work"
 

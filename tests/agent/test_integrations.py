@@ -53,7 +53,7 @@ def run(name: str, ranks: int, tmp_path: Path) -> tuple[str, Listener]:
         command += [str(EXAMPLES / name)]
     environment = {**os.environ, "CASSINI_AGENT_SOCKET": str(listener.path), "CASSINI_JOB_ID": "example"}
     environment |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "stops after a failure" not in done.stderr
     return done.stdout, listener
@@ -64,6 +64,8 @@ def run(name: str, ranks: int, tmp_path: Path) -> tuple[str, Listener]:
     [
         ("torch", "plain.py", 2, 40, True),
         ("torch", "ddp.py", 2, 40, True),
+        ("torch", "fsdp2.py", 2, 40, False),
+        ("deepspeed", "deepspeed_engine.py", 2, 40, False),
         ("lightning", "lightning_trainer.py", 1, 20, False),
         ("transformers", "huggingface_trainer.py", 1, 20, False),
     ],

@@ -228,6 +228,17 @@ def test_garbage_changes_nothing(message: dict[str, Any], caplog: pytest.LogCapt
     assert [error_ns(start, told) for start in loop.starts_ns[12:]] == [0] * 23
 
 
+def test_a_refusal_is_said_once_however_often_it_comes(caplog: pytest.LogCaptureFixture) -> None:
+    loop = Loop()
+    for reason in ["name_taken"] * 3 + ["not_yours"] * 2:
+        loop.link.incoming.append({"type": "refused", "reason": reason})
+        loop.run(1)
+    said = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
+    assert len(said) == 2
+    assert "CASSINI_JOB_ID" in said[0]
+    assert loop.agent.summary()["note"] == "not_yours"
+
+
 def test_what_a_newer_daemon_adds_to_a_schedule_is_passed_over() -> None:
     loop = Loop()
     loop.run(5)
@@ -316,11 +327,38 @@ def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPa
     agent.close()
 
 
-def test_jobs_that_torchrun_has_no_name_for_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CASSINI_JOB_ID", "SLURM_JOB_ID", "JOB_NAME"):
+def name_in(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    for name in ("CASSINI_JOB_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "TORCHELASTIC_RUN_ID", "JOB_NAME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    assert connect(rank=0, world_size=1)._decider._link._hello["job"] == f"pid-{os.getpid()}"
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return str(connect(rank=0, world_size=1)._decider._link._hello["job"])
+
+
+@pytest.mark.parametrize("environment", [{"TORCHELASTIC_RUN_ID": "none"}, {}])
+def test_jobs_that_nobody_has_named_are_not_one(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where their processes have one id, in two containers or on two hosts."""
+    names = [name_in(monkeypatch, **environment) for _ in range(20)]
+    assert len(set(names)) == 20
+    assert all(name.startswith(f"pid-{os.getpid()}-") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (None, "1234"),  # of the batch script
+        ("0", "1234"),
+        ("1", "1234.1"),
+        ("12", "1234.12"),
+        ("4294967290", "1234"),  # of an interactive shell
+        ("4294967291", "1234"),
+        ("what", "1234"),
+    ],
+)
+def test_steps_of_one_slurm_job_are_not_one(step: str | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"SLURM_JOB_ID": "1234", "TORCHELASTIC_RUN_ID": "none"} | ({} if step is None else {"SLURM_STEP_ID": step})
+    assert name_in(monkeypatch, **own) == name
+    assert name_in(monkeypatch, CASSINI_JOB_ID="vgg16", **own) == "vgg16"
 
 
 def test_who_knows_better_may_let_a_job_wait_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

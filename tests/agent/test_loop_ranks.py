@@ -120,6 +120,9 @@ class Stream:
         self.done_ns = 0  # when what was launched is done
         self.marks: list[tuple[tuple[Name, ...], int]] = []
 
+    def is_capturing(self) -> bool:
+        return False
+
     def mark(self, *names: Name) -> None:
         self.done_ns = max(self.done_ns, self.now())
         self.marks.append((names, self.done_ns))

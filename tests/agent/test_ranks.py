@@ -186,15 +186,13 @@ def test_a_rank_that_was_left_behind_catches_up() -> None:
     rank.close()
 
 
-def test_closing_ends_the_thread_at_once() -> None:
-    store = DictStore()
-    rank = StoreRanks(store, 1)
+def test_closing_ends_the_thread_soon() -> None:
+    rank = StoreRanks(DictStore(), 1)
     assert rank._thread.is_alive()
-    before_ns = time.monotonic_ns()
-    rank.close()
+    for _ in range(2):
+        rank.close()
+    rank._thread.join(0.9)
     assert not rank._thread.is_alive()
-    assert time.monotonic_ns() - before_ns < 900_000_000
-    rank.close()
 
 
 def test_a_store_that_does_not_answer_costs_training_nothing() -> None:
@@ -297,6 +295,5 @@ def test_a_job_that_just_ends_ends_well(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_shared_is_named() -> None:
-    pytest.importorskip("torch.distributed")
     with pytest.raises(RuntimeError, match="expected a TCPStore or one that can be cloned, got object"):
         own_client(object())

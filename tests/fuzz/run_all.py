@@ -44,7 +44,7 @@ def targets(build: Path) -> list[Target]:
         Target(name, (str(build / "csrc" / "fuzz" / f"fuzz_{name}"),), KERNEL, 2048) for name in ("boundary", "search")
     ]
     engine = (sys.executable, str(HERE / "engine.py"))
-    readers = ("problem_file", "kineto", "counters", "topology", "workload", "jobs")
+    readers = ("problem_file", "kineto", "counters", "topology", "workload", "jobs", "tasks")
     return kernel + [Target(name, (*engine, name), HERE, 12000) for name in readers]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import counters, jobs, kineto, problem_file, topology, workload
+from fuzz import counters, jobs, kineto, problem_file, tasks, topology, workload
 
 FUZZ = Path(__file__).parent
 TARGETS = {
@@ -14,6 +14,7 @@ TARGETS = {
     "jobs": jobs.run,
     "kineto": kineto.run,
     "problem_file": problem_file.run,
+    "tasks": tasks.run,
     "topology": topology.run,
     "workload": workload.run,
 }

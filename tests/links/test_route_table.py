@@ -35,8 +35,9 @@ def loads_of(candidate: Candidate) -> dict[str, Members]:
 
 def load(table: RouteTable, number: int) -> tuple[str, Members]:
     """A load by name."""
-    link, *members = table.loads[number]
-    return table.links[link], tuple(table.members[member] for member in members)
+    loads = table.loads
+    members = loads.member[loads.offset[number] : loads.offset[number + 1]]
+    return table.links[loads.link[number]], tuple(table.members[member] for member in members)
 
 
 def common_loads(table: RouteTable) -> dict[str, Members]:
@@ -48,7 +49,7 @@ def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem
     table = RouteTable(problem.candidates)
     seen = set()
     for place, candidate in enumerate(problem.candidates):
-        dropped, added = table.differences[place]
+        dropped, added = (loads.tolist() for loads in table.differences[place])
         assert set(dropped) <= set(range(table.n_base))
         assert set(added).isdisjoint(range(table.n_base))
         kept = [k for k in range(table.n_base) if k not in dropped]
@@ -59,8 +60,9 @@ def test_the_common_loads_and_its_own_give_back_every_candidate(problem: Problem
         first = problem.candidates[0].routes
         assert table.other_jobs[place] ^ table.other_jobs[0] == candidate.routes.keys() ^ first.keys()
         seen |= loads_of(candidate).items()
-    assert len(set(table.loads)) == len(table.loads)
-    assert seen <= {load(table, k) for k in range(len(table.loads))} <= seen | common_loads(table).items()
+    loads = [load(table, k) for k in range(len(table.loads.link))]
+    assert len(set(loads)) == len(loads)
+    assert seen <= set(loads) <= seen | common_loads(table).items()
 
 
 @given(rounds(max_candidates=6), st.randoms(use_true_random=False))
@@ -81,9 +83,9 @@ def test_the_most_frequent_route_is_common() -> None:
     routes: list[dict[str, list[str]]] = [{"a": ["x"]}, {"a": ["y"]}, {"a": ["y"], "b": ["x"]}, {"b": []}]
     table = RouteTable([Candidate(f"c{k}", route) for k, route in enumerate(routes)])
     assert common_loads(table) == {"y": (("a", 1.0),)}
-    own = [[load(table, k) for k in difference.added] for difference in table.differences]
+    own = [[load(table, k) for k in difference.added.tolist()] for difference in table.differences]
     assert own == [[("x", (("a", 1.0),))], [], [("x", (("b", 1.0),))], []]
-    assert [difference.dropped for difference in table.differences] == [[0], [], [], [0]]
+    assert [difference.dropped.tolist() for difference in table.differences] == [[0], [], [], [0]]
 
 
 @given(rounds(max_candidates=6))
@@ -116,7 +118,7 @@ def test_the_arrays_of_the_shared_links_are_what_the_links_say(problem: Problem)
 
 def test_no_candidates_at_all() -> None:
     table = RouteTable([])
-    assert (table.loads, table.differences, table.n_base) == ([], [], 0)
+    assert (len(table.loads.link), table.differences, table.n_base) == (0, [], 0)
 
 
 def test_no_step_of_reading_is_long() -> None:

@@ -73,11 +73,21 @@ def test_ranks_exchange_all_bytes_and_agree_on_the_last(flows: int, size: int) -
         end.close()
 
 
-def test_a_rank_whose_neighbour_is_gone_says_so() -> None:
+def test_ranks_part_without_a_burst() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        # Nobody reads at the other end: more than a buffer of it would never return.
+        other.sendall(b"\0")
+        Exchange([one], 5_000_000, leads=True).part()
+        assert other.recv(1000) == b"\0"
+
+
+@pytest.mark.parametrize("how", ["warm_up", "part"])
+def test_a_rank_whose_neighbour_is_gone_says_so(how: str) -> None:
     one, other = socket.socketpair()
     other.close()
     with one, pytest.raises(OSError):
-        Exchange([one], 1000, leads=True).warm_up()
+        getattr(Exchange([one], 1000, leads=True), how)()
 
 
 def test_decisions_reach_other_ranks_through_the_store() -> None:

@@ -30,7 +30,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "profiles": set(),
     "topology": set(),
     "placement": {"problem_file", "topology"},
-    "schedulers": {"topology", "placement", *ENGINE},
+    "schedulers": {*INPUTS, *ENGINE},
     "simulation": {"topology", "placement", "schedulers", *ENGINE},
     "plots": {"profiles", "topology", "placement", "simulation", *ENGINE},
     "report": {"plots", *INPUTS, *SYSTEM, *ENGINE},

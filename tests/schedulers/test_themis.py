@@ -82,6 +82,26 @@ def test_what_is_leased_stays_until_the_lease_is_over(state: ClusterState, rng: 
         state = ClusterState(state.cluster, state.now_s + rng.choice([10.0, 310.0, 600.0]), tasks, running)
 
 
+def test_it_wants_to_be_asked_when_the_next_lease_is_over() -> None:
+    """Leases that were granted at different times are over at different times, and stay apart."""
+    themis, cluster = Themis(lease_s=600.0), network(1, 4, 1)
+    tasks = [task("a", 2), task("b", 2, arrival_s=250.1)]
+    running: dict[str, dict[str, int]] = {}
+    now_s, asked, expires_s = 0.0, [], {"a": 0.0, "b": 250.1}
+    for _ in range(8):
+        there = [one for one in tasks if one.arrival_s <= now_s]
+        (allocation,) = themis.propose(ClusterState(cluster, now_s, there, running), 1)
+        running = {name: dict(hosts) for name, hosts in allocation.items()}
+        asked.append(now_s)
+        # Whose lease is over has a new one; the other one's is looked at no sooner than it is over.
+        over = [name for name, at_s in expires_s.items() if at_s == pytest.approx(now_s)]
+        assert len(over) == 1
+        expires_s[over[0]] = now_s + 600.0
+        assert themis.interval_s is not None
+        now_s += themis.interval_s if len(asked) > 1 else 250.1
+    assert asked == pytest.approx([0.0, 250.1, 600.0, 850.1, 1200.0, 1450.1, 1800.0, 2050.1])
+
+
 def test_a_task_that_wins_what_it_gave_up_stays_where_it_is() -> None:
     cluster = network(3, 4, 1)
     running = {"a": {"h1-1": 1, "h2-2": 1, "h3-3": 1}, "b": {"h1-2": 1, "h2-3": 1}}

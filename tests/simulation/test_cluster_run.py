@@ -198,3 +198,41 @@ def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
 def test_two_tasks_of_one_id_are_refused() -> None:
     with pytest.raises(cc.InputError):
         simulate_cluster(Plain(Packed()), racks_of(1, 2), [task("a", 1), task("a", 1)], gpus_per_host=1)
+
+
+@pytest.mark.parametrize("holding", ["grid", "agent"])
+def test_corrections_of_tasks_that_ended_are_counted(holding: Any) -> None:
+    """Two tasks with much jitter, which correct deviations while they run: their results say so when they are done."""
+    network = racks_of(2, 2)
+    tasks = [task(name, 2, iterations=600) for name in "ab"]
+    options = ClusterOptions(holding=holding, margin=0.01, jitter_share=0.1)
+    result = simulate_cluster(Augmented(Proposes(), network), network, tasks, options, gpus_per_host=1)
+    assert all(one.adjusted > 0 for one in result.tasks)
+
+
+def test_the_scheduler_is_told_how_often_tasks_were_restarted() -> None:
+    there, elsewhere = {"a": {"h1-1": 1, "h1-2": 1}}, {"a": {"h2-1": 1, "h2-2": 1}}
+    decider = Scripted(there, there, elsewhere, {}, there, interval_s=2.0)
+    options = ClusterOptions(restart_s=0.5)
+    (found,) = simulate_cluster(decider, racks_of(2, 2), [task("a", 2, iterations=50)], options, gpus_per_host=1).tasks
+    asked = [one.tasks[0].restarts for one in decider.asked if one.tasks]
+    assert asked[:6] == [0, 0, 0, 1, 1, 2]
+    assert found.restarts == 2
+
+
+def test_it_ends_where_a_scheduler_that_asks_again_and_again_leaves_a_task_waiting() -> None:
+    decider = Scripted({}, interval_s=10.0)
+    result = simulate_cluster(decider, racks_of(1, 2), [task("a", 2)], gpus_per_host=1)
+    assert np.isnan(result.tasks[0].first_start_s)
+    assert result.rounds < 5
+
+
+def test_decisions_that_cannot_be_are_refused() -> None:
+    for wrong in ({"x": {"h1-1": 2}}, {"a": {"nowhere": 2}}, {"a": {"h1-1": 1, "h1-2": 3}}, {"a": {"h1-1": 1}}):
+
+        class Wrong(Scripted):
+            def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
+                return Decision(wrong)  # noqa: B023
+
+        with pytest.raises(cc.InputError):
+            simulate_cluster(Wrong({}), racks_of(1, 2), [task("a", 2)], gpus_per_host=1)

@@ -32,9 +32,12 @@ class Options:
     read_token_file: Annotated[Path | None, _help("File with another token, which may read only.")] = None
     tls_certificate: Annotated[Path | None, _help("Certificate chain (PEM) of this daemon.")] = None
     tls_key: Annotated[Path | None, _help("Its key (PEM).")] = None
-    tls_client_ca: Annotated[Path | None, _help("Authority of certificates that may all, without a token.")] = None
+    tls_client_ca: Annotated[
+        Path | None, _help("Authority of certificates that may all, without a token: those of --tls-client-name.")
+    ] = None
     tls_client_name: Annotated[
-        tuple[str, ...], Parameter(help="Name such a certificate must have; may be repeated. Default: any.")
+        tuple[str, ...],
+        Parameter(help="Name such a certificate must have (DNS name or URI); may be repeated; * for any."),
     ] = ()
     plain_http: Annotated[
         bool, Parameter(negative=(), help="Let tokens cross the network in the clear: only where it is trusted.")

@@ -17,7 +17,7 @@ from statistics import fmean, median
 
 from .pattern import pattern, swing
 
-__all__ = ["Jitter", "Margin", "cheapest_margin", "margin", "measured_jitter"]
+__all__ = ["Jitter", "Margin", "cheapest_margin", "loss_ns", "margin", "measured_jitter"]
 
 STALL_SPREADS = 12.0
 """Beyond the median by so many spreads an iteration is a stall, not jitter: no margin is meant for it. An exponential
@@ -28,6 +28,13 @@ NORMAL_MAD = 1.4826
 
 MIN_SAMPLES = 16
 """Of fewer iterations nothing is said."""
+
+LOST_ITERATIONS = 4
+"""From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
+is lost; and not every late start is followed by more."""
+
+UNKNOWN_GAIN = 10
+"""A gain that is not known is taken to be this part of an iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,11 @@ def cheapest_margin(
             hold_ns = left_ns
     found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), quantiles=quantiles) for step in range(3, 19)]
     return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
+
+
+def loss_ns(iteration_ns: int, gain_ns: int) -> int:
+    """What a start beyond the reach costs: the gain of so many iterations, until all are back in their places."""
+    return LOST_ITERATIONS * (gain_ns or iteration_ns // UNKNOWN_GAIN)
 
 
 def _needed(deviation_ns: Sequence[float], theta: float, quantiles: bool) -> tuple[float, int]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..control.margin import MIN_SAMPLES, cheapest_margin, measured_jitter
+from ..control.margin import MIN_SAMPLES, cheapest_margin, loss_ns, measured_jitter
 from ..control.pattern import swing
 from ..schedule import Schedule
 from .member import Member
@@ -24,7 +24,6 @@ __all__ = [
     "WINDOW",
     "common_paces",
     "from_clear_cut",
-    "loss_ns",
     "needed_ns",
     "other_ratio_fits",
     "ratio_of",
@@ -33,13 +32,6 @@ __all__ = [
 
 WINDOW = 256
 """Iterations that a daemon's quantiles of jitter are of."""
-
-LOST_ITERATIONS = 4
-"""From a start that is too late until the coordinator has everybody in their places: some two seconds, of which a part
-is lost; and not every late start is followed by more."""
-
-UNKNOWN_GAIN = 10
-"""A gain that is not known is taken to be this part of an iteration."""
 
 
 def ratio_of(paces_ns: Sequence[int]) -> list[int]:
@@ -105,11 +97,6 @@ def from_clear_cut(
     cut = next((c for c in cuts if all((at - c) % pace + lasts <= pace for at, lasts, pace in spans)), None)
     moved = {job: replace(one, shift_ns=(one.shift_ns - (cut or 0)) % one.pace_ns) for job, one in schedules.items()}
     return moved, cut is not None
-
-
-def loss_ns(iteration_ns: int, gain_ns: int) -> int:
-    """What a start beyond the reach costs: the gain of so many iterations, until all are back in their places."""
-    return LOST_ITERATIONS * (gain_ns or iteration_ns // UNKNOWN_GAIN)
 
 
 def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:

@@ -8,7 +8,7 @@ import os
 import ssl
 import stat
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ __all__ = ["Access", "ConfigError", "read_token", "server_tls"]
 
 LEAST_TOKEN_CHARACTERS = 16
 MAX_TOKEN_BYTES = 4096
+ANY_NAME = "*"
+"""Instead of the names of certificates: whoever has one of the authority's may send schedules."""
 
 
 class ConfigError(ValueError):
@@ -90,18 +92,23 @@ class Access:
     read_token : str or None
         May read only: for Prometheus and for who watches.
     certificate_names : collection of str
-        Names a client's certificate may have (common name, DNS name, URI); empty: any that the authority signed.
+        Names a client's certificate may have: a DNS name or URI, or the common name of one that has neither. With
+        ``"*"`` any that the authority signed.
     """
 
-    token: str | None = None
-    read_token: str | None = None
+    token: str | None = field(default=None, repr=False)
+    read_token: str | None = field(default=None, repr=False)
     certificate_names: Collection[str] = ()
 
-    def allows(self, authorization: str | None, certificate: dict[str, Any] | None, reading: bool) -> bool:
-        """Whether a request may pass, given its ``Authorization`` and the peer's verified certificate, if any."""
-        if certificate and (not self.certificate_names or not _names(certificate).isdisjoint(self.certificate_names)):
-            return True
-        kind, _, given = (authorization or "").partition(" ")
+    def knows(self, certificate: dict[str, Any] | None) -> bool:
+        """Whether the peer's verified certificate, if it has shown one, may all."""
+        if not certificate:
+            return False
+        return ANY_NAME in self.certificate_names or not _names(certificate).isdisjoint(self.certificate_names)
+
+    def allows(self, authorization: str, reading: bool) -> bool:
+        """Whether a request may pass, given its ``Authorization``."""
+        kind, _, given = authorization.partition(" ")
         # All comparisons are made, each in constant time: how long it took says nothing.
         may_all = _same(given, self.token)
         may_read = _same(given, self.read_token) and reading
@@ -114,6 +121,7 @@ def _same(given: str, expected: str | None) -> bool:
 
 
 def _names(certificate: dict[str, Any]) -> set[str]:
-    subject = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
-    alternative = [value for kind, value in certificate.get("subjectAltName", ()) if kind in ("DNS", "URI")]
-    return {*subject, *alternative}
+    alternative = certificate.get("subjectAltName", ())
+    if alternative:  # which authorities vouch for; some let who asks choose the common name
+        return {value for kind, value in alternative if kind in ("DNS", "URI")}
+    return {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}

@@ -51,8 +51,7 @@ class Config:
             Somebody could get in, or nobody could; or a path cannot work.
         """
         _check_socket_path(self.socket)
-        access = self._access()
-        tls = self._tls(access)
+        access, tls = self.credentials()
         if tls is None and not self.plain_http and not _is_loopback(self.host):
             raise ConfigError(
                 f"--host {self.host}: tokens would cross the network in the clear; "
@@ -62,6 +61,22 @@ class Config:
             if path is not None and not os.access(path, os.W_OK | os.X_OK):
                 raise ConfigError(f"{option}: expected a folder to write to, got {path}")
         return access, tls
+
+    def credentials(self) -> tuple[Access, ssl.SSLContext | None]:
+        """Read tokens and certificates, which may have been replaced.
+
+        Raises
+        ------
+        ConfigError
+            Somebody could get in, or nobody could.
+        """
+        access = self._access()
+        return access, self._tls(access)
+
+    def credential_files(self) -> list[Path]:
+        """What :meth:`credentials` reads."""
+        files = (self.token_file, self.read_token_file, self.tls_certificate, self.tls_key, self.tls_client_ca)
+        return [file for file in files if file is not None]
 
     def _access(self) -> Access:
         token = None if self.token_file is None else read_token(self.token_file)
@@ -81,6 +96,11 @@ class Config:
             return None
         if self.tls_client_names and self.tls_client_ca is None:
             raise ConfigError("--tls-client-name: expected --tls-client-ca too")
+        if self.tls_client_ca is not None and not self.tls_client_names:
+            raise ConfigError(
+                "--tls-client-ca: expected --tls-client-name too, or whoever has a certificate of that authority, "
+                "such as a worker, could send schedules (--tls-client-name=* where that is meant)"
+            )
         required = access.token is None and access.read_token is None
         return server_tls(self.tls_certificate, self.tls_key, self.tls_client_ca, required)
 

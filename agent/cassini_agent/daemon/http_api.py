@@ -79,6 +79,12 @@ class HttpApi:
         self._listener: HttpListener | None = None
         self._runner: web.AppRunner | None = None
 
+    def use(self, access: Access, tls: ssl.SSLContext | None) -> None:
+        """Other tokens from the next request on, and other certificates from the next connection on."""
+        self._access = access
+        if self._listener is not None:
+            self._listener.use(tls)
+
     def connections(self) -> int:
         return 0 if self._listener is None else len(self._listener)
 
@@ -185,12 +191,19 @@ class HttpApi:
         if request.path == "/v1/health":
             return
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
-        authorization = request.headers.get("Authorization")
-        if self._access.allows(authorization, certificate, request.method == "GET"):
+        if self._access.knows(certificate):
             return
-        # Who guesses is slowed down, but one who guesses cannot lock out a neighbour who knows.
-        if not self._denials.of(request.remote or "", now).take(now):
-            raise web.HTTPTooManyRequests(text="too many requests without access")
+        authorization = request.headers.get("Authorization")
+        if authorization is not None:
+            guard, denials = self._guard_of(request), self._denials.of(request.remote or "", now)
+            # Of an address that guesses nothing is compared for a while, but what a connection has shown before.
+            if denials.wait_s(now) and (guard is None or guard.shown != authorization):
+                raise web.HTTPTooManyRequests(text="too many wrong tokens")
+            if self._access.allows(authorization, request.method == "GET"):
+                if guard is not None:
+                    guard.shown = authorization
+                return
+            denials.take(now)
         raise web.HTTPUnauthorized(text="expected a valid token or certificate")
 
     def _refuse(self, request: web.Request, status: int, reason: str, message: str) -> web.Response:

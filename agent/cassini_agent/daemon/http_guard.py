@@ -38,6 +38,8 @@ class Guard(asyncio.Protocol):
         Requests that were.
     stuck_since : float or None
         Since when the peer does not read its answer.
+    shown : str or None
+        The ``Authorization`` that was right last.
     """
 
     def __init__(self, inner: asyncio.Protocol, now: float, lost: asyncio.Future[None]) -> None:
@@ -47,6 +49,7 @@ class Guard(asyncio.Protocol):
         self.began = False
         self.served = 0
         self.stuck_since: float | None = None
+        self.shown: str | None = None
 
     def request_begins(self) -> None:
         self.waits_since = None
@@ -146,6 +149,10 @@ class HttpListener:
         for transport in list(self._guards):
             assert isinstance(transport, asyncio.Transport)
             transport.abort()
+
+    def use(self, tls: ssl.SSLContext | None) -> None:
+        """Other certificates, for connections that come from now on."""
+        self._tls = tls
 
     def guard_of(self, transport: asyncio.BaseTransport | None) -> Guard | None:
         return None if transport is None else self._guards.get(transport)

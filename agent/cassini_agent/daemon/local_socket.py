@@ -19,7 +19,7 @@ from .connection import Connection
 from .counts import Counts
 from .limits import Limits, PeerBuckets, TokenBucket
 from .messages import PROTOCOL, Changed, Hello, Iterations, Message, to_job
-from .registry import ROOT, Job, NotYoursError, Registry, TooManyError
+from .registry import ROOT, Job, NameTakenError, NotYoursError, Registry, TooManyError
 
 __all__ = ["LocalSocket"]
 
@@ -159,9 +159,11 @@ class LocalSocket:
             return "protocol"
         now_ns = self._clocks.monotonic_ns()
         try:
-            job, claimed = self._registry.join(hello.job, connection, now_ns)
+            job, claimed = self._registry.join(hello.job, connection, now_ns, hello.rank)
         except NotYoursError:
             return "not_yours"
+        except NameTakenError:
+            return "name_taken"
         except TooManyError as error:
             return error.reason
         self._jobs[connection] = job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
@@ -11,13 +12,17 @@ from .changes import Changes
 from .limits import Limits
 from .measurements import Measurements
 
-__all__ = ["Job", "Link", "NotYoursError", "Registry", "TooManyError"]
+__all__ = ["Job", "Link", "NameTakenError", "NotYoursError", "Registry", "TooManyError"]
 
 ROOT = 0
 
 
 class NotYoursError(Exception):
     """The job belongs to another user."""
+
+
+class NameTakenError(Exception):
+    """Another process that runs is rank 0 of the job."""
 
 
 class TooManyError(Exception):
@@ -33,6 +38,7 @@ class Link(Protocol):
 
     rank: int
     uid: int
+    pid: int
 
     def send(self, message: bytes) -> None:
         """Send or keep as the newest message that waits; never blocks."""
@@ -162,19 +168,27 @@ class Registry:
         job.revision += 1
         self._jobs.move_to_end(job.id)
 
-    def join(self, job_id: str, link: Link, now_ns: int) -> tuple[Job, bool]:
+    def join(self, job_id: str, link: Link, now_ns: int, rank: int = 0) -> tuple[Job, bool]:
         """A connection says which job it is of; True if it is the first ever, whose user owns the job from now on.
 
         Raises
         ------
         NotYoursError
             The job belongs to another user. Root may all.
+        NameTakenError
+            Rank 0 of the job is another process: two jobs were given one name.
         TooManyError
             The job has all connections it may have, the user all jobs.
         """
         known = self._jobs.get(job_id)
         if known is not None and known.owner is not None and link.uid not in (known.owner, ROOT):
             raise NotYoursError(f"job {job_id!r} belongs to user {known.owner}")
+        if (
+            rank == 0
+            and known is not None
+            and any(one.rank == 0 and _is_other(one.pid, link.pid) for one in known.links)
+        ):
+            raise NameTakenError(f"job {job_id!r} has another process as its rank 0")
         if known is not None and len(known.links) >= self._limits.connections_per_job:
             raise TooManyError("too_many_connections")
         claims = known is None or known.owner is None
@@ -213,3 +227,16 @@ class Registry:
             self._of_user[job.owner] -= 1
             if not self._of_user[job.owner]:
                 del self._of_user[job.owner]
+
+
+def _is_other(pid: int, than: int) -> bool:
+    """Whether a process runs and is another one. All that this pid namespace does not know have the id 0."""
+    if pid == 0 or pid == than:
+        return pid == 0
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:  # a child may hold its connection still
+        return False
+    except OSError:
+        pass  # it is there, and somebody else's
+    return True

@@ -15,6 +15,7 @@ from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id
 from .config import Config
 from .counter_source import CounterSource, NoCounters, open_counters
 from .counts import Counts
+from .credentials import Credentials
 from .http_api import HttpApi
 from .journal import Journal, read_journal
 from .local_socket import LocalSocket
@@ -64,7 +65,7 @@ class Service:
 
     def __init__(self, config: Config, clocks: Clocks, counters: CounterSource | None = None) -> None:
         self._config = config
-        self._access, self._tls = config.check()
+        access, self._tls = config.check()
         self._counts = Counts()
         self._writer = LogWriter(config.log_file)
         self._log: Any = make_logger(self._writer, config.log_level)
@@ -91,12 +92,13 @@ class Service:
             self._clock,
             self._counters,
             self._journal,
-            self._access,
+            access,
             config.limits,
             self._counts,
             self._metrics.render,
             on_refused=lambda reason, details: self._refusals("http", reason, details),
         )
+        self._credentials = Credentials(config, self._http.use, self._on_unfit_credentials)
         self._stopping = asyncio.Event()
 
     async def serve(self) -> None:
@@ -146,6 +148,7 @@ class Service:
             if self._clock.wall_steps > steps:
                 steps = self._clock.wall_steps
                 self._log.warning("wall clock stepped", steps=steps)
+            self._guarded("credentials", self._credentials.refresh)
             self._counters.refresh()
             await self._counters.judge(self._registry)
             if watchdog is not None:
@@ -187,6 +190,10 @@ class Service:
     def _on_journal_failure(self, error: OSError) -> None:
         self._counts.error("journal")
         self._refusals("journal", "not_written", {"error": str(error)})
+
+    def _on_unfit_credentials(self, why: str) -> None:
+        self._counts.error("credentials")
+        self._log.error("credentials are kept as they were", error=why)
 
     def _remember(self, job: Any) -> None:
         if self._journal is not None:

@@ -9,9 +9,8 @@ import cassini_core as cc
 from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.units import ticks_from_ms
 
-from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, measured_jitter
+from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, loss_ns, measured_jitter
 from ..control.phase import late_reach_ns
-from ..coordinator.paces import loss_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
 from .meeting import that_meet

@@ -11,7 +11,7 @@ from ..control.phase import turns
 from ..coordinator.adoption import in_pattern_of
 from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
 from ..coordinator.paces import ratio_of, shift_at
-from ..schedule import Schedule
+from ..schedule import MAX_VERSION, Schedule
 from .plan import Plan
 from .send import Known
 
@@ -65,7 +65,8 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
     for _, group in groupby(sorted(plan.schedules, key=lambda one: one.component), key=lambda one: one.component):
         planned = list(group)
         answered = {one.job: each for one in planned if isinstance(each := known.get(one.job), Known)}
-        newest = max([version, *(each.version + 1 for each in answered.values())])
+        # Where there is no newer one its daemon refuses what is sent, and the acknowledgement says so.
+        newest = min(MAX_VERSION, max([version, *(each.version + 1 for each in answered.values())]))
         running = {job: each.schedule for job, each in answered.items() if each.schedule is not None}
         if not _runs(planned, answered, running):
             found.send += _placed([replace(one, version=newest) for one in planned], running, now_ns)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2s
 
 import cassini_core as cc
-from cassini_core.joint.affinity import Component, affinity_graph, components
-from cassini_core.kernel.prepared_link import DEFAULT_RESOLUTION_MS, PreparedLink
-from cassini_core.periods.harmonize_jobs import lengthen
+from cassini_core.ranking.holding import held_components
 from cassini_core.units import ticks_from_ms
 
-from ..control.phase import turns
 from ..schedule import MS_NS, Schedule
 
 __all__ = ["ALONE", "Plan", "holds_ns", "plan"]
@@ -93,23 +90,19 @@ def plan(
     if candidate is None:
         raise ValueError(f"ranking: expected a candidate of the problem, got {best.id!r}")
     natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (natural or problem).jobs}
-    found = _components(candidate, best)
-    holds = _holds(ranking, problem, candidate, best, found)
-    gains = _gains(problem, candidate, best)
     later_ns = 0 if since_ns is None else since_ns - epoch_ns
     schedules: list[Schedule] = []
     free = dict.fromkeys(candidate.routes, ALONE)
     for job in best.free_jobs:
         free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
-    for component, hold_ns in zip(found, holds, strict=True):
-        paces = [round(ranking.paces_ms[job] * MS_NS) for job in component.jobs]
-        naturals = [natural_ns[job] for job in component.jobs]
-        if why := _why_not(hold_ns, paces, naturals, max(gains[job] for job in component.jobs)):
-            free |= dict.fromkeys(component.jobs, why)
+    for component in held_components(ranking, problem, natural):
+        if component.why_not is not None:
+            free |= dict.fromkeys(component.jobs, component.why_not)
             continue
-        members = []
-        for job, pace_ns in zip(component.jobs, paces, strict=True):
+        hold_ns, members = ticks_from_ms(component.hold_ms), []
+        for job in component.jobs:
             free.pop(job)
+            pace_ns = round(ranking.paces_ms[job] * MS_NS)
             slack_ns = ticks_from_ms(best.slack_ms[job])
             members.append(
                 Schedule(
@@ -122,7 +115,7 @@ def plan(
                     iteration_ns=natural_ns[job],
                     hold_ns=min(hold_ns, pace_ns // 2),
                     slack_ns=min(max(slack_ns, hold_ns), pace_ns // 2),
-                    gain_ns=min(gains[job], natural_ns[job]),
+                    gain_ns=min(ticks_from_ms(component.gain_ms[job]), natural_ns[job]),
                     expires_ns=epoch_ns + lease_ns,
                 )
             )
@@ -138,13 +131,7 @@ def holds_ns(ranking: cc.Ranking, problem: cc.Problem) -> dict[str, int]:
     ranking, problem
         As for :func:`plan`.
     """
-    best = ranking.best
-    if best is None:
-        return {}
-    candidate = next(one for one in problem.candidates if one.id == best.id)
-    found = _components(candidate, best)
-    holds = _holds(ranking, problem, candidate, best, found)
-    return {job: hold for component, hold in zip(found, holds, strict=True) for job in component.jobs}
+    return {job: ticks_from_ms(one.hold_ms) for one in held_components(ranking, problem) for job in one.jobs}
 
 
 def _named(members: list[Schedule]) -> list[Schedule]:
@@ -157,93 +144,3 @@ def _named(members: list[Schedule]) -> list[Schedule]:
     ]
     fingerprint = blake2s(repr((said, apart)).encode(), digest_size=6).hexdigest()
     return [replace(one, component=f"{members[0].job[:_NAME_CHARACTERS]}#{fingerprint}") for one in members]
-
-
-def _components(candidate: cc.Candidate, best: cc.RankedCandidate) -> list[Component]:
-    """Jobs whose shifts matter and that hang together over shared links, and these links; by the first job.
-
-    Free jobs are in none: their paces fit no ratio, and whom they alone connect need not know of each other.
-    """
-    held = {job: shift for job, shift in best.shifts_ms.items() if job not in best.free_jobs}
-    on_link = {
-        link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in held}
-        for link in best.links
-    }
-    return [one for one in components(affinity_graph(on_link, held)) if one.jobs]
-
-
-def _holds(
-    ranking: cc.Ranking,
-    problem: cc.Problem,
-    candidate: cc.Candidate,
-    best: cc.RankedCandidate,
-    found: list[Component],
-) -> list[int]:
-    """The hold of each component, ns: the least over its own links, each at the shifts of the ranking.
-
-    The ranking gives the least over all components, which would narrow each to the tightest of them all.
-    """
-    least_ns = ticks_from_ms(best.hold_ms or 0.0)
-    if len(found) < 2:
-        return [least_ns] * len(found)
-    paced = {job.id: lengthen(job, ticks_from_ms(ranking.paces_ms[job.id])) for job in problem.jobs}
-    capacity = {link.id: link.capacity_gbps for link in problem.links}
-    resolution_ms = DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
-    on_links: dict[str, int] = {}
-    for link in (link.id for link in best.links):
-        members = [job for job, route in candidate.routes.items() if link in route]
-        prepared = PreparedLink.from_jobs(
-            [paced[job] for job in members], capacity[link], {job: candidate.routes[job][link] for job in members}
-        )
-        shifts = [ticks_from_ms(best.shifts_ms[job]) for job in members]
-        # From the first, as the ranking evaluates them.
-        relative = [(shift - shifts[0]) % period for shift, period in zip(shifts, prepared.period, strict=True)]
-        seen = prepared.evaluate(relative, resolution_ms=resolution_ms, slack_tolerance=ranking.slack_tolerance)
-        on_links[link] = seen.hold
-    if abs(min(on_links.values()) - least_ns) > 1:
-        # Ranked with options that are not known here, so that other jobs may be free: what it said holds anyway.
-        return [least_ns] * len(found)
-    return [min((on_links[link] for link in one.links), default=0) for one in found]
-
-
-def _why_not(hold_ns: int, paces_ns: Sequence[int], naturals_ns: Sequence[int], gain_ns: int) -> str | None:
-    if gain_ns == 0:
-        return "interleaving wins nothing: at random phases its links score as much"
-    if hold_ns == 0:
-        return "nothing can be held: the best shifts leave its jobs no room to move"
-    if 4 * hold_ns >= max(turns(paces_ns)):  # one job late, the others early: twice the hold apart, to either side
-        return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
-    if any(2 * pace > 3 * natural for pace, natural in zip(paces_ns, naturals_ns, strict=True)):
-        return "a job of its component would be slowed by more than half"
-    return None
-
-
-def _gains(problem: cc.Problem, candidate: cc.Candidate, best: cc.RankedCandidate) -> dict[str, int]:
-    """What each job saves per iteration on its worst link, ns, against random phases.
-
-    Demand above capacity has to be sent later. Per iteration that is its mean over time, as a share of the capacity,
-    times the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives
-    where it treats all jobs as free (F1b).
-    """
-    jobs = {job.id: job for job in problem.jobs}
-    capacity = {link.id: link.capacity_gbps for link in problem.links}
-    gains = dict.fromkeys(best.shifts_ms, 0)
-    for link in best.links:
-        members = [job for job, route in candidate.routes.items() if link.id in route]
-        multipliers = {job: candidate.routes[job][link.id] for job in members}
-        at_random = _random_score([jobs[job] for job in members], capacity[link.id], multipliers)
-        if link.score is None or at_random is None:
-            continue
-        for job in members:
-            if job in gains:
-                iteration_ns = round(jobs[job].iteration_ms * MS_NS)
-                saved = min(1.0, max(0.0, link.score - at_random))
-                gains[job] = max(gains[job], min(iteration_ns, round(saved * iteration_ns)))
-    return gains
-
-
-def _random_score(jobs: list[cc.Job], capacity_gbps: float, multipliers: Mapping[str, float]) -> float | None:
-    """Expected score of a link whose jobs run at independent random phases; None beyond the limits of folding."""
-    longest_ms = max(job.iteration_ms for job in jobs)
-    solution = cc.solve_link(jobs, capacity_gbps, resolution_ms=longest_ms, multipliers=multipliers)
-    return solution.score if solution.score_is_exact else None

@@ -1,6 +1,7 @@
 """PyTorch DistributedDataParallel: the agent sees the all-reduces through a communication hook."""
 
 # No postponed annotations: DDP looks at those of a hook, and wants the classes themselves.
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,49 +14,102 @@ from ..loop import Agent
 
 __all__ = ["attach", "communication_hook"]
 
+log = logging.getLogger("cassini_agent")
+
 Hook = Callable[[Any, dist.GradBucket], torch.futures.Future[torch.Tensor]]
 
 
-def attach(agent: Agent, model: DistributedDataParallel, hook: Hook = default_hooks.allreduce_hook) -> None:
+def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = None, state: Any = None) -> bool:
     """Let the agent see when the gradients of ``model`` are reduced.
+
+    DDP takes one communication hook in its life. A model that has one keeps it, and its communication is not marked:
+    iterations are held without. To have both, give the hook here instead of to ``model.register_comm_hook``.
 
     Parameters
     ----------
     agent : Agent
         From :func:`cassini_agent.connect`.
     model : DistributedDataParallel
-        Takes one hook in its life.
+        Without a hook, or it is left alone.
     hook : callable, optional
-        What reduces a bucket: DDP's own all-reduce, or any other communication hook that takes the process group (or
-        None) as its state.
+        What reduces a bucket: PowerSGD, one that compresses, or the job's own. Registered whatever becomes of the
+        agent, because all ranks must have the same. Default: DDP's own all-reduce.
+    state : object, optional
+        Of ``hook``: what it gets as its first argument.
+
+    Returns
+    -------
+    bool
+        Whether communication is marked. Why not is logged, but for an agent that is switched off.
 
     Raises
     ------
-    RuntimeError
-        The model has a hook already. With an agent that is switched off nothing is registered.
+    Exception
+        What ``model.register_comm_hook(state, hook)`` raises, and only where a hook is given.
     """
-    if agent.is_off:
-        return
-    model.register_comm_hook(None, communication_hook(agent, hook))
+    why_not = "" if agent.is_off else _why_not(model)
+    if agent.is_off or why_not:
+        if hook is not None:
+            model.register_comm_hook(state, hook)
+        if why_not:
+            log.warning("the communication of the model is not marked: %s", why_not)
+        return False
+    if hook is not None:
+        model.register_comm_hook(state, communication_hook(agent, hook))
+        return True
+    had = list(model._comm_hooks)
+    try:
+        model.register_comm_hook(None, communication_hook(agent))
+    except RuntimeError:
+        model._comm_hooks[:] = had  # DDP enters a hook before it finds that there is another
+        log.warning("the communication of the model is not marked: %s", HAS_ONE)
+        return False
+    return True
+
+
+HAS_ONE = "it has a communication hook already; attach(agent, model, hook, state) registers one with marks"
+
+
+def _why_not(model: Any) -> str:
+    """Why no marked hook can be registered, as far as that can be seen before; empty if nothing is in the way."""
+    if not isinstance(model, DistributedDataParallel):
+        return f"expected a DistributedDataParallel, got {type(model).__name__}"
+    if getattr(model, "_use_python_reducer", False):
+        return "DDP's Python reducer is in use, which calls hooks with other arguments"
+    return ""
 
 
 def communication_hook(agent: Agent, hook: Hook = default_hooks.allreduce_hook) -> Hook:
     """Wrap a communication hook so that where the communication of an iteration begins and ends is marked.
 
     Gradient accumulation needs no care: DDP calls no hook inside ``no_sync``. The end is marked where the last bucket's
-    future completes, on the stream of its callback.
+    future completes, on the stream of its callback. The hook is copied and pickled with its model as the one it wraps.
     """
+    return _Marked(agent, hook)
 
-    def marked(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        agent.communication_started()
-        future = hook(state, bucket)
-        if not bucket.is_last():
-            return future
 
-        def completed(done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
-            agent.communication_ended()
-            return done.value()
+class _Marked:
+    """A hook with marks. A class, as an agent can be neither copied nor pickled, and DDP models are."""
 
-        return future.then(completed)
+    def __init__(self, agent: Agent, hook: Hook) -> None:
+        self._agent = agent
+        self._hook = hook
+        # DDP asks for both, and some hooks by name what the hardware must be.
+        self.__name__ = getattr(hook, "__name__", type(hook).__name__)
+        self.__qualname__ = getattr(hook, "__qualname__", self.__name__)
 
-    return marked
+    def __call__(self, state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        self._agent.communication_started()
+        future = self._hook(state, bucket)
+        return future.then(self._completed) if bucket.is_last() else future
+
+    def _completed(self, done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
+        self._agent.communication_ended()
+        return done.value()
+
+    def __reduce__(self) -> tuple[Callable[[Hook], Hook], tuple[Hook]]:
+        return _bare, (self._hook,)
+
+
+def _bare(hook: Hook) -> Hook:
+    return hook

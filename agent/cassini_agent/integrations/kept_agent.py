@@ -39,11 +39,11 @@ class KeptAgent:
 
     def _attach(self, model: Any) -> None:
         """Mark the all-reduces of a DDP model; where it has a hook already, iterations are held without."""
-        from .ddp import attach
-
         if self.agent is None:
             return
         try:
+            from .ddp import attach
+
             attach(self.agent, model)
         except Exception as error:
             log.warning("the communication of the model is not marked: %s", error)

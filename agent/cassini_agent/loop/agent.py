@@ -246,7 +246,8 @@ class Agent:
             # After a failure; after close; in a forked child, such as a data loader's worker, which is not the job.
             return
         try:
-            work()
+            if not self._timeline.is_capturing():  # a graph's work is no iteration; its replays are
+                work()
         except Exception:
             self._failed = True
             log.exception("the agent stops after a failure of its own; training goes on without time-shifts")

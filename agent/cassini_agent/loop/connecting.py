@@ -28,6 +28,9 @@ JOB_VARIABLES = ("CASSINI_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "JOB_N
 UNNAMED = "none"
 """What torchrun calls every job that was given no id."""
 
+FIRST_OWN_STEP = 0xFFFFFFF0
+"""Step ids from here on are Slurm's own: of the batch script, of an interactive shell."""
+
 
 def connect(
     job: str | None = None,
@@ -44,7 +47,8 @@ def connect(
     Parameters
     ----------
     job : str, optional
-        Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm or torchrun.
+        Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm (of its second
+        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own.
     rank, world_size : int, optional
         Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
     socket : str, optional
@@ -64,10 +68,36 @@ def connect(
         ``CASSINI_AGENT=0`` gives one that only counts iterations.
     """
     try:
-        return _connect(job, rank, world_size, socket, device, store, adjusting_share)
+        agent = _connect(job, rank, world_size, socket, device, store, adjusting_share)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
-        return Agent(Alone(), HostTimeline(), None)
+        agent = Agent(Alone(), HostTimeline(), None)
+    with suppress(Exception):
+        _keep_from_compiler(agent)
+    return agent
+
+
+CALLED_BY_LOOP = (
+    "iteration",
+    "communication",
+    "communication_started",
+    "communication_ended",
+    "interrupted",
+    "paused",
+    "summary",
+    "close",
+)
+
+
+def _keep_from_compiler(agent: Agent) -> None:
+    """``torch.compile`` calls these as they are, where a loop has them inside what it compiles.
+
+    Left to itself it would trace them, and compile the agent anew as its numbers change. Costs some 2 us a call.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        for name in CALLED_BY_LOOP:
+            setattr(agent, name, torch.compiler.disable(getattr(agent, name)))
 
 
 def _connect(
@@ -100,8 +130,14 @@ def _job_name(environment: Mapping[str, str]) -> str:
     for variable in JOB_VARIABLES:
         name = environment.get(variable)
         if name and name != UNNAMED:
-            return name
-    return f"pid-{os.getpid()}"
+            return name + _step(environment) if variable == "SLURM_JOB_ID" else name
+    return f"pid-{os.getpid()}-{os.urandom(4).hex()}"  # containers of one host may have equal pids, and so may hosts
+
+
+def _step(environment: Mapping[str, str]) -> str:
+    """What tells the steps of one Slurm job apart, as Slurm writes it; the first has the name of the job."""
+    step = environment.get("SLURM_STEP_ID", "")
+    return f".{step}" if step.isdecimal() and 0 < int(step) < FIRST_OWN_STEP else ""
 
 
 def _place(rank: int | None, world_size: int | None, environment: Mapping[str, str]) -> tuple[int, int]:
@@ -149,7 +185,7 @@ def _timeline(device: Any) -> Timeline:
         return HostTimeline()
     if device is None:
         with suppress(Exception):
-            if torch.cuda.is_available() and torch.cuda.is_initialized():
+            if torch.cuda.is_initialized():  # asking whether there is a device would load its driver
                 device = torch.cuda.current_device()
     if device is None or torch.device(device).type != "cuda":
         return HostTimeline()

@@ -65,6 +65,10 @@ class CudaTimeline:
         self.uncertainty_ns: int | None = None
         self.dropped = 0
 
+    def is_capturing(self) -> bool:
+        """Whether the current stream is being captured into a CUDA graph, which asking for an event would end."""
+        return bool(self._cuda.is_current_stream_capturing())
+
     def mark(self, *names: Name) -> None:
         """Record one event on the current stream, whatever the names. The GPU is not waited for."""
         self._renew_anchor()

@@ -29,6 +29,9 @@ RECENT = 8
 SCHEDULE_KEYS = frozenset({"format", *(field.name for field in fields(Schedule))})
 """A newer daemon may send more."""
 
+HINTS = {"name_taken": "name_taken: another process of this host runs under its name; CASSINI_JOB_ID gives it one"}
+"""What to do about a reason of the daemon's."""
+
 AHEAD = 0.95
 """The host runs ahead of the GPU where an iteration would take less than this share of the usual time."""
 
@@ -265,8 +268,10 @@ class Decider:
         elif kind == "clear":
             self._controller.clear()
         elif kind == "refused":
-            self._refused = str(message.get("reason"))[:200]
-            log.warning("the daemon refuses this job: %s", self._refused)
+            reason = str(message.get("reason"))[:200]
+            if reason != self._refused:  # it says so each time that the job comes back
+                log.warning("the daemon refuses this job: %s", HINTS.get(reason, reason))
+            self._refused = reason
 
     def report(self, now_ns: int, delay_total_ns: int) -> None:
         """Report, if it is time."""

@@ -14,6 +14,7 @@ import atexit
 import logging
 import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -38,8 +39,8 @@ LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 """Between two looks, each some 100 us of another thread."""
 
 ENDING_S = 1.0
-"""How long the end of the job waits for the thread. A thread that is inside torch when the interpreter ends would end
-the process with an abort."""
+"""How long the end of the interpreter waits for the thread. One that is inside torch then would end the process with an
+abort."""
 
 KEPT = 8
 """Decisions kept in the store; older ones are deleted."""
@@ -63,7 +64,7 @@ class Ranks(Protocol):
         """The loop pauses: this rank does not wait before its next iteration."""
 
     def close(self) -> None:
-        """End the thread, if there is one."""
+        """Let the thread end, if there is one. Does not block."""
 
 
 class Alone:
@@ -125,7 +126,7 @@ class StoreRanks:
         self._work = self._write if rank == 0 else self._read
         self._thread = threading.Thread(target=self._run, name="cassini-agent-ranks", daemon=True)
         self._thread.start()
-        atexit.register(self.close)
+        atexit.register(self._end)
 
     def publish(self, iteration: int, release: Release) -> None:
         """Hand it to the writing thread."""
@@ -151,12 +152,12 @@ class StoreRanks:
         self._follower.interrupted()
 
     def close(self) -> None:
-        """End the thread."""
-        if self._ending.is_set():
-            return
+        """Let the thread end. It may be inside the store: only the end of the interpreter has to wait for it."""
         self._ending.set()
-        atexit.unregister(self.close)
         self._decisions.put(None)
+
+    def _end(self) -> None:
+        self.close()
         self._thread.join(ENDING_S)
 
     def _key(self, iteration: int) -> str:
@@ -170,6 +171,8 @@ class StoreRanks:
             log.warning("the store of the job cannot be reached: %s; training goes on without time-shifts", error)
         else:
             self._work()
+        finally:
+            atexit.unregister(self._end)
 
     def _write(self) -> None:
         while (decision := self._decisions.get()) is not None and not self._ending.is_set():
@@ -209,12 +212,11 @@ def own_client(store: Any) -> Any:
     if clone is not None:
         with suppress(Exception):
             return clone()
-    import torch.distributed as dist
-
+    dist = sys.modules.get("torch.distributed")  # whose store it is has imported it
     base = store
     while hasattr(base, "underlying_store"):
         base = base.underlying_store
-    if isinstance(base, dist.TCPStore):
+    if dist is not None and isinstance(base, dist.TCPStore):
         client = dist.TCPStore(
             base.host, base.port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=REACHED_S)
         )

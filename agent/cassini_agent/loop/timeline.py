@@ -20,6 +20,9 @@ Name = tuple[str, int]
 class Timeline(Protocol):
     """Marks and their times. No call waits for anything."""
 
+    def is_capturing(self) -> bool:
+        """Whether what the loop launches is only recorded for later: nothing may be marked or asked for meanwhile."""
+
     def mark(self, *names: Name) -> None:
         """Remember this moment, under one name or several."""
 
@@ -36,6 +39,10 @@ class HostTimeline:
     def __init__(self, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._now_ns = now_ns
         self._marks: deque[tuple[Name, int]] = deque(maxlen=1024)
+
+    def is_capturing(self) -> bool:
+        """Never."""
+        return False
 
     def mark(self, *names: Name) -> None:
         """Remember this moment."""

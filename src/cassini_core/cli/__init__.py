@@ -1,4 +1,5 @@
-"""The command line: ``cassini-core rank``, ``link``, ``report``, ``plot``, ``profile``, ``topology`` and ``place``.
+"""The command line: ``cassini-core rank``, ``link``, ``report``, ``plot``, ``profile``, ``topology``, ``place`` and
+``simulate``.
 
 Exit status: 0 answered; 2 the input is wrong, one line on stderr says which file, which place, what was
 expected and what came; 130 interrupted; 1 anything else, one line too. ``CASSINI_DEBUG=1`` adds the traceback.
@@ -16,7 +17,7 @@ from typing import NoReturn
 from cyclopts import App, CoercionError, CycloptsError, UnusedCliTokensError
 
 from ..errors import CassiniError, InputError, shown
-from . import link, place, plot, profile, rank, report, topology
+from . import link, place, plot, profile, rank, report, simulate, topology
 from .console import PROGRAM, one_line, package_version, prepare_streams
 from .inputs import STREAM
 
@@ -98,6 +99,7 @@ def _application() -> App:
     application.command(profile.profile)
     application.command(topology.topology, sort_key=4)
     application.command(place.place, sort_key=5)
+    application.command(simulate.simulate, sort_key=6)
     application.command(plot.plot)
     return application
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..placement.place import Placements
     from ..topology.model import Topology
 
-__all__ = ["place"]
+__all__ = ["network_with_capacities", "place"]
 
 _MOST_NAMED = 10
 """Jobs that one line names."""
@@ -75,7 +75,7 @@ def place(
     if output is not None and output != STREAM:
         check_output_path(output, tuple(one for one in (source, jobs) if one != STREAM))
     with Waiting("placing jobs"):
-        network, assumed = _network(source)
+        network, assumed = network_with_capacities(source)
         requests, name = _requests(jobs)
         try:
             made = place_jobs(
@@ -92,7 +92,7 @@ def place(
     _deliver(made, output, [*_report(made, requests), *_warnings(made, requests, assumed)])
 
 
-def _network(source: str) -> tuple[Topology, bool]:
+def network_with_capacities(source: str) -> tuple[Topology, bool]:
     """The network with capacities, and whether some are assumed."""
     from ..topology.overlay import with_capacities
     from .topology import SIZED, read_network

@@ -7,12 +7,17 @@ carries. Links, members and distinct loads are numbered, so that other modules h
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from ..arrays import Int64Array, Rows, int64, offsets
 from ..errors import InputError
 from ..model import Candidate
-from .route_rows import ABSENT, READ_TOGETHER, RouteRows
+from .changed_loads import ChangedLoads, Changes, Loads, Moves
+from .route_rows import ABSENT, READ_TOGETHER, Route, RouteRows
 
 __all__ = ["Difference", "RouteTable"]
 
@@ -22,10 +27,13 @@ more where most candidates place most jobs: so many for each job that a candidat
 
 
 class Difference(NamedTuple):
-    """The loads of the base placement that a candidate does not have, and those that it has instead; numbers."""
+    """The loads of the base placement that a candidate does not have, and those that it has instead.
 
-    dropped: list[int]
-    added: list[int]
+    Numbers of loads, each ascending by link.
+    """
+
+    dropped: Int64Array
+    added: Int64Array
 
 
 class RouteTable:
@@ -43,9 +51,9 @@ class RouteTable:
         Ids of all links that carry something, sorted; their positions are their numbers.
     members : list of (str, float)
         All members: job ids with a multiplier that they have somewhere, sorted; their positions are their numbers.
-    loads : list of tuple of int
-        Every link with everything it carries in the base placement or in some candidate: the number of the link,
-        then those of its members, ascending. Loads of the base placement come first, by link.
+    loads : Loads
+        Every link with everything it carries in the base placement or in some candidate. Loads of the base placement
+        come first, by link.
     n_base : int
         How many of them the base placement has.
     differences : list of Difference
@@ -74,78 +82,110 @@ class RouteTable:
         jobs = rows.jobs
         _check_cells(candidates, len(jobs))
         self.candidate_ids = [candidate.id for candidate in candidates]
-        self._routes = rows.routes()
+        routes = rows.routes()
         distinct = rows.counts()
         go_on()
-        common = [self._most_frequent(count) for count in distinct]
+        common = [_most_frequent(count, routes) for count in distinct]
         go_on()
-        used = {number for count in distinct for number in count}
-        self.links = sorted({link for number in used for link, _ in self._routes[number]})
+        crossed = _Crossed(routes, distinct, go_on)
+        self.links = crossed.links
+        self.members = [(jobs[k], multiplier) for k, multiplier in crossed.members]
+        usual = np.array(common, dtype=np.int64)
+        base = crossed.loads_of(usual)
         go_on()
-        pairs = {
-            (k, times) for k, count in enumerate(distinct) for number in count for _, times in self._routes[number]
-        }
-        ordered = sorted(pairs)
-        go_on()
-        self.members = [(jobs[k], multiplier) for k, multiplier in ordered]
-        self._link_number = {link: n for n, link in enumerate(self.links)}
-        self._member_number = {pair: n for n, pair in enumerate(ordered)}
-        go_on()
-        carried: dict[int, list[int]] = {}
-        for k, number in enumerate(common):
-            for link, multiplier in self._routes[number]:  # ascending: jobs are
-                carried.setdefault(self._link_number[link], []).append(self._member_number[k, multiplier])
-        loads = [(link, *members) for link, members in sorted(carried.items())]
-        go_on()
-        self.n_base = len(loads)
-        self._number = {load: n for n, load in enumerate(loads)}
-        self._common_load = {load[0]: n for n, load in enumerate(loads)}
-        self._common_members = carried
+        self.n_base = len(base.link)
+        changed = ChangedLoads(base, len(self.links), len(self.members))
         self.differences: list[Difference] = []
         self.other_jobs: list[frozenset[str]] = []
         self.n_placed: list[int] = []
         n_placed = sum(number != ABSENT for number in common)
-        for number, changes in enumerate(rows.differences(common)):
-            if number % READ_TOGETHER == READ_TOGETHER - 1:
-                go_on()
-            self.differences.append(self._difference(changes, common))
-            gone = [k for k, number in changes.items() if number == ABSENT]
-            come = [k for k in changes if common[k] == ABSENT]
-            self.other_jobs.append(frozenset([jobs[k] for k in gone + come]))
-            self.n_placed.append(n_placed - len(gone) + len(come))
-        self.loads: list[tuple[int, ...]] = list(self._number)
+        differences = rows.differences(common)
+        while some := list(itertools.islice(differences, READ_TOGETHER)):
+            self.differences += _by_candidate(changed.read(crossed.moves(some, usual)), len(some))
+            for changes in some:
+                gone = [k for k, number in changes.items() if number == ABSENT]
+                come = [k for k in changes if common[k] == ABSENT]
+                self.other_jobs.append(frozenset([jobs[k] for k in gone + come]))
+                self.n_placed.append(n_placed - len(gone) + len(come))
+            go_on()
+        self.loads = changed.loads()
         go_on()
 
-    def _most_frequent(self, count: Mapping[int, int]) -> int:
-        # Ties go to the least route, and to any route before none: the order of candidates plays no part.
-        return min(count, key=lambda number: (-count[number], number != ABSENT, self._routes[number]))
 
-    def _difference(self, changes: Mapping[int, int], usual: Sequence[int]) -> Difference:
-        link_number, member_number = self._link_number, self._member_number
-        touched: dict[int, list[int]] = {}
-        for k, number in changes.items():
-            for name, multiplier in self._routes[usual[k]]:
-                link = link_number[name]
-                if link not in touched:
-                    touched[link] = self._common_members[link].copy()
-                touched[link].remove(member_number[k, multiplier])
-            for name, multiplier in self._routes[number]:
-                link = link_number[name]
-                if link not in touched:
-                    touched[link] = self._common_members.get(link, []).copy()
-                touched[link].append(member_number[k, multiplier])
-        dropped, added = [], []
-        for link, members in touched.items():
-            before = self._common_load.get(link)
-            members.sort()
-            after = self._number.setdefault((link, *members), len(self._number)) if members else None
-            if before == after:
-                continue
-            if before is not None:
-                dropped.append(before)
-            if after is not None:
-                added.append(after)
-        return Difference(dropped, added)
+class _Crossed:
+    """The links of routes by number, and the members that jobs with these routes are there.
+
+    ``members`` are pairs of a job's number and a multiplier, ascending.
+    """
+
+    def __init__(
+        self, routes: Sequence[Route], distinct: Sequence[Mapping[int, int]], go_on: Callable[[], None]
+    ) -> None:
+        used = {number for count in distinct for number in count}
+        own = [route if number in used else () for number, route in enumerate(routes)]
+        self.links = sorted({link for route in own for link, _ in route})
+        times = sorted({multiplier for route in own for _, multiplier in route})
+        go_on()
+        link_number = {link: n for n, link in enumerate(self.links)}
+        times_number = {multiplier: n for n, multiplier in enumerate(times)}
+        self._offset = offsets(len(route) for route in own)
+        self._link = int64(link_number[link] for route in own for link, _ in route)
+        self._times = int64(times_number[multiplier] for route in own for _, multiplier in route)
+        self._n_times = max(1, len(times))
+        go_on()
+        job = np.arange(len(distinct)).repeat([len(count) for count in distinct])
+        keys, _ = self._keys(job, int64(number for count in distinct for number in count))
+        self._member_keys = np.unique(keys)
+        ordered = zip(*np.divmod(self._member_keys, self._n_times), strict=True)
+        self.members = [(int(job), times[k]) for job, k in ordered]
+        go_on()
+
+    def loads_of(self, routes: Int64Array) -> Loads:
+        """What links carry where each job has one of these routes, by link."""
+        keys, rows = self._keys(np.arange(len(routes)), routes)
+        link, member = self._link[rows.at], np.searchsorted(self._member_keys, keys)
+        order = link.argsort(kind="stable")  # members ascend: jobs do
+        links, sizes = np.unique(link, return_counts=True)
+        return Loads(links, offsets(sizes), member[order])
+
+    def moves(self, candidates: Sequence[Mapping[int, int]], usual: Int64Array) -> Moves:
+        """Which members leave which links and come to which, where jobs have other routes than the usual ones."""
+        sizes = [len(changes) for changes in candidates]
+        job = int64(k for changes in candidates for k in changes)
+        other = int64(number for changes in candidates for number in changes.values())
+        both = np.stack((usual[job], other), axis=1).ravel()
+        keys, rows = self._keys(job.repeat(2), both)
+        candidate = np.arange(len(candidates)).repeat(sizes).repeat(2)
+        come = np.arange(len(both)) % 2 == 1
+        return Moves(
+            candidate.repeat(rows.size),
+            self._link[rows.at],
+            np.searchsorted(self._member_keys, keys),
+            come.repeat(rows.size),
+        )
+
+    def _keys(self, job: Int64Array, route: Int64Array) -> tuple[Int64Array, Rows]:
+        """A number for the member that a job is on each link of a route, and where those links are."""
+        rows = Rows.of(self._offset, route)
+        return job.repeat(rows.size) * self._n_times + self._times[rows.at], rows
+
+
+def _most_frequent(count: Mapping[int, int], routes: Sequence[Route]) -> int:
+    # Ties go to the least route, and to any route before none: the order of candidates plays no part.
+    return min(count, key=lambda number: (-count[number], number != ABSENT, routes[number]))
+
+
+def _by_candidate(changes: Changes, n: int) -> list[Difference]:
+    found = []
+    parts = []
+    for loads in (changes.dropped, changes.added):
+        is_one = loads >= 0
+        ends = np.searchsorted(changes.candidate[is_one], np.arange(n + 1))
+        parts.append((loads[is_one], ends.tolist()))
+    (dropped, gone), (added, come) = parts
+    for (begin, end), (first, last) in zip(itertools.pairwise(gone), itertools.pairwise(come), strict=True):
+        found.append(Difference(dropped[begin:end], added[first:last]))
+    return found
 
 
 def _check_cells(candidates: Sequence[Candidate], n_jobs: int) -> None:

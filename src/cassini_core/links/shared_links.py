@@ -8,13 +8,14 @@ candidates, and whatever their order.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import Rows, int64, offsets
+from ..arrays import Int64Array, Rows, cut, int64, offsets
 from ..errors import InputError, refusal, shown
 from ..kernel.demand import Demand, Levels
 from ..kernel.link_arrays import LinkArrays
@@ -38,7 +39,7 @@ MAX_MULTIPLIED_PHASES = 2**20
 MAX_ALL_PAIRS = 2**25
 """Most pairs of jobs on all distinct link problems; the kernel compares the iteration times of each pair."""
 
-_LOADS_TOGETHER, _MEMBERS_TOGETHER = 512, 256  # so many are read before the catalog asks whether to go on
+_LOADS_TOGETHER, _MEMBERS_TOGETHER = 256, 256  # so many are read before the catalog asks whether to go on
 
 
 class LinkCatalog:
@@ -75,7 +76,6 @@ class LinkCatalog:
     def __init__(
         self, problem: Problem, routes: RouteTable | None = None, go_on: Callable[[], None] = lambda: None
     ) -> None:
-        self.shared: list[SharedLink] = []
         self._routes = routes = RouteTable(problem.candidates, go_on) if routes is None else routes
         self._go_on = go_on
         jobs = {job.id: job for job in problem.jobs}
@@ -95,7 +95,7 @@ class LinkCatalog:
                 go_on()
             self._demand.append(Demand.of(jobs[job], multiplier))
         rank = {demand: k for k, demand in enumerate(sorted(set(self._demand)))}
-        self._rank = [rank[demand] for demand in self._demand]
+        self._rank = int64(rank[demand] for demand in self._demand)
         self._divisor = [math.gcd(*(rate for _, _, rate in demand.phases)) for demand in self._demand]
         self._peak = [demand.peak() for demand in self._demand]
         self._levels: dict[int, Levels] = {}  # by member
@@ -105,49 +105,47 @@ class LinkCatalog:
         self._scaled_size: list[tuple[int, int]] = []  # phases, and the sum of their rates
         self._n_phases = self._n_pairs = 0  # of all problems
         self._by_content: dict[tuple[int, ...], int] = {}
-        self._by_ranks: dict[
-            tuple[int, ...], int
-        ] = {}  # problems by capacity and ranks: most loads ask as another does
-        self._crossing: list[int] = []  # the number of the member at each crossing of the shared links
-        self._shared_of: list[SharedLink | None] = []  # by the numbers of loads
-        self._narrow_of: dict[int, tuple[NarrowLink, str]] = {}  # with its warning
-        for number, load in enumerate(routes.loads):
-            if number % _LOADS_TOGETHER == _LOADS_TOGETHER - 1:
-                go_on()
-            self._read(number, load)
+        loads, n_loads = routes.loads, len(routes.loads.link)
+        if n_loads < _LOADS_TOGETHER:
+            go_on = lambda: None  # noqa: E731 - few are always read
+        asks = np.array([divisor > 0 for divisor in self._divisor], dtype=np.bool_)[loads.member]  # has demand there
+        load = np.arange(n_loads).repeat(loads.counts())[asks]
+        members = loads.member[asks]
+        n_asking = np.bincount(load, minlength=n_loads)
+        self._narrow_of = self._narrow_loads(load, members, n_asking)
+        go_on()
+        is_shared = n_asking >= 2
+        self._shared_of = np.where(is_shared, np.cumsum(is_shared) - 1, -1)  # by the numbers of loads
+        on_shared = is_shared[load]
+        self._crossing = self._ordered(load[on_shared], members[on_shared])
+        go_on()
+        self._offset = offsets(n_asking[is_shared])
+        self.shared = self._shared(loads.link[is_shared].tolist())
         self.problems = self._problem_arrays()
-        if len(routes.loads) >= _LOADS_TOGETHER:
-            go_on()
+        go_on()
         self.incidence = self._incidence(jobs)
-        if len(routes.loads) >= _LOADS_TOGETHER:
-            go_on()
+        go_on()
 
     @lockless_cached_property
     def base(self) -> BaseLinks:
         """The shared links of the base placement of the routes."""
-        routes = self._routes
-        return BaseLinks(
-            int64(shared.index for shared in self._shared_of[: routes.n_base] if shared is not None),
-            int64(load[0] for load, shared in zip(routes.loads, self._shared_of, strict=True) if shared is not None),
-            np.diff(self.incidence.offset),
-            self.shared,
-        )
+        of_base, is_shared = self._shared_of[: self._routes.n_base], self._shared_of >= 0
+        links, order = of_base[of_base >= 0], self._routes.loads.link[is_shared]
+        return BaseLinks(links, order, np.diff(self.incidence.offset), self.shared)
 
     def placements(self) -> list[Placement]:
         """Each candidate, in their order; O(its changes from the base placement)."""
-        routes, is_shared = self._routes, [shared is not None for shared in self._shared_of]
-        index = [-1 if shared is None else shared.index for shared in self._shared_of]
-        position = np.cumsum(is_shared).tolist()  # one more than its place in the base, of what the base has
+        routes, index = self._routes, self._shared_of
+        position = np.cumsum(index[: routes.n_base] >= 0) - 1  # its place in the base, of what the base has
         base, placements = self.base, []
         for number, (candidate, n_placed, (dropped, added)) in enumerate(
             zip(routes.candidate_ids, routes.n_placed, routes.differences, strict=True)
         ):
             if number % READ_TOGETHER == READ_TOGETHER - 1:
                 self._go_on()
-            gone = int64(sorted(position[load] - 1 for load in dropped if is_shared[load]))
-            come = int64(index[load] for load in sorted(added, key=self._by_link) if is_shared[load])
-            placement = Placement(candidate, n_placed, base, gone, come)
-            own = self._narrow_loads(dropped, added) if self._narrow_of else []
+            gone, come = position[dropped[index[dropped] >= 0]], index[added]
+            placement = Placement(candidate, n_placed, base, gone, come[come >= 0])
+            own = self._narrow_of_one(dropped, added) if self._narrow_of else []
             if own:
                 found, warnings = zip(*[self._narrow_of[load] for load in own], strict=True)
                 worst_first = sorted(found, key=lambda link: link.score)
@@ -156,9 +154,6 @@ class LinkCatalog:
                 placement = replace(placement, warnings=warnings, narrow_links=found, narrow=scores)
             placements.append(placement)
         return placements
-
-    def _by_link(self, load: int) -> int:
-        return self._routes.loads[load][0]
 
     @lockless_cached_property
     def _job_number(self) -> dict[str, int]:
@@ -172,17 +167,20 @@ class LinkCatalog:
     def _narrow_in_base(self) -> list[int]:
         return [load for load in self._narrow_of if load < self._routes.n_base]
 
-    def _narrow_loads(self, dropped: Sequence[int], added: Sequence[int]) -> list[int]:
+    def _narrow_of_one(self, dropped: Int64Array, added: Int64Array) -> list[int]:
         """Those of one candidate, by link."""
-        gone = set(dropped)
+        gone, link = set(dropped.tolist()), self._routes.loads.link
         own = [load for load in self._narrow_in_base if load not in gone]
-        return sorted([*own, *(load for load in added if load in self._narrow_of)], key=self._by_link)
+        return sorted([*own, *(load for load in added.tolist() if load in self._narrow_of)], key=link.__getitem__)
 
-    def _read(self, number: int, load: tuple[int, ...]) -> None:
-        link, members = load[0], [member for member in load[1:] if self._divisor[member]]  # those with demand there
-        self._shared_of.append(self._share(link, members) if len(members) >= 2 else None)
-        if len(members) == 1 and self._peak[members[0]] > self._capacity[link]:
-            self._narrow_of[number] = self._narrow(link, members[0])
+    def _narrow_loads(
+        self, load: Int64Array, members: Int64Array, n_asking: Int64Array
+    ) -> dict[int, tuple[NarrowLink, str]]:
+        """The loads of one job with demand that need more than their link has, by number, each with its warning."""
+        only = n_asking[load] == 1
+        link = self._routes.loads.link[load[only]]
+        crossings = zip(load[only].tolist(), link.tolist(), members[only].tolist(), strict=True)
+        return {k: self._narrow(n, member) for k, n, member in crossings if self._peak[member] > self._capacity[n]}
 
     def _narrow(self, number: int, member: int) -> tuple[NarrowLink, str]:
         """The answer for a link with one job, which is known without a search, and a warning."""
@@ -197,20 +195,31 @@ class LinkCatalog:
         found = NarrowLink(link.id, job, score, excess / (period * KBPS_PER_GBPS))
         return found, f"link {link.id!r}: job {job!r} alone needs {peak:g} of {link.capacity_gbps:g} Gbit/s"
 
-    def _share(self, number: int, members: Sequence[int]) -> SharedLink:
-        # Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.
-        rank, names = self._rank, self._routes.members
-        order = sorted(members, key=rank.__getitem__)
-        link, capacity = self._links[number], self._capacity[number]
-        asked = (capacity, *[rank[member] for member in order])
-        problem = self._by_ranks.get(asked)
-        if problem is None:
-            problem = self._by_ranks[asked] = self._problem(link, capacity, order)
-        jobs = tuple([names[member][0] for member in order])
-        shared = SharedLink(link.id, link.capacity_gbps, jobs, problem, len(self.shared))
-        self.shared.append(shared)
-        self._crossing += order
-        return shared
+    def _ordered(self, load: Int64Array, members: Int64Array) -> Int64Array:
+        """The members of each load, in an order that depends only on what they ask for.
+
+        Jobs that ask for the same are interchangeable; their ids decide only which of them comes first.
+        """
+        return members[np.lexsort((self._rank[members], load))]
+
+    def _shared(self, link: Sequence[int]) -> list[SharedLink]:
+        """The shared links, on these physical ones."""
+        names = [self._routes.members[member][0] for member in self._crossing.tolist()]
+        asked = cut(self._rank[self._crossing], self._offset)
+        crossings = itertools.pairwise(self._offset.tolist())
+        by_ranks: dict[tuple[int, bytes], int] = {}  # most loads ask as another does
+        found = []
+        for index, (number, ranks, (begin, end)) in enumerate(zip(link, asked, crossings, strict=True)):
+            if index % _LOADS_TOGETHER == 0 and len(link) >= _LOADS_TOGETHER:
+                self._go_on()
+            physical, capacity = self._links[number], self._capacity[number]
+            problem = by_ranks.get((capacity, ranks))
+            if problem is None:
+                order = self._crossing[begin:end].tolist()
+                problem = by_ranks[capacity, ranks] = self._problem(physical, capacity, order)
+            jobs = tuple(names[begin:end])
+            found.append(SharedLink(physical.id, physical.capacity_gbps, jobs, problem, index))
+        return found
 
     def _problem(self, link: Link, capacity: int, order: Sequence[int]) -> int:
         divisor = math.gcd(capacity, *[self._divisor[member] for member in order])
@@ -242,13 +251,13 @@ class LinkCatalog:
         # Members are sorted by the ids of their jobs.
         names = sorted({job for job, _ in self._routes.members})
         number = {job: k for k, job in enumerate(names)}
-        crossing = int64(number[job] for job, _ in self._routes.members)[int64(self._crossing)]
+        crossing = int64(number[job] for job, _ in self._routes.members)[self._crossing]
         sharing, job = np.unique(crossing, return_inverse=True)
         ids = [names[k] for k in sharing.tolist()]
         return Incidence(
             jobs=ids,
             period=int64(ticks_from_ms(jobs[job].iteration_ms) for job in ids),
-            offset=offsets(len(link.jobs) for link in self.shared),
+            offset=self._offset,
             job=job,
             problem=int64(link.problem for link in self.shared),
             capacity_gbps=np.array([link.capacity_gbps for link in self.shared], dtype=np.float64),
@@ -256,7 +265,7 @@ class LinkCatalog:
 
     def _scaled_down(self, member: int, divisor: int) -> int:
         """A number that identifies what the member asks for once all rates are divided."""
-        key = self._rank[member], divisor
+        key = int(self._rank[member]), divisor
         scaled = self._scaled.get(key)
         if scaled is None:
             demand = self._demand[member].scaled_down(divisor)

@@ -17,7 +17,18 @@ from ..problem_file.wire import PhaseWire
 from .job_request import Hybrid, JobRequest, Pattern
 from .jobs_table import JobRow, job_rows
 
-__all__ = ["MAX_JOBS", "jobs_from_bytes", "load_jobs"]
+__all__ = [
+    "MAX_JOBS",
+    "PatternOfWire",
+    "PatternWire",
+    "ProfileFiles",
+    "ProfileWire",
+    "error_at",
+    "jobs_from_bytes",
+    "keys_of",
+    "load_jobs",
+    "pattern_of",
+]
 
 MAX_JOBS = 20_000
 """Jobs of one file."""
@@ -48,6 +59,24 @@ class PatternWire(Struct, forbid_unknown_fields=True):
     hybrid: HybridWire
 
 
+PatternOfWire = Literal["ring", "tree", "all_to_all", "pipeline"] | PatternWire
+
+
+def pattern_of(wire: PatternOfWire | UnsetType) -> Pattern:
+    """The pattern that a file tells; a ring where it says nothing."""
+    if isinstance(wire, PatternWire):
+        hybrid = wire.hybrid
+        return Hybrid(hybrid.data, hybrid.tensor, hybrid.pipeline, tuple(hybrid.shares.items()))
+    return "ring" if isinstance(wire, UnsetType) else wire
+
+
+def keys_of(wire: ProfileWire | PatternOfWire | str | UnsetType) -> int:
+    """Keys of all objects in a profile or a pattern."""
+    if isinstance(wire, ProfileWire):
+        return 2 + 3 * len(wire.phases)
+    return 5 + len(wire.hybrid.shares) if isinstance(wire, PatternWire) else 0
+
+
 class RequestWire(Struct, forbid_unknown_fields=True):
     """A job and its workers."""
 
@@ -55,16 +84,13 @@ class RequestWire(Struct, forbid_unknown_fields=True):
     workers: int
     profile: str | ProfileWire
     gpus_per_worker: int | UnsetType = UNSET
-    pattern: Literal["ring", "tree", "all_to_all", "pipeline"] | PatternWire | UnsetType = UNSET
+    pattern: PatternOfWire | UnsetType = UNSET
     hosts: dict[str, int] | UnsetType = UNSET
 
     def count_keys(self) -> int:
         """Keys of all objects in it, those of the profile too."""
         found = 3 + sum(one is not UNSET for one in (self.gpus_per_worker, self.pattern, self.hosts))
-        if isinstance(self.profile, ProfileWire):
-            found += 2 + 3 * len(self.profile.phases)
-        if isinstance(self.pattern, PatternWire):
-            found += 5 + len(self.pattern.hybrid.shares)
+        found += keys_of(self.profile) + keys_of(self.pattern)
         return found + (len(self.hosts) if isinstance(self.hosts, dict) else 0)
 
 
@@ -110,7 +136,7 @@ def jobs_from_bytes(data: bytes, source: str = "jobs", *, folder: str | bytes = 
 
     ``source`` stands for the file in messages; paths of profiles count from ``folder``, by default the working one.
     """
-    profiles = _Profiles(os.fsdecode(folder))
+    profiles = ProfileFiles(os.fsdecode(folder))
     made = _from_json if data.lstrip()[:1] == b"{" else _from_table
     requests: list[JobRequest] = []
     known: set[str] = set()
@@ -126,45 +152,42 @@ def jobs_from_bytes(data: bytes, source: str = "jobs", *, folder: str | bytes = 
     return requests
 
 
-def _from_json(data: bytes, source: str, profiles: _Profiles) -> Iterator[tuple[str, JobRequest]]:
+def _from_json(data: bytes, source: str, profiles: ProfileFiles) -> Iterator[tuple[str, JobRequest]]:
     for index, wire in enumerate(decode(data, JobsFile, source).jobs):
         place = f"$.jobs[{index}]"
-        with _at(source, place):
-            if isinstance(wire.profile, str):
-                job = profiles.job(wire.id, wire.profile)
-            else:
-                job = Job(wire.id, wire.profile.iteration_ms, phases_of(wire.profile.phases))
-            pattern: Pattern = "ring"
-            if isinstance(wire.pattern, PatternWire):
-                hybrid = wire.pattern.hybrid
-                pattern = Hybrid(hybrid.data, hybrid.tensor, hybrid.pipeline, tuple(hybrid.shares.items()))
-            elif isinstance(wire.pattern, str):
-                pattern = wire.pattern
+        with error_at(source, place):
+            job, pattern = profiles.of(wire.id, wire.profile), pattern_of(wire.pattern)
             gpus = 1 if isinstance(wire.gpus_per_worker, UnsetType) else wire.gpus_per_worker
             hosts = None if isinstance(wire.hosts, UnsetType) else wire.hosts
             request = JobRequest(job, wire.workers, gpus, pattern, hosts)
         yield place, request
 
 
-def _from_table(data: bytes, source: str, profiles: _Profiles) -> Iterator[tuple[str, JobRequest]]:
+def _from_table(data: bytes, source: str, profiles: ProfileFiles) -> Iterator[tuple[str, JobRequest]]:
     rows = job_rows(data)
     while True:
-        with _at(source, ""):
+        with error_at(source, ""):
             row: JobRow | None = next(rows, None)
         if row is None:
             return
-        with _at(source, row.place):
+        with error_at(source, row.place):
             job = profiles.job(row.id, row.profile)
             request = JobRequest(job, row.workers, row.gpus_per_worker, row.pattern, row.hosts)  # type: ignore[arg-type]
         yield row.place, request
 
 
-class _Profiles:
+class ProfileFiles:
     """Jobs by the path of their file, each read once."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._known: dict[str, Job] = {}
+
+    def of(self, job_id: str, profile: str | ProfileWire) -> Job:
+        """What a job sends, told in place or by the path of a file."""
+        if isinstance(profile, str):
+            return self.job(job_id, profile)
+        return Job(job_id, profile.iteration_ms, phases_of(profile.phases))
 
     def job(self, job_id: str, path: str) -> Job:
         """The job of a file under another id."""
@@ -180,7 +203,7 @@ class _Profiles:
 
 
 @contextmanager
-def _at(source: str, place: str) -> Iterator[None]:
+def error_at(source: str, place: str) -> Iterator[None]:
     """Tell an error by its place in the file."""
     try:
         yield

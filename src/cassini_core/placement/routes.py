@@ -12,7 +12,8 @@ from ..iteration_steps import iteration_steps
 from ..model import Job, Link
 from ..topology.routing import Router
 from .cluster import Cluster, HostWorkers
-from .job_request import JobRequest, Pattern, flows_of
+from .job_request import JobRequest, flows_of
+from .worker_routes import WorkerRoutes
 
 __all__ = ["Routes"]
 
@@ -43,30 +44,26 @@ class Routes:
     """
 
     def __init__(self, cluster: Cluster, requests: Sequence[JobRequest], router: Router, links: Sequence[Link]) -> None:
-        self._cluster, self._requests, self._router = cluster, requests, router
+        self._cluster, self._requests, self._routes = cluster, requests, WorkerRoutes(router)
         self._capacity_gbps = {link.id: link.capacity_gbps for link in links}
         self.work = 0
-        self._known: dict[tuple[Pattern, HostWorkers], Route] = {}
         kinds: dict[Hashable, int] = {}
         # Equal jobs may change places without making another problem.
         self._kind = [kinds.setdefault((one.job.iteration_ms, one.job.phases), len(kinds)) for one in requests]
         self._peak_gbps = [_peak_gbps(one.job) for one in requests]
 
     def of(self, job: int, where: HostWorkers) -> Route:
-        """The route of a job. Its workers are numbered host by host, so that a ring enters each leaf switch once."""
+        """The route of a job."""
         request = self._requests[job]
-        key = request.pattern, where
-        if key not in self._known:
-            workers = [self._cluster.hosts[host] for host, count in where for _ in range(count)]
-            try:
+        try:
+            if not self._routes.knows(request.pattern, where):
                 flows = flows_of(request.pattern, request.workers)
                 leaves = len({int(self._cluster.leaf[host]) for host, _ in where})
                 self.work += 20 * len(flows.share) + leaves * (len(self._cluster.hosts) + len(self._capacity_gbps))
-                self._known[key] = self._router.route(workers, flows) if len(where) > 1 else {}
-            except InputError as error:
-                place = f"jobs[{shown(request.job.id)}]"
-                raise InputError(f"{place}: {error}", place=place, reason=error.reason) from None
-        return self._known[key]
+            return self._routes.of(self._cluster, request.pattern, where)
+        except InputError as error:
+            place = f"jobs[{shown(request.job.id)}]"
+            raise InputError(f"{place}: {error}", place=place, reason=error.reason) from None
 
     def problem_of(self, where: Mapping[int, HostWorkers]) -> bytes:
         """A digest of what a ranking sees of a placement: placements of which it is equal have the same score.

@@ -14,8 +14,9 @@ from typing import Any
 from ..checks import whole_number
 from ..errors import refusal, shown
 from ..model import Candidate, Problem
-from ..placement.cluster import Cluster, HostWorkers
-from ..placement.job_request import JobRequest, Pattern, flows_of
+from ..placement.job_request import JobRequest
+from ..placement.worker_routes import WorkerRoutes
+from ..ranking.holding import HeldComponent, held_components
 from ..ranking.ranker import Ranker
 from ..results import Ranking
 from ..topology.model import Topology
@@ -32,9 +33,6 @@ PAPERS_RULE: Mapping[str, Any] = MappingProxyType({"loops": "discard", "aggregat
 PAPERS_CANDIDATES = 10
 """Section 5.1: up to 10 placement candidates."""
 
-MAX_ROUTES = 100_000
-"""That are kept; some hundred megabytes at most for jobs of hundreds of hosts."""
-
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -50,15 +48,20 @@ class Decision:
         Tasks that must be paced, and the iteration time that they are to hold, ms.
     slack_ms : mapping of str to float
         Of the tasks whose shift matters, by how much each alone may move before links are shared worse, ms.
+    held : tuple of HeldComponent
+        The same tasks, by which hang together: how far all of them may move, what interleaving saves each, and why some
+        had better run free all the same.
     ranking : Ranking or None
         Of the candidates, named ``c0`` and so on in the order in which they were proposed; None where there was
-        nothing to rank.
+        nothing to rank. Its ``best`` is None where the paper's rule discarded all of them: then the first is taken,
+        without shifts.
     """
 
     allocation: Allocation
     shifts_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
     paces_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
     slack_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
+    held: tuple[HeldComponent, ...] = ()
     ranking: Ranking | None = None
 
 
@@ -135,10 +138,9 @@ class Augmented:
         self.scheduler = scheduler
         self._candidates = whole_number(candidates, "candidates")
         self._links = topology.links()
-        self._router = router if router is not None else Router(topology)
+        self._routes = WorkerRoutes(router if router is not None else Router(topology))
         self._options = rank_options
         self._ranker = Ranker()
-        self._routes: dict[tuple[Pattern, HostWorkers], Mapping[str, float]] = {}
 
     @property
     def interval_s(self) -> float | None:
@@ -165,11 +167,14 @@ class Augmented:
             raise refusal("", "scheduler", "at least one allocation", "none")
         for allocation in allocations:
             check_allocation(state, allocation)
+        if not any(allocations):
+            return Decision(allocations[0])
         jobs = _Jobs(state, running_shifts_ms or {})
         named = [{jobs.name_of(task, hosts): hosts for task, hosts in one.items()} for one in allocations]
-        ranking = self._ranker.rank(self._problem(state, jobs, named), **self._options) if jobs.requests else None
-        if ranking is None or ranking.best is None:
-            # Nothing runs; or the paper's rule discards all, and the scheduler goes on as it would without Cassini.
+        problem = self._problem(state, jobs, named)
+        ranking = self._ranker.rank(problem, **self._options)
+        if ranking.best is None:
+            # The paper's rule discards all, and the scheduler goes on as it would without Cassini.
             return Decision(allocations[0], ranking=ranking)
         best = int(ranking.best.id.removeprefix("c"))
         shifts_ms = {jobs.task_of[job]: shift for job, shift in ranking.best.shifts_ms.items()}
@@ -177,29 +182,21 @@ class Augmented:
         paces_ms = {jobs.task_of[job]: pace for job, pace in placed.items()}
         free = set(ranking.best.free_jobs)
         slack_ms = {jobs.task_of[job]: slack for job, slack in ranking.best.slack_ms.items() if job not in free}
-        return Decision(allocations[best], shifts_ms, paces_ms, slack_ms, ranking)
+        held = tuple(jobs.tasks_of(one) for one in held_components(ranking, problem))
+        return Decision(allocations[best], shifts_ms, paces_ms, slack_ms, held, ranking)
 
     def _problem(self, state: ClusterState, jobs: _Jobs, allocations: Sequence[Allocation]) -> Problem:
         """The allocations, by names of jobs, as candidates."""
         candidates = []
         for number, allocation in enumerate(allocations):
-            routes = {job: self._route(state.cluster, jobs.requests[job], hosts) for job, hosts in allocation.items()}
+            routes = {
+                job: self._routes.of(state.cluster, jobs.requests[job].pattern, where_of(state.cluster, hosts))
+                for job, hosts in allocation.items()
+            }
             candidates.append(Candidate(f"c{number}", routes, allocation))
         used = {link for one in candidates for route in one.routes.values() for link in route}
         links = [link for link in self._links if link.id in used]
         return Problem([one.job for one in jobs.requests.values()], links, candidates, jobs.running_shifts_ms)
-
-    def _route(self, cluster: Cluster, request: JobRequest, hosts: Mapping[str, int]) -> Mapping[str, float]:
-        """The links that a job crosses; its workers are numbered host by host, in the order of the cluster."""
-        where = where_of(cluster, hosts)
-        key = request.pattern, where
-        if key not in self._routes:
-            workers = [cluster.hosts[host] for host, count in where for _ in range(count)]
-            if len(self._routes) == MAX_ROUTES:
-                self._routes.clear()
-            flows = flows_of(request.pattern, request.workers)
-            self._routes[key] = self._router.route(workers, flows) if len(where) > 1 else {}
-        return self._routes[key]
 
 
 class _Jobs:
@@ -233,3 +230,8 @@ class _Jobs:
             if stays and task in self._shifts_ms:
                 self.running_shifts_ms[name] = self._shifts_ms[task]
         return self._names[key]
+
+    def tasks_of(self, component: HeldComponent) -> HeldComponent:
+        """A component by ids of tasks."""
+        gain_ms = {self.task_of[job]: gain for job, gain in component.gain_ms.items()}
+        return replace(component, jobs=tuple(self.task_of[job] for job in component.jobs), gain_ms=gain_ms)

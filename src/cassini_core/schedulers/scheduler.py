@@ -20,7 +20,8 @@ class Scheduler(Protocol):
     Attributes
     ----------
     interval_s : float or None
-        It is asked when a task arrives, when one ends, and every so often: s. None: not in between.
+        It is asked when a task arrives, when one ends, and so long after it was last asked: s; looked at after each
+        time. None: not in between.
     """
 
     @property

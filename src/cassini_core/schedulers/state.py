@@ -88,6 +88,8 @@ class Goodput:
             object.__setattr__(self, name, number_between(getattr(self, name), least, math.inf, "goodput", name))
         for name in ("initial_batch", "max_batch", "max_batch_per_gpu", "min_batch_per_gpu"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
+        if not isinstance(self.accumulation, bool):
+            raise refusal("goodput", "accumulation", "true or false", shown(self.accumulation))
         if self.max_batch < self.initial_batch:
             raise refusal("goodput", "max_batch", f"at least initial_batch {self.initial_batch}", shown(self.max_batch))
         if self.max_batch_per_gpu < self.min_batch_per_gpu:
@@ -256,20 +258,25 @@ def check_allocation(state: ClusterState, allocation: Allocation) -> None:
     tasks, cluster = state.by_id, state.cluster
     used = [0] * len(cluster.hosts)
     for name, hosts in allocation.items():
-        place = f"allocation[{shown(name)}]"
-        if name not in tasks:
-            raise refusal("", place, "ids of tasks of the cluster", shown(name))
-        task = tasks[name]
+        task = tasks.get(name)
+        if task is None:
+            raise refusal("", _place(name), "ids of tasks of the cluster", shown(name))
         for host, workers in hosts.items():
             if host not in cluster.number:
-                raise refusal("", place, "hosts of the network", shown(host))
-            used[cluster.number[host]] += whole_number(workers, place, most=MAX_WORKERS) * task.gpus_per_worker
+                raise refusal("", _place(name), "hosts of the network", shown(host))
+            if not (type(workers) is int and 1 <= workers <= MAX_WORKERS):  # nearly all are; words take long
+                workers = whole_number(workers, _place(name), most=MAX_WORKERS)
+            used[cluster.number[host]] += workers * task.gpus_per_worker
         total = sum(hosts.values())
         if not task.min_workers <= total <= task.max_workers:
-            raise refusal("", place, f"{task.min_workers} to {task.max_workers} workers", str(total))
+            raise refusal("", _place(name), f"{task.min_workers} to {task.max_workers} workers", str(total))
     for host, gpus, most in zip(cluster.hosts, used, cluster.gpus.tolist(), strict=True):
         if gpus > most:
             raise refusal("", f"allocation on host {shown(host)}", f"no more than its {most} GPUs", str(gpus))
+
+
+def _place(task: str) -> str:
+    return f"allocation[{shown(task)}]"
 
 
 def where_of(cluster: Cluster, hosts: Mapping[str, int]) -> HostWorkers:

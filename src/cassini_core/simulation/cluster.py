@@ -13,29 +13,24 @@ import random
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 from ..errors import refusal, shown
 from ..model import Job
 from ..placement.cluster import Cluster
-from ..placement.job_request import flows_of
+from ..placement.worker_routes import WorkerRoutes
 from ..schedulers.augmented import Decision
 from ..schedulers.ideal import Ideal
-from ..schedulers.state import Allocation, ClusterState, TrainingTask, where_of
+from ..schedulers.state import Allocation, ClusterState, TrainingTask, check_allocation, where_of
 from ..topology.model import Topology
 from ..topology.routing import Router
-from .holding import AgentHold, Grid, Hold
 from .jitter import KINDS, factors
 from .marking import Marking
 from .network import NetworkSimulation
 from .records import Iterations, Loads, joined
+from .task_holds import Held, Holding, holds_of
 
 __all__ = ["ClusterOptions", "ClusterResult", "Decider", "Progress", "TaskResult", "simulate_cluster"]
-
-Holding = Literal["grid", "agent", "none"]
-
-_LATE = 0.05
-"""Of the iteration time: a start that is later takes the next point (the paper, section 5.7)."""
 
 
 class Decider(Protocol):
@@ -43,7 +38,7 @@ class Decider(Protocol):
 
     @property
     def interval_s(self) -> float | None:
-        """How often it is asked beside arrivals and ends."""
+        """So long after it was last asked, it is asked again, beside arrivals and ends."""
 
     def decide(self, state: ClusterState, running_shifts_ms: Mapping[str, float] | None = None) -> Decision:
         """What is to be done."""
@@ -58,11 +53,13 @@ class ClusterOptions:
     restart_s : float
         What a task that ran before takes until it trains again elsewhere. Pollux's evaluation has 30 s (OSDI 2021,
         section 5.3).
-    holding : {"grid", "agent", "none"}
-        What holds tasks at their shifts: ideal pacing that corrects what is later than 5 % of the iteration time
-        (:class:`cassini_core.simulation.holding.Grid`), the agent's controller, or nothing.
-    margin : float
-        By how much paces are longer than the decision says, relative.
+    holding : {"agent", "grid", "none"}
+        What holds tasks at their shifts: the agent's controller, or nothing. ``grid`` is pacing by a simple rule
+        (:class:`cassini_core.simulation.holding.Grid`), which takes a fraction of the time, and is worse than the agent
+        where links are nearly full.
+    margin : float, optional
+        By how much paces are longer than the decision says, relative. If left out, the agent's margin for this jitter
+        and what each component has room for; at least 0.2 %.
     jitter, jitter_share : str, float
         Distribution of compute times, of :data:`cassini_core.simulation.jitter.KINDS`, and their standard deviation
         relative to their mean.
@@ -79,8 +76,8 @@ class ClusterOptions:
     """
 
     restart_s: float = 30.0
-    holding: Holding = "grid"
-    margin: float = 0.01
+    holding: Holding = "agent"
+    margin: float | None = None
     jitter: str = "normal"
     jitter_share: float = 0.0
     marking: Marking | None = None
@@ -93,8 +90,9 @@ class ClusterOptions:
         if self.jitter not in KINDS:
             raise refusal("options", "jitter", f"one of {', '.join(KINDS)}", shown(self.jitter))
         for name in ("restart_s", "margin", "jitter_share", "until_s"):
-            if not getattr(self, name) >= 0:
-                raise refusal("options", name, "a number, at least 0", shown(getattr(self, name)))
+            value = getattr(self, name)
+            if not (value is None and name == "margin") and not value >= 0:
+                raise refusal("options", name, "a number, at least 0", shown(value))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,12 +167,11 @@ class _Tracked:
     task: TrainingTask
     hosts: Mapping[str, int] | None = None
     profile: Job | None = None
-    grid: Grid | None = None  # that it is held to
+    held: Held | None = None
     before: float = 0.0  # iterations done up to its last start
     first_start_s: float = math.nan
     end_s: float = math.nan
     starts: int = 0
-    adjusted: int = 0
     parts: list[Iterations] = field(default_factory=list)
 
 
@@ -221,6 +218,10 @@ def simulate_cluster(
     Notes
     -----
     Keeps some 32 bytes per iteration. The same arguments give the same result.
+
+    A task that is not held begins at a random phase, and one that is held at a point of its grid: either waits half an
+    iteration on average. Completion times have both waits; the lengths of iterations only that for the grid, in the
+    first one.
     """
     run = _Run(decider, topology, tasks, options or ClusterOptions(), seed, gpus_per_host, router)
     while run.go_on():
@@ -244,7 +245,7 @@ class _Run:
     ) -> None:
         self._decider, self._options, self._seed = decider, options, seed
         self._cluster = Cluster(topology, gpus_per_host)
-        self._router = router if router is not None else Router(topology)
+        self._routes = WorkerRoutes(router if router is not None else Router(topology))
         self._capacity_gbps = {link.id: link.capacity_gbps for link in topology.links()}
         self._network = NetworkSimulation(self._capacity_gbps, marking=options.marking, watched=options.watched)
         self._is_ideal = isinstance(getattr(decider, "scheduler", None), Ideal)
@@ -257,15 +258,14 @@ class _Run:
         self._there: dict[str, _Tracked] = {}
         self._next_round_s = math.inf
         self._now_s = 0.0
-        self._rounds = 0
+        self._rounds = self._idle_rounds = 0
 
     def go_on(self) -> bool:
         """To the next round, and through it; False if there is none any more."""
         arrival_s = self._to_come[-1].task.arrival_s if self._to_come else math.inf
-        is_due = self._there and (self._network.jobs or self._next_round_s < math.inf)
-        until_s = min(arrival_s, self._next_round_s if is_due else math.inf, self._options.until_s)
-        if not self._network.jobs and until_s == math.inf:
-            return False  # nothing runs, nobody comes, and the scheduler need not be asked again
+        until_s = min(arrival_s, self._next_round_s if self._there else math.inf, self._options.until_s)
+        if not self._network.jobs and (until_s == math.inf or (arrival_s == math.inf and self._idle_rounds > 1)):
+            return False  # nobody comes, and the scheduler has left all waiting twice although nothing runs
         ended = self._network.run(until_s * 1e3)
         self._now_s = self._network.now_ms / 1e3 if ended is not None else until_s
         self._keep()
@@ -295,7 +295,7 @@ class _Run:
                 one.first_start_s,
                 one.end_s,
                 max(0, one.starts - 1),
-                one.adjusted + adjusted.get(name, 0),
+                adjusted.get(name, 0),
                 one.profile.iteration_ms if one.profile is not None else math.nan,
                 joined(one.parts),
             )
@@ -316,32 +316,49 @@ class _Run:
     def _end(self, name: str) -> None:
         one = self._there.pop(name)
         one.end_s, one.task = self._now_s, replace(one.task, done_iterations=one.task.iterations)
-        one.hosts = one.grid = None
+        one.hosts = one.held = None
 
     def _round(self) -> None:
         """Ask, and do it."""
         self._rounds += 1
+        decision = self._ideal() if self._is_ideal else self._decided()
         interval_s = self._decider.interval_s
         self._next_round_s = math.inf if interval_s is None else self._now_s + interval_s
-        decision = self._ideal() if self._is_ideal else self._decider.decide(self._state(), self._running_shifts_ms())
         for name, one in self._there.items():
-            hosts = decision.allocation.get(name)
-            if one.hosts is not None and hosts != one.hosts:
+            if one.hosts is not None and decision.allocation.get(name) != one.hosts:
                 self._stop(name, one)
-            if hosts is not None:
-                held = self._hold(name, decision, one.task.profile(sum(hosts.values())))
-                if one.hosts is None:
-                    self._start(name, one, hosts, held)
-                elif one.grid != _grid(held):
-                    self._network.hold(name, held)
-                one.grid = _grid(held)
+        placed = {name: self._there[name].task.profile(sum(at.values())) for name, at in decision.allocation.items()}
+        holds = holds_of(
+            decision,
+            placed,
+            {name: one.held for name, one in self._there.items() if one.held is not None},
+            self._now_s * 1e3,
+            holding=self._options.holding,
+            margin=self._options.margin,
+            jitter=self._options.jitter,
+            jitter_share=self._options.jitter_share,
+        )
+        for name, hosts in decision.allocation.items():
+            one, held = self._there[name], holds.get(name)
+            if one.hosts is None:
+                self._start(name, one, hosts, held)
+            elif one.held is not held:
+                self._network.hold(name, None if held is None else held.hold)
+            one.held = held
+        self._idle_rounds = 0 if self._network.jobs else self._idle_rounds + 1
+
+    def _decided(self) -> Decision:
+        state = self._state()
+        decision = self._decider.decide(state, self._running_shifts_ms())
+        check_allocation(state, decision.allocation)
+        return decision
 
     def _state(self) -> ClusterState:
         running: Allocation = {name: one.hosts for name, one in self._there.items() if one.hosts is not None}
         return ClusterState(self._cluster, self._now_s, [one.task for one in self._there.values()], running)
 
     def _running_shifts_ms(self) -> dict[str, float]:
-        return {name: one.grid.at_ms for name, one in self._there.items() if one.grid is not None}
+        return {name: one.held.shift_ms for name, one in self._there.items() if one.held is not None}
 
     def _ideal(self) -> Decision:
         """Each task as if it were alone: those that run stay, and the others are placed."""
@@ -352,12 +369,11 @@ class _Run:
         return Decision(allocation)
 
     def _stop(self, name: str, one: _Tracked) -> None:
-        one.adjusted += self._network.adjusted()[name]
         self._network.remove(name)
-        one.hosts = one.grid = None
+        one.hosts = one.held = None
         one.before = one.task.done_iterations
 
-    def _start(self, name: str, one: _Tracked, hosts: Mapping[str, int], held: Hold | None) -> None:
+    def _start(self, name: str, one: _Tracked, hosts: Mapping[str, int], held: Held | None) -> None:
         one.hosts, one.profile = hosts, one.task.profile(sum(hosts.values()))
         one.starts += 1
         drawn = random.Random(f"{self._seed}, {name}, {one.starts}")
@@ -365,42 +381,23 @@ class _Run:
         phase_ms = 0.0 if held is not None else drawn.random() * one.profile.iteration_ms
         if one.starts == 1:
             one.first_start_s = start_s
+        else:
+            one.task = replace(one.task, restarts=one.task.restarts + 1)
         share, jitter_seed = self._options.jitter_share, zlib.crc32(f"{self._seed}, {name}, {one.starts}".encode())
         self._network.add(
             one.profile,
             self._route(name, one.task, hosts),
             start_ms=max(self._network.now_ms, start_s * 1e3 + phase_ms),  # s are rounded
-            hold=held,
+            hold=None if held is None else held.hold,
             factors=factors(self._options.jitter, share, jitter_seed) if share else None,
             iterations=max(1, math.ceil(one.task.left_iterations / one.task.trained_by(sum(hosts.values())) - 1e-9)),
         )
 
-    def _hold(self, name: str, decision: Decision, profile: Job) -> Hold | None:
-        """What is to hold a task from now on."""
-        if self._options.holding == "none" or decision.ranking is None or decision.ranking.best is None:
-            return None
-        if name not in decision.slack_ms:
-            return None  # its shift does not matter, or it shares no link
-        pace_ms = decision.paces_ms.get(name, profile.iteration_ms) * (1.0 + self._options.margin)
-        grid = Grid(decision.shifts_ms[name], pace_ms, _LATE * profile.iteration_ms)
-        if self._options.holding == "grid":
-            return grid
-        return AgentHold(grid, profile.iteration_ms, decision.ranking.best.hold_ms or 0.0, decision.slack_ms[name])
-
-    def _route(self, name: str, task: TrainingTask, hosts: Mapping[str, int]) -> dict[str, float]:
+    def _route(self, name: str, task: TrainingTask, hosts: Mapping[str, int]) -> Mapping[str, float]:
         """The links that a task crosses: its own ones where it is alone."""
-        where = where_of(self._cluster, hosts)
-        if len(where) < 2:
-            return {}
-        workers = [self._cluster.hosts[host] for host, count in where for _ in range(count)]
-        request = task.request(hosts)
-        route = self._router.route(workers, flows_of(request.pattern, request.workers))
+        route = self._routes.of(self._cluster, task.request(hosts).pattern, where_of(self._cluster, hosts))
         if not self._is_ideal:
             return route
         own = {f"{link} of {name}": self._capacity_gbps[link] for link in route}
         self._network.add_links(own)
         return dict(zip(own, route.values(), strict=True))
-
-
-def _grid(held: Hold | None) -> Grid | None:
-    return held.grid if isinstance(held, AgentHold) else held

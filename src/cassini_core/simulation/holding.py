@@ -1,4 +1,4 @@
-"""What holds a job's iterations to their time-shift: a grid that is kept ideally, or the agent's own control code."""
+"""What holds a job's iterations to their time-shift: a simple rule, or the agent's own control code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _BOOT_NS = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Ideal pacing: a job's iterations begin no earlier than the points of a grid, one iteration a point.
+    """Pacing by a simple rule: a job's iterations begin no earlier than the points of a grid, one iteration a point.
 
     The first that begins after the grid is set takes the next point. A job that is late by no more than ``late_ms``
     begins at once, and catches up with what its pace leaves. One that is later waits for the next point if it may:
-    such waits take ``share`` of its time, as the agent's do (``cassini_agent.control.worth.Allowance``), two paces at
-    once at most. Without that bound a job that others always hold up by a little would wait most of a pace each time.
+    such waits take ``share`` of its time, two paces at once at most. Without that bound a job that others always hold
+    up by a little would wait most of a pace each time. Where links are nearly full, or fuller, late jobs rarely come
+    back so, and holding may be worse than nothing; the agent, which tells jitter from what others do, wins there, too.
 
     Parameters
     ----------

@@ -46,9 +46,10 @@ class Marking:
     transport : {"dcqcn", "dctcp"}
         Whose fixed point counts.
     min_cells, max_cells : float
-        WRED's thresholds. 1000 and 2000 cells are those of the Cassini paper's testbed (section 5.1).
+        WRED's thresholds. 1000 and 2000 cells are those of the Cassini paper's testbed (section 5.1), which does not
+        say with what probability it marks at the upper one; here with 1.
     cell_bytes : float
-        The paper does not say; 80 bytes is a cell of its switch's generation.
+        The paper does not say; 80 bytes is what is said of its switch, not checked. Packets are taken to fill theirs.
     packet_bytes : float
         1024 is the largest payload that RoCE takes on Ethernet without jumbo frames; 1500 suits TCP.
     reaction_ms : float

@@ -1,12 +1,12 @@
-"""The same experiment with many seeds, in parallel, and gone on with where it was interrupted: one file per seed."""
+"""Experiments with many seeds, in parallel, and gone on with where they were interrupted: one file per seed."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,32 @@ import numpy as np
 
 from ..errors import refusal, shown
 from .cluster import ClusterResult, TaskResult
+from .side_by_side import run_side_by_side
 
-__all__ = ["record_of", "run_seeds"]
+__all__ = ["Experiment", "record_of", "run_experiments", "run_seeds"]
 
 _PERCENTILES = (50, 90, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is run with many seeds.
+
+    Parameters
+    ----------
+    work : callable of int
+        What one seed gives, as something that JSON can say (:func:`record_of`). Other processes import it, so it is a
+        function of a module, or a ``functools.partial`` of one.
+    folder : Path or None
+        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all: several
+        processes may work in one folder, though not know of each other. None: nothing is kept.
+    parameters : mapping of str to anything that JSON can say
+        Name the experiment, all of them: what a folder has of another one is not taken for this.
+    """
+
+    work: Callable[[int], Mapping[str, Any]]
+    folder: Path | None
+    parameters: Mapping[str, Any]
 
 
 def run_seeds(
@@ -29,59 +51,71 @@ def run_seeds(
     processes: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[int, dict[str, Any]]:
-    """Run what has not been run yet.
+    """Run what has not been run yet of one experiment: as :func:`run_experiments`."""
+
+    def whole(done: float, total: int) -> None:
+        if progress is not None and done == int(done):
+            progress(int(done), total)
+
+    (found,) = run_experiments([Experiment(work, folder, experiment)], seeds, processes=processes, progress=whole)
+    return found
+
+
+def run_experiments(
+    experiments: Sequence[Experiment],
+    seeds: Iterable[int],
+    *,
+    processes: int | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> list[dict[int, dict[str, Any]]]:
+    """Run what has not been run yet: all experiments with the first seed, then with the second, and so on.
 
     Parameters
     ----------
-    work : callable of int
-        What one seed gives, as something that JSON can say (:func:`record_of`). Other processes import it, so it is a
-        function of a module, or a ``functools.partial`` of one.
+    experiments : sequence of Experiment
+        Each with a folder of its own.
     seeds : iterable of int
-    folder : Path
-        Made if need be. Seed 3 is in ``seed-3.json``, which is there as a whole or not at all.
-    experiment : mapping of str to anything that JSON can say
-        Names the experiment, all parameters included: what a folder has of another one is not taken for this.
     processes : int, optional
-        As many as there are processors, if left out; 1 runs all in this one.
+        As many as there are processors, if left out; 1 runs all in this one. Others import the main module, so that a
+        script needs its ``if __name__ == "__main__"``.
     progress : callable, optional
-        Told how many seeds are done, and of how many.
+        Told how many runs are done, and of how many; of those under way what they report
+        (:func:`cassini_core.simulation.side_by_side.report_share`).
 
     Returns
     -------
-    dict of int to dict
-        Records by seed, in the order of ``seeds``.
+    list of dict of int to dict
+        Records by experiment and seed, in the order of ``seeds``.
 
     Raises
     ------
     InputError
-        A file in the folder is of another experiment, or is none.
+        A file in a folder is of another experiment, or is none.
+    Exception
+        What a run raises; those that have not begun are not begun any more.
     """
     wanted = list(dict.fromkeys(seeds))
-    folder.mkdir(parents=True, exist_ok=True)
-    name = json.loads(json.dumps(dict(experiment)))
-    found: dict[int, dict[str, Any]] = {}
-    for seed in wanted:
-        path = _path(folder, seed)
-        if path.exists():
-            found[seed] = _read(path, name)
-    left = [seed for seed in wanted if seed not in found]
-    count = processes if processes is not None else _processors()
+    names = [json.loads(json.dumps(dict(one.parameters))) for one in experiments]
+    found: list[dict[int, dict[str, Any]]] = [{} for _ in experiments]
+    for number, one in enumerate(experiments):
+        if one.folder is not None:
+            one.folder.mkdir(parents=True, exist_ok=True)
+            kept = {seed: _path(one.folder, seed) for seed in wanted}
+            found[number] = {seed: _read(path, names[number]) for seed, path in kept.items() if path.exists()}
+    left = [(number, seed) for seed in wanted for number in range(len(experiments)) if seed not in found[number]]
+    kept_before = sum(map(len, found))
 
-    def done(seed: int, record: Mapping[str, Any]) -> None:
-        found[seed] = _write(_path(folder, seed), name, record)
+    def done(at: int, record: Mapping[str, Any]) -> None:
+        number, seed = left[at]
+        found[number][seed] = _kept(experiments[number].folder, seed, names[number], record)
+
+    def tell(ended: float) -> None:
         if progress is not None:
-            progress(len(found), len(wanted))
+            progress(kept_before + ended, len(wanted) * len(experiments))
 
-    if count == 1 or len(left) <= 1:
-        for seed in left:
-            done(seed, work(seed))
-    else:
-        # A forked process may not use the threads of its parent.
-        with ProcessPoolExecutor(min(count, len(left)), mp_context=multiprocessing.get_context("spawn")) as pool:
-            running = {pool.submit(work, seed): seed for seed in left}
-            for future in as_completed(running):
-                done(running[future], future.result())
-    return {seed: found[seed] for seed in wanted}
+    runs = [partial(experiments[number].work, seed) for number, seed in left]
+    run_side_by_side(runs, done, processes=processes, progress=tell)
+    return [{seed: records[seed] for seed in wanted} for records in found]
 
 
 def record_of(result: ClusterResult) -> dict[str, Any]:
@@ -116,23 +150,24 @@ def _path(folder: Path, seed: int) -> Path:
 def _read(path: Path, experiment: Any) -> dict[str, Any]:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        same, record = kept["experiment"] == experiment, kept["record"]
+        parameters, record = dict(kept["experiment"]), kept["record"]
     except (ValueError, KeyError, TypeError):
         raise refusal(str(path), "", "a record of a seed", "something else") from None
-    if not same:
-        raise refusal(str(path), "experiment", shown(experiment), shown(kept["experiment"]))
+    for key in dict.fromkeys([*experiment, *parameters]):
+        if key not in experiment or key not in parameters or experiment[key] != parameters[key]:
+            expected, got = (shown(one[key]) if key in one else "nothing" for one in (experiment, parameters))
+            raise refusal(str(path), f"experiment.{key}", expected, f"{got}: it is of another experiment")
     found: dict[str, Any] = record
     return found
 
 
-def _write(path: Path, experiment: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(folder: Path | None, seed: int, experiment: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as it is read again."""
     text = json.dumps({"experiment": experiment, "record": dict(record)})
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(text + "\n", encoding="utf-8")
-    beside.replace(path)
+    if folder is not None:
+        path = _path(folder, seed)
+        beside = path.with_suffix(f".{os.getpid()}")
+        beside.write_text(text + "\n", encoding="utf-8")
+        beside.replace(path)
     found: dict[str, Any] = json.loads(text)["record"]
     return found
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

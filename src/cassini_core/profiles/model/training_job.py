@@ -126,6 +126,9 @@ class TrainingJob:
             raise refusal("", "forward_share", "a number between 0 and 1", shown(self.forward_share))
         if self.sharding not in get_args(Sharding):
             raise refusal("", "sharding", f"one of {', '.join(get_args(Sharding))}", shown(self.sharding))
+        for name in ("overlap", "sequence_parallel"):
+            if not isinstance(getattr(self, name), bool):
+                raise refusal("", name, "true or false", shown(getattr(self, name)))
         if (self.parameters is None) == (self.gradient_bytes is None):
             raise InputError("parameters: expected either this or gradient_bytes, got both or neither")
         self._check_shape()

@@ -33,7 +33,7 @@ class Pollux:
     Parameters
     ----------
     interval_s : float
-        Between re-allocations, s; 60 in Pollux (its section 4.2).
+        Between re-allocations, s; 60 in Pollux.
     power : float
         ``p`` of the mean over tasks: the lower the fairer; -1 in Pollux (section 4.2). 1 is what its published
         scheduler adds up.

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from ..state import Allocation, ClusterState
 
-__all__ = ["Leases"]
+__all__ = ["Leases", "released"]
+
+_SOON_S = 1e-6
+"""A lease that is over so soon is over: whoever waits for it adds up rounded times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Leases:
     def kept(self, state: ClusterState) -> dict[str, dict[str, int]]:
         """By task the workers whose lease has not expired; none of a task that cannot run with them alone."""
         self._learn(state.running)
-        self._leases = [one for one in self._leases if one.expires_s > state.now_s]
+        self._leases = [one for one in self._leases if one.expires_s > state.now_s + _SOON_S]
         kept: dict[str, dict[str, int]] = {}
         for one in self._leases:
             hosts = kept.setdefault(one.task, {})
@@ -51,6 +54,13 @@ class Leases:
     def grant(self, now_s: float) -> None:
         """What tasks run on beyond their leases when this is asked again was given to them now."""
         self._granted_s = now_s
+
+    @property
+    def until_next_s(self) -> float:
+        """From the last grant until some lease is over, s."""
+        if self._granted_s is None:
+            return self._lease_s
+        return min([self._lease_s, *(one.expires_s - self._granted_s for one in self._leases)])
 
     def _learn(self, running: Allocation) -> None:
         left = {(task, host): workers for task, hosts in running.items() for host, workers in hosts.items()}

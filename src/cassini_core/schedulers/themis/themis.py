@@ -24,14 +24,12 @@ class Themis:
 
     Parameters
     ----------
-    interval_s : float
-        Between auctions, s. The paper (section 5.1) sets 10 minutes.
-    lease_s : float, optional
-        For how long what is won may not be taken away, s; ``interval_s`` if left out, as in the paper, where all that
-        expires is auctioned.
+    lease_s : float
+        For how long what is won may not be taken away, s; what is over is auctioned at once. The Cassini paper
+        (section 5.1) sets 10 minutes.
     fairness : float
         The knob ``f``, from 0 to 1: the part ``1 - f`` of the tasks that want GPUs, those with the largest rho, take
-        part in an auction; the others share what is left. 0.8 is known as the value of Themis; not checked.
+        part in an auction; the others share what is left. 0.8 is the value that Themis was evaluated with.
     oversubscription : float
         Above racks, at least 1: what is expected of workers across racks. The paper's testbed has 2 (appendix A).
     seed : int
@@ -67,14 +65,12 @@ class Themis:
     def __init__(
         self,
         *,
-        interval_s: float = 600.0,
-        lease_s: float | None = None,
+        lease_s: float = 600.0,
         fairness: float = 0.8,
         oversubscription: float = 2.0,
         seed: int = 0,
     ) -> None:
-        self.interval_s: float | None = number_between(interval_s, 1e-3, math.inf, "", "interval_s")
-        self._lease_s = number_between(interval_s if lease_s is None else lease_s, 1e-3, math.inf, "", "lease_s")
+        self._lease_s = number_between(lease_s, 1e-3, math.inf, "", "lease_s")
         self._fairness = number_between(fairness, 0.0, 1.0, "", "fairness")
         self._oversubscription = number_between(oversubscription, 1.0, math.inf, "", "oversubscription")
         self._seed = seed
@@ -83,6 +79,11 @@ class Themis:
         self._contention = Contention()
         self.rhos: dict[str, float] = {}
         self.paid: dict[str, float] = {}
+
+    @property
+    def interval_s(self) -> float | None:
+        """Until the next lease is over."""
+        return self._leases.until_next_s
 
     def propose(self, state: ClusterState, candidates: int) -> list[Allocation]:
         """As of :class:`cassini_core.schedulers.scheduler.Scheduler`; all leased workers are where they were."""

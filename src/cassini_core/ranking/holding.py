@@ -1,0 +1,163 @@
+"""Which jobs of a placement are worth holding at their shifts: how far they may move, and what interleaving saves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..joint.affinity import Component, affinity_graph, components
+from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, PreparedLink
+from ..links.folding import repeats
+from ..links.one_link import solve_link
+from ..model import Candidate, Job, Problem
+from ..periods.harmonize_jobs import lengthen
+from ..results import RankedCandidate, Ranking
+from ..units import ms_from_ticks, ticks_from_ms
+
+__all__ = ["HeldComponent", "held_components"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldComponent:
+    """Jobs whose shifts matter and that hang together over shared links.
+
+    Attributes
+    ----------
+    jobs : tuple of str
+        By id.
+    hold_ms : float
+        How far all of them may move at once, ms: the least over the links of the component.
+    gain_ms : mapping of str to float
+        By job what interleaving saves per iteration, ms, on its worst link and against random phases.
+    why_not : str or None
+        Why the jobs had better run free; None: they are to be held.
+    """
+
+    jobs: tuple[str, ...]
+    hold_ms: float
+    gain_ms: Mapping[str, float] = field(hash=False)
+    why_not: str | None
+
+
+def held_components(ranking: Ranking, problem: Problem, natural: Problem | None = None) -> tuple[HeldComponent, ...]:
+    """The components of a ranking's best placement, by their first jobs; none where no placement is the best.
+
+    Free jobs are in none: their paces fit no ratio, and whom they alone connect need not know of each other.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        Of ``problem``.
+    problem : Problem
+    natural : Problem, optional
+        The jobs with their natural iteration times, where those of ``problem`` are longer so that they make up for
+        jitter. Default: ``problem``.
+
+    Notes
+    -----
+    Solves and evaluates each different link once.
+    """
+    best = ranking.best
+    if best is None:
+        return ()
+    candidate = next(one for one in problem.candidates if one.id == best.id)
+    natural_ticks = {job.id: ticks_from_ms(job.iteration_ms) for job in (natural or problem).jobs}
+    found = _components(candidate, best)
+    holds = _holds(ranking, problem, candidate, best, found)
+    gains = _gains(problem, candidate, best)
+    made = []
+    for component, hold in zip(found, holds, strict=True):
+        paces = [ticks_from_ms(ranking.paces_ms[job]) for job in component.jobs]
+        naturals = [natural_ticks[job] for job in component.jobs]
+        why_not = _why_not(hold, paces, naturals, max(gains[job] for job in component.jobs))
+        gain_ms = {job: ms_from_ticks(gains[job]) for job in component.jobs}
+        made.append(HeldComponent(component.jobs, ms_from_ticks(hold), gain_ms, why_not))
+    return tuple(made)
+
+
+def _components(candidate: Candidate, best: RankedCandidate) -> list[Component]:
+    held = {job: shift for job, shift in best.shifts_ms.items() if job not in best.free_jobs}
+    on_link = {
+        link.id: {job: 0 for job, route in candidate.routes.items() if link.id in route and job in held}
+        for link in best.links
+    }
+    return [one for one in components(affinity_graph(on_link, held)) if one.jobs]
+
+
+def _holds(
+    ranking: Ranking, problem: Problem, candidate: Candidate, best: RankedCandidate, found: list[Component]
+) -> list[int]:
+    """The hold of each component, ticks: the least over its own links, each at the shifts of the ranking.
+
+    The ranking gives the least over all components, which would narrow each to the tightest of them all.
+    """
+    least = ticks_from_ms(best.hold_ms or 0.0)
+    if len(found) < 2:
+        return [least] * len(found)
+    placed = (job for job in problem.jobs if job.id in candidate.routes)
+    paced = {job.id: lengthen(job, ticks_from_ms(ranking.paces_ms[job.id])) for job in placed}
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    resolution_ms = DEFAULT_RESOLUTION_MS if ranking.resolution_ms is None else ranking.resolution_ms
+    on_links: dict[str, int] = {}
+    for link in (link.id for link in best.links):
+        members = [job for job, route in candidate.routes.items() if link in route]
+        prepared = PreparedLink.from_jobs(
+            [paced[job] for job in members], capacity[link], {job: candidate.routes[job][link] for job in members}
+        )
+        shifts = [ticks_from_ms(best.shifts_ms[job]) for job in members]
+        # From the first, as the ranking evaluates them.
+        relative = [(shift - shifts[0]) % period for shift, period in zip(shifts, prepared.period, strict=True)]
+        seen = prepared.evaluate(relative, resolution_ms=resolution_ms, slack_tolerance=ranking.slack_tolerance)
+        on_links[link] = seen.hold
+    if abs(min(on_links.values()) - least) > 1:
+        # Ranked with options that are not known here, so that other jobs may be free: what it said holds anyway.
+        return [least] * len(found)
+    return [min((on_links[link] for link in one.links), default=0) for one in found]
+
+
+def _why_not(hold: int, paces: Sequence[int], naturals: Sequence[int], gain: int) -> str | None:
+    if gain == 0:
+        return "interleaving wins nothing: at random phases its links score as much"
+    if hold == 0:
+        return "nothing can be held: the best shifts leave its jobs no room to move"
+    # One job late, the others early: twice the hold apart, to either side.
+    if 4 * hold >= max(repeats(Counter(paces)).values()):
+        return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
+    if any(2 * pace > 3 * natural for pace, natural in zip(paces, naturals, strict=True)):
+        return "a job of its component would be slowed by more than half"
+    return None
+
+
+def _gains(problem: Problem, candidate: Candidate, best: RankedCandidate) -> dict[str, int]:
+    """What each job saves per iteration on its worst link, ticks, against random phases.
+
+    Demand above capacity has to be sent later. Per iteration that is its mean over time, as a share of the capacity,
+    times the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives
+    where it treats all jobs as free (F1b).
+    """
+    jobs = {job.id: job for job in problem.jobs}
+    capacity = {link.id: link.capacity_gbps for link in problem.links}
+    gains = dict.fromkeys(best.shifts_ms, 0)
+    known: dict[tuple[tuple[tuple[str, float], ...], float], float | None] = {}
+    for link in best.links:
+        members = tuple((job, route[link.id]) for job, route in candidate.routes.items() if link.id in route)
+        key = members, capacity[link.id]
+        if key not in known:
+            known[key] = _random_score([jobs[job] for job, _ in members], capacity[link.id], dict(members))
+        at_random = known[key]
+        if link.score is None or at_random is None:
+            continue
+        for job, _ in members:
+            if job in gains:
+                iteration = ticks_from_ms(jobs[job].iteration_ms)
+                saved = min(1.0, max(0.0, link.score - at_random))
+                gains[job] = max(gains[job], min(iteration, round(saved * iteration)))
+    return gains
+
+
+def _random_score(jobs: list[Job], capacity_gbps: float, multipliers: Mapping[str, float]) -> float | None:
+    """Expected score of a link whose jobs run at independent random phases; None beyond the limits of folding."""
+    longest_ms = max(job.iteration_ms for job in jobs)
+    solution = solve_link(jobs, capacity_gbps, resolution_ms=longest_ms, multipliers=multipliers)
+    return solution.score if solution.score_is_exact else None
