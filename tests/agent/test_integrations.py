@@ -94,3 +94,24 @@ def test_examples_run_and_their_iterations_are_seen(
             assert natural_ns is None or end <= start_ns + natural_ns
         else:
             assert start is None
+
+
+@pytest.mark.parametrize("trainer", ["lightning", "transformers"])
+def test_trainers_whose_model_has_a_hook_go_on_with_it(trainer: str, tmp_path: Path) -> None:
+    if subprocess.run([sys.executable, "-c", f"import {trainer}"], capture_output=True).returncode != 0:
+        pytest.skip(f"{trainer} is not installed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={port}"]
+    environment = {**os.environ, "CASSINI_AGENT_SOCKET": str(tmp_path / "none"), "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(
+        [*command, str(Path(__file__).with_name("hooked_trainers.py")), trainer],
+        env={**environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("iterations: 10") == 2
+    assert done.stderr.count("it has a communication hook already") == 2
