@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -170,6 +171,46 @@ def test_over_a_tcp_store_of_torch_the_job_can_go_on_using_it() -> None:
     zero.close()
     one.close()
     assert wait_until(lambda: not zero._thread.is_alive() and not one._thread.is_alive())
+
+
+SERVER = """
+import time
+import torch.distributed as dist
+store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+print(store.port, flush=True)
+time.sleep(120)
+"""
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_server_that_hangs_holds_up_the_thread_of_the_agent_and_not_the_interpreter(answers: bool) -> None:
+    """Whether before the agent has its own connection or after: torch lets the interpreter go while it waits."""
+    dist = pytest.importorskip("torch.distributed")
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        store = dist.TCPStore("127.0.0.1", int(server.stdout.readline()), is_master=False, wait_for_workers=False)
+        if not answers:
+            server.send_signal(signal.SIGSTOP)
+        rank = StoreRanks(store, 1, "agent", own_client)
+        if answers:
+            assert wait_until(lambda: rank._store is not store)
+            server.send_signal(signal.SIGSTOP)
+        longest_s, last_s = 0.0, time.monotonic()
+        for k in range(500):
+            assert due(rank, k) == 0
+            time.sleep(0.001)
+            now_s = time.monotonic()
+            longest_s, last_s = max(longest_s, now_s - last_s), now_s
+        assert rank._thread.is_alive()
+        assert longest_s < 0.5
+        rank.close()
+        server.send_signal(signal.SIGCONT)
+        rank._thread.join(10)
+        assert not rank._thread.is_alive()
+    finally:
+        server.kill()
+        server.communicate()
 
 
 def test_a_rank_that_was_left_behind_catches_up() -> None:
