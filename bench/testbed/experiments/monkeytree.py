@@ -144,7 +144,7 @@ _NOTES: Mapping[str, str] = {
     "ECMP": "what has to be met before other figures mean anything",
     "perfect routing": "the same",
     "placement, perfect routing": "jobs put elsewhere when they start, and nothing else",
-    "placement, paths chosen": "one path a flow, as for SGLB: 1.148 / 1.654",
+    "placement, paths chosen": "one path a flow, as for SGLB: 1.148 / 1.654 published",
     "even over all spines": "2 paths for each of 8 flows, 16 for a single one: several queue pairs, or spraying",
     "placement, even over all spines": "MonkeyTree, which moves jobs: 1.004 / 1.044",
 }
