@@ -144,7 +144,8 @@ def record_of_run(
     ``n``, ``mean`` and ``quantiles`` (at ``QUANTILES``).
     """
     by_id = {task.id: task for task in tasks}
-    lengths, slowdowns, models, series = [], [], {}, []
+    lengths, slowdowns, series = [], [], []
+    models: dict[str, Any] = {}
     for one in result.tasks:
         came, length = one.iterations.came_ms, one.iterations.length_ms
         workers = _workers_at(decider, one.id, came)
