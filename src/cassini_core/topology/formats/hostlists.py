@@ -16,8 +16,11 @@ _PLAIN = re.compile(r"[\w.:,/\[\]-]+")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?:/0*[1-9]\d{0,8})?)?", re.ASCII)
 # Both stop at the next bracket: a list of many open ones takes no longer than its length.
 _PIECE = re.compile(r"(?:[^,\[]|\[[^\[\]]*\])+")
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_BRACKET = re.compile(r"\[([^\[\]]*)\](\d*)", re.ASCII)
 _MOST_BRACKETS = 8
+_MOST_SPAN = 10**9
+"""From the first to the last number of a range, which has the digits after its bracket too: ClusterShell has no more."""
+
 _EXPECTED = "a hostlist such as n[1-4],m5"
 
 
@@ -70,11 +73,14 @@ def _size(part: str, place: str) -> int:
     total = 0
     for piece in _PIECE.findall(part):
         size, brackets = 1, _BRACKET.findall(piece)
-        for numbers in (bracket.split(",") for bracket in brackets):
-            ranges = [_RANGE.fullmatch(one) for one in numbers]
+        for numbers, digits in brackets:
+            ranges = [_RANGE.fullmatch(one) for one in numbers.split(",")]
             if not all(ranges):
                 raise refusal("", place, _EXPECTED, shown(part))
-            size *= sum(max(1, int(one[2] or one[1]) - int(one[1]) + 1) for one in ranges if one)
+            counts = [max(1, int(one[2] or one[1]) - int(one[1]) + 1) for one in ranges if one]
+            if len(digits) > 9 or max(counts) * 10 ** len(digits) > _MOST_SPAN:
+                raise refusal("", place, f"ranges from one number to less than {_MOST_SPAN} more", shown(part))
+            size *= sum(counts)
         total += size
         if total > MAX_NODES or len(brackets) > _MOST_BRACKETS:
             expected = f"at most {MAX_NODES} names and {_MOST_BRACKETS} ranges in one"
