@@ -19,7 +19,7 @@ _PIECE = re.compile(r"(?:[^,\[]|\[[^\[\]]*\])+")
 _BRACKET = re.compile(r"\[([^\[\]]*)\](\d*)", re.ASCII)
 _MOST_BRACKETS = 8
 _MOST_SPAN = 10**9
-"""From the first to the last number of a range, which has the digits after its bracket too: ClusterShell has no more."""
+"""From the first to the last number of a range, to which the digits after its bracket belong; of ClusterShell."""
 
 _EXPECTED = "a hostlist such as n[1-4],m5"
 
@@ -78,7 +78,7 @@ def _size(part: str, place: str) -> int:
             if not all(ranges):
                 raise refusal("", place, _EXPECTED, shown(part))
             counts = [max(1, int(one[2] or one[1]) - int(one[1]) + 1) for one in ranges if one]
-            if len(digits) > 9 or max(counts) * 10 ** len(digits) > _MOST_SPAN:
+            if digits and (len(digits) > 9 or max(counts) * 10 ** len(digits) > _MOST_SPAN):
                 raise refusal("", place, f"ranges from one number to less than {_MOST_SPAN} more", shown(part))
             size *= sum(counts)
         total += size
