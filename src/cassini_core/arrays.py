@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "Float64Array", "Int32Array", "Int64Array", "Rows", "cut", "int64", "objects", "offsets"]
+__all__ = [
+    "BoolArray",
+    "Float64Array",
+    "Int32Array",
+    "Int64Array",
+    "Rows",
+    "cut",
+    "different",
+    "int64",
+    "objects",
+    "offsets",
+    "runs",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 Float64Array = npt.NDArray[np.float64]
@@ -50,6 +62,17 @@ def cut(array: npt.NDArray[Any], offset: Int64Array) -> list[bytes]:
     """The bytes of each row. They are cut and looked up faster than arrays or tuples of whole numbers."""
     whole, ends = array.tobytes(), (array.itemsize * offset).tolist()
     return [whole[begin:end] for begin, end in itertools.pairwise(ends)]
+
+
+def runs(values: Int64Array) -> Int64Array:
+    """Where runs of equal values begin."""
+    return np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
+
+
+def different(values: Int64Array) -> Int64Array:
+    """The different values, ascending. ``numpy.unique`` loads masked arrays, which takes longer than a small ranking."""
+    ordered = np.sort(values)
+    return ordered[runs(ordered)]
 
 
 def int64(values: Iterable[int]) -> Int64Array:

@@ -23,6 +23,7 @@ from cassini_core.periods import pace_choices as assignments
 from cassini_core.placement import job_request, jobs_file, place
 from cassini_core.plots import affinity, link_demand, shift_corners
 from cassini_core.problem_file import decoding, load_problem, ranking_to_json
+from cassini_core.schedulers import tasks_file
 from cassini_core.topology import formats, patterns
 from cassini_core.topology import model as topology
 from cassini_core.topology.formats import documents
@@ -266,6 +267,8 @@ LIMITS = {
     "tiers of switches": topology.MAX_TIERS,
     "flows of an all-to-all": patterns.MAX_FLOWS,
     "jobs of a file of jobs": jobs_file.MAX_JOBS,
+    "tasks of a file of tasks": tasks_file.MAX_TASKS,
+    "workers of a task that may have fewer": tasks_file.MAX_ELASTIC,
     "workers of a job": job_request.MAX_WORKERS,
     "flows of a job's all-to-all": job_request.MAX_FLOWS,
     "pairs of a job that waits and a host": place.MAX_SEARCHES,

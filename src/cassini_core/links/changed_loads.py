@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, Int64Array, Rows, cut, offsets
+from ..arrays import BoolArray, Int64Array, Rows, cut, offsets, runs
 
 __all__ = ["ChangedLoads", "Loads", "Moves", "joined_loads"]
 
@@ -78,10 +78,10 @@ class ChangedLoads:
         place = moves.candidate * self._n_links + moves.link
         moved = place * self._n_members + moves.member
         order = moved.argsort(kind="stable")
-        starts = _starts(moved[order])
+        starts = runs(moved[order])
         alone = np.diff(starts, append=len(order)) == 1  # two are one that leaves and the same that comes
         real = order[starts[alone]]
-        changed = _starts(place[real])
+        changed = runs(place[real])
         at = place[real[changed]]
         link = at % self._n_links
         step = np.where(moves.come[real], 1, -1)
@@ -91,7 +91,7 @@ class ChangedLoads:
         content = (moves.link[real] * self._n_members + moves.member[real]) * 2 + moves.come[real]
         keys = cut(content, np.append(changed, len(real)))
         # Numbers ascend in the order in which links are first touched.
-        touched = _starts(place[order])
+        touched = runs(place[order])
         first = np.minimum.reduceat(order, touched) if len(touched) else order
         first = first[np.searchsorted(place[order[touched]], at)]
         turn = first.argsort(kind="stable")
@@ -126,8 +126,3 @@ def joined_loads(parts: list[Loads]) -> Loads:
     counts = np.concatenate([part.counts() for part in parts])
     link, member = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
     return Loads(link, offsets(counts), member)
-
-
-def _starts(values: Int64Array) -> Int64Array:
-    """Where runs of equal values begin."""
-    return np.flatnonzero(np.diff(values, prepend=values[:1] - 1))

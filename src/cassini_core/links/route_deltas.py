@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int64Array, Rows, int64, offsets
+from ..arrays import Int64Array, Rows, different, int64, offsets
 from ..errors import InputError
 from ..model import Candidate
 from .changed_loads import ChangedLoads, Changes, Loads, Moves
@@ -135,7 +135,7 @@ class _Crossed:
         go_on()
         job = np.arange(len(distinct)).repeat([len(count) for count in distinct])
         keys, _ = self._keys(job, int64(number for count in distinct for number in count))
-        self._member_keys = np.unique(keys)
+        self._member_keys = different(keys)
         ordered = zip(*np.divmod(self._member_keys, self._n_times), strict=True)
         self.members = [(int(job), times[k]) for job, k in ordered]
         go_on()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Float64Array, Int64Array, cut, int64, offsets
+from ..arrays import Float64Array, Int64Array, cut, different, int64, offsets
 from ..checks import number_between
 from ..deadline import Deadline, DeadlinePassed
 from ..links.changed_loads import Loads
@@ -266,7 +266,7 @@ class _LinkMean:
         turns: int,
         work: PaceWork,
     ) -> None:
-        on_links = np.unique(_numbers(b"".join(on_it for on_it, _ in loads)))
+        on_links = set(_numbers(b"".join(on_it for on_it, _ in loads)))
         self.jobs = [by_id[job_id] for job_id in sorted({members[member][0] for member in on_links})]
         index = {job.id: k for k, job in enumerate(self.jobs)}
         step = max(1.0, len(loads) / MAX_LINKS)
@@ -471,7 +471,7 @@ def _meeting(members: Sequence[Sequence[int]], n: int) -> Meeting | None:
     codes = np.concatenate(
         [(on_it[:, None] * n + on_it)[np.triu_indices(len(on_it), 1)] for on_it in map(np.sort, pairs)]
     )
-    one, other = np.divmod(np.unique(codes), n)
+    one, other = np.divmod(different(codes), n)
     return one, other
 
 
@@ -517,7 +517,7 @@ def _components(
         return k
 
     parts = len(number)
-    for pair in np.unique(job[first] * len(number) + job[on_it]).tolist():
+    for pair in different(job[first] * len(number) + job[on_it]).tolist():
         one, other = (root(k) for k in divmod(pair, len(number)))
         if one != other:
             parent[other] = one
