@@ -70,7 +70,7 @@ def runs(values: Int64Array) -> Int64Array:
 
 
 def different(values: Int64Array) -> Int64Array:
-    """The different values, ascending. ``numpy.unique`` loads masked arrays, which takes longer than a small ranking."""
+    """The different values, ascending. ``numpy.unique`` loads masked arrays: that takes longer than a small ranking."""
     ordered = np.sort(values)
     return ordered[runs(ordered)]
 
