@@ -35,6 +35,7 @@ EXPERIMENTS = (
     "multi_gpu",
     "angles",
     "assumptions",
+    "moves",
     "loops",
     "conditions",
     "cluster_size",

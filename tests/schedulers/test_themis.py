@@ -38,11 +38,11 @@ def rho(state: ClusterState, allocation: Allocation, name: str, contention: floa
     return (elapsed_s + lease_s + max(left_s(count, True) for count in bounds)) / ideal_s
 
 
-@given(states(), st.integers(1, 8), st.integers(0, 3))
+@given(states(), st.integers(1, 8), st.booleans(), st.integers(0, 3))
 def test_candidates_fit_are_equally_fair_and_leave_no_gpu_that_is_of_use(
-    state: ClusterState, most: int, seed: int
+    state: ClusterState, most: int, moves: bool, seed: int
 ) -> None:
-    themis = Themis(seed=seed)
+    themis = Themis(moves=moves, seed=seed)
     proposed = themis.propose(state, most)
     assert 1 <= len(proposed) <= most
     contention = Contention().update(state)
@@ -60,7 +60,9 @@ def test_candidates_fit_are_equally_fair_and_leave_no_gpu_that_is_of_use(
 
 @given(states(), st.integers(0, 3))
 def test_the_first_is_the_same_however_many_are_asked_for(state: ClusterState, seed: int) -> None:
-    assert plain(Themis(seed=seed).propose(state, 1)[0]) == plain(Themis(seed=seed).propose(state, 10)[0])
+    first = plain(Themis(seed=seed).propose(state, 1)[0])
+    assert first == plain(Themis(seed=seed).propose(state, 10)[0])
+    assert first == plain(Themis(moves=True, seed=seed).propose(state, 10)[0])
 
 
 @settings(max_examples=30)
@@ -108,6 +110,19 @@ def test_a_task_that_wins_what_it_gave_up_stays_where_it_is() -> None:
     state = ClusterState(cluster, 600.0, [task("a", 3), task("b", 2), task("c", 7)], running)
     for allocation in Themis().propose(state, 10):
         assert {name: allocation[name] for name in running} == running
+    first, *others = Themis(moves=True).propose(state, 10)
+    assert {name: first[name] for name in running} == running
+    assert any(allocation["a"] != running["a"] for allocation in others)
+    assert any(allocation["b"] != running["b"] for allocation in others)
+
+
+def test_a_task_whose_lease_is_not_over_never_moves() -> None:
+    themis, cluster = Themis(moves=True), network(3, 4, 1)
+    tasks = [task("a", 3), task("b", 2)]
+    (first,) = themis.propose(ClusterState(cluster, 0.0, tasks), 1)
+    for now_s, may in ((300.0, False), (700.0, True)):
+        proposed = themis.propose(ClusterState(cluster, now_s, [*tasks, task("c", 4)], first), 10)
+        assert (len({tuple(sorted(one["a"])) for one in proposed}) > 1) == may
 
 
 def test_candidates_differ_in_who_gives_to_whom_and_in_which_workers_are_given() -> None:

@@ -1,14 +1,14 @@
 """From numbers of workers to hosts: one allocation, and others in which every task has the same rho.
 
-The paper's step 1: the auction decides how many workers each task has. A task that wins as many as it gave up stays. Of
-one that loses, it is open which of its released workers it keeps; of those that win, it is open who gets which of the
-GPUs that others lose or that are free.
+The paper's step 1: the auction decides how many workers each task has. Of one that loses, it is open which of its
+released workers it keeps; of those that win, it is open who gets which of the GPUs that others lose or that are free. A
+task that wins as many as it gave up stays, unless it may move.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -37,10 +37,13 @@ class Places:
     state : ClusterState
     kept : Allocation
         Workers that stay as their leases say.
+    moves : bool
+        Whether the others may put released workers of a task elsewhere that wins as many as it gave up.
     """
 
-    def __init__(self, state: ClusterState, kept: Allocation) -> None:
+    def __init__(self, state: ClusterState, kept: Allocation, *, moves: bool = False) -> None:
         self._state = state
+        self._moves = moves
         self._kept = placement_of(state, kept)
         self._released: list[list[int]] = []
         """By task the host of each worker that it held and whose lease is over."""
@@ -85,12 +88,16 @@ class Places:
         """
         counts = [_size(first.where.get(task, ())) for task in range(len(self._state.tasks))]
         levels = {task: level_of(self._state.cluster, where) for task, where in first.where.items()}
-        # Whoever wins as many workers as it gave up stays.
-        open_to = [task for task in levels if counts[task] != self.kept_workers(task) + len(self._released[task])]
+        # Whoever wins as many workers as it gave up stays, or may move.
+        given_up = {task: len(self._released[task]) for task in levels}
+        may_move = {task for task in levels if self._moves and given_up[task]}
+        open_to = [
+            task for task in levels if task in may_move or counts[task] != self.kept_workers(task) + given_up[task]
+        ]
         current, failures = first.copy(), 0
         while True:
             if failures < _FAILURES:
-                drawn = self._drawn(counts, levels, rng)
+                drawn = self._drawn(counts, levels, may_move, rng)
                 failures = failures + 1 if drawn is None else 0
                 if drawn is not None:
                     yield allocation_of(self._state, drawn)
@@ -99,11 +106,19 @@ class Places:
             equal = not any(self._has_use(current, task) for task in range(len(counts)))
             yield allocation_of(self._state, current if equal else first)
 
-    def _drawn(self, counts: Sequence[int], levels: Mapping[int, Level], rng: random.Random) -> Placement | None:
-        """Every task's workers put anew at random; None if some do not fit, or are nearer or farther apart."""
+    def _drawn(
+        self, counts: Sequence[int], levels: Mapping[int, Level], may_move: Collection[int], rng: random.Random
+    ) -> Placement | None:
+        """Every task's workers put anew at random; None if some do not fit, or are nearer or farther apart.
+
+        Of tasks that may move, in turns by chance none does, each second one, or all do.
+        """
         cluster = self._state.cluster
         placement = self._kept.copy()
+        moving = below(rng, 3) if may_move else 0
         for task, workers in enumerate(counts):
+            if moving and task in may_move and (moving == 2 or below(rng, 2)):
+                continue
             self._stay(placement, task, workers, self._drawn_released(task, rng))
         order = _shuffled(list(range(len(counts))), rng)
         equal = all(self._take(placement, task, counts[task], rng) for task in order)

@@ -32,6 +32,10 @@ class Themis:
         part in an auction; the others share what is left. 0.8 is the value that Themis was evaluated with.
     oversubscription : float
         Above racks, at least 1: what is expected of workers across racks. The paper's testbed has 2 (appendix A).
+    moves : bool
+        Whether candidates beside the first may move tasks whose lease is over and that win as many workers as they gave
+        up. The Cassini paper says that such a task gives its servers up (section 5.1), not whether it gets them back.
+        Moving costs a restart, which a ranking does not know of.
     seed : int
         Of what is drawn.
 
@@ -68,11 +72,13 @@ class Themis:
         lease_s: float = 600.0,
         fairness: float = 0.8,
         oversubscription: float = 2.0,
+        moves: bool = False,
         seed: int = 0,
     ) -> None:
         self._lease_s = number_between(lease_s, 1e-3, math.inf, "", "lease_s")
         self._fairness = number_between(fairness, 0.0, 1.0, "", "fairness")
         self._oversubscription = number_between(oversubscription, 1.0, math.inf, "", "oversubscription")
+        self._moves = moves
         self._seed = seed
         self._round = 0
         self._leases = Leases(self._lease_s)
@@ -92,7 +98,7 @@ class Themis:
         self._round += 1
         rng = random.Random(f"themis {self._seed} {self._round}")
         fairness = Fairness(state, self._contention.update(state), self._lease_s, self._oversubscription)
-        places = Places(state, self._leases.kept(state))
+        places = Places(state, self._leases.kept(state), moves=self._moves)
         first = places.first(self._shared_out(state, places, fairness, rng), rng)
         self.rhos = _rhos(state, fairness, first)
         self._leases.grant(state.now_s)
