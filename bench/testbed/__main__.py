@@ -1,8 +1,8 @@
 """The paper's evaluation, regenerated: every figure of the paper against ours, and what the paper does not have.
 
 ``python -m bench.testbed [--only NAME ...] [--seeds N] [--processes N] [--quick] [--out FOLDER]``, or ``make paper``,
-writes ``paper.md``, ``paper.json`` and a plot per experiment. What was run is kept (``--kept``): an interrupted run
-goes on, and with more seeds only those are run that are missing.
+writes ``paper.md``, and of each experiment its figures as JSON and a plot. What was run is kept (``--kept``): an
+interrupted run goes on, and with more seeds only those are run that are missing.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ def main(argv: list[str] | None = None) -> int:
         one.plot(data[name], options.out / f"{PREFIX}-{name}.png")
         progress.done()
         seeds[name] = settings.seeds
+        figures = {"format": "cassini-bench-paper/1", "quick": options.quick, "machine": about, "code": _digest(one)}
+        figures |= {"seeds": settings.seeds, "figures": data[name]}
+        _figures(options.out, name).write_text(reports.to_json(figures) + "\n", encoding="utf-8")
         _write(options.out, there, data, seeds, about, options.quick)
     return 0
 
@@ -97,14 +100,17 @@ def earlier(folder: Path, quick: bool, there: dict[str, Experiment]) -> tuple[di
 
     What another version of an experiment wrote is left out.
     """
-    path = folder / f"{PREFIX}.json"
-    if not path.exists():
-        return {}, {}
-    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if figures["quick"] != quick:
-        return {}, {}
-    kept = {name for name, digest in figures["code"].items() if name in there and _digest(there[name]) == digest}
-    return {name: figures["experiments"][name] for name in kept}, {name: figures["seeds"][name] for name in kept}
+    data, seeds = {}, {}
+    for name, one in there.items():
+        path = _figures(folder, name)
+        figures = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if figures.get("quick") == quick and figures["code"] == _digest(one):
+            data[name], seeds[name] = figures["figures"], figures["seeds"]
+    return data, seeds
+
+
+def _figures(folder: Path, name: str) -> Path:
+    return folder / f"{PREFIX}-{name}.json"
 
 
 def _digest(experiment: Any) -> str:
@@ -120,12 +126,7 @@ def _write(
     quick: bool,
 ) -> None:
     shown = {name: (one, data[name], seeds[name]) for name, one in there.items() if name in data}
-    text = markdown(shown, about, quick)
-    code = {name: _digest(there[name]) for name in data}
-    figures: dict[str, Any] = {"format": "cassini-bench-paper/1", "quick": quick, "machine": about}
-    figures |= {"code": code, "seeds": seeds, "experiments": data}
-    (folder / f"{PREFIX}.md").write_text(text, encoding="utf-8")
-    (folder / f"{PREFIX}.json").write_text(reports.to_json(figures) + "\n", encoding="utf-8")
+    (folder / f"{PREFIX}.md").write_text(markdown(shown, about, quick), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -91,8 +91,10 @@ def test_an_experiment_from_end_to_end(name: str, tmp_path: Path) -> None:
     assert SAID[name] in text
     assert "Not to be quoted" in text
     assert (out / f"paper-{name}.png").stat().st_size > 10_000
-    figures = json.loads((out / "paper.json").read_text(encoding="utf-8"))
-    assert list(figures["experiments"]) == [name]
+    assert [path.name for path in out.glob("*.json")] == [f"paper-{name}.json"]
+    figures = json.loads((out / f"paper-{name}.json").read_text(encoding="utf-8"))
+    assert (figures["quick"], figures["seeds"]) == (True, 1)
+    assert figures["figures"]
 
 
 def test_every_experiment_has_the_four_names() -> None:
