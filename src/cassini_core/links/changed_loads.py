@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import BoolArray, Int64Array, Rows, cut, offsets, runs
 
-__all__ = ["ChangedLoads", "Loads", "Moves", "joined_loads"]
+__all__ = ["ChangedLoads", "Changes", "Loads", "Moves"]
 
 
 class Loads(NamedTuple):
@@ -71,7 +71,9 @@ class ChangedLoads:
 
     def loads(self) -> Loads:
         """All, by number."""
-        return joined_loads(self._found)
+        counts = np.concatenate([part.counts() for part in self._found])
+        link, member = (np.concatenate([part[k] for part in self._found]) for k in (0, 2))
+        return Loads(link, offsets(counts), member)
 
     def read(self, moves: Moves) -> Changes:
         """What candidates change; O(moves log moves) in whole arrays, and a look-up for each changed link."""
@@ -89,7 +91,8 @@ class ChangedLoads:
         carries = n_carried > 0
 
         content = (moves.link[real] * self._n_members + moves.member[real]) * 2 + moves.come[real]
-        keys = cut(content, np.append(changed, len(real)))
+        ends = np.append(changed, len(real))
+        keys = cut(content, ends)
         # Numbers ascend in the order in which links are first touched.
         touched = runs(place[order])
         first = np.minimum.reduceat(order, touched) if len(touched) else order
@@ -101,7 +104,7 @@ class ChangedLoads:
         added = np.full(len(at), -1, dtype=np.int64)
         added[turn] = numbers + len(self._base.link)
         values, where = np.unique(numbers, return_index=True)
-        self._add(moves, real, np.append(changed, len(real)), turn[where[values >= before]], link)
+        self._add(moves, real, ends, turn[where[values >= before]], link)
         return Changes(at // self._n_links, self._in_base[link], added)
 
     def _add(self, moves: Moves, real: Int64Array, offset: Int64Array, new: Int64Array, link: Int64Array) -> None:
@@ -119,10 +122,3 @@ class ChangedLoads:
         both = np.sort(np.concatenate((usual[stays], own[come])), kind="stable")
         load, member = np.divmod(both, width)
         self._found.append(Loads(link[new], offsets(np.bincount(load, minlength=len(new))), member))
-
-
-def joined_loads(parts: list[Loads]) -> Loads:
-    """All of them, one part after the other."""
-    counts = np.concatenate([part.counts() for part in parts])
-    link, member = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
-    return Loads(link, offsets(counts), member)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Int64Array
+from ..arrays import Int64Array, runs
 from .cluster import Cluster, HostWorkers
 
 __all__ = ["packed"]
@@ -64,7 +64,7 @@ def _fewest_of(room: Int64Array, group: Int64Array, workers: int) -> Int64Array:
     """For each group of places, how many of its largest ones have room for all; one more than it has if none do."""
     order = np.lexsort((-room, group))
     filled = np.cumsum(room[order])
-    start = np.flatnonzero(np.diff(group, prepend=-1))
+    start = runs(group)
     filled -= np.repeat(filled[start] - room[order][start], np.diff(start, append=len(group)))
     return 1 + np.bincount(group, filled < workers).astype(np.int64)
 

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..arrays import Float64Array, Int64Array
+from ..arrays import Float64Array, Int64Array, runs
 from ..errors import InputError, refusal, shown
 from .ecmp import U64Array, mix, pick
 from .fabric import Fabric, Paths, sums
@@ -141,7 +141,7 @@ class Router:
             return source, target, share, None
         pair = source * len(ports.digest) + target
         order = np.argsort(pair, kind="stable")
-        new = np.flatnonzero(np.diff(pair[order], prepend=-1))
+        new = runs(pair[order])
         count = np.empty(len(pair), dtype=np.int64)
         count[order] = np.arange(len(pair)) - np.repeat(new, np.diff(new, append=len(pair)))
         between = mix(ports.digest[source] + np.uint64(3) * ports.digest[target])
