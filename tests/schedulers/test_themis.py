@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cassini_core.placement.cluster import Cluster
 from cassini_core.schedulers.state import Allocation, ClusterState, check_allocation, placement_of, where_of
 from cassini_core.schedulers.themis.fairness import Contention, Fairness, Level, level_of
+from cassini_core.schedulers.themis.places import Places
 from cassini_core.schedulers.themis.themis import Themis
+from cassini_core.topology.model import Cable, Host, Switch, Topology
 from training_tasks import network, plain, states, task
 
 OVERSUBSCRIPTION = 2.0
@@ -176,6 +179,37 @@ def test_workers_of_several_gpus_find_room_where_gpus_are_scattered() -> None:
             placement = placement_of(state, allocation)
             for number, one in enumerate(tasks):
                 assert sum(allocation[one.id].values()) == one.max_workers or not placement.room(number).any()
+
+
+def two_parts() -> Cluster:
+    """Two leaf switches with a host of one GPU each under one spine, twice; no path between the two."""
+    hosts, switches, cables = [], [], []
+    for part in "xy":
+        switches.append(Switch(f"s{part}", 2))
+        for rack in "12":
+            switches.append(Switch(f"l{part}{rack}", 1))
+            hosts.append(Host(f"h{part}{rack}", 1))
+            cables += [Cable(f"l{part}{rack}", f"s{part}"), Cable(f"h{part}{rack}", f"l{part}{rack}")]
+    return Cluster(Topology(tuple(hosts), tuple(switches), tuple(cables)))
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_no_candidate_has_a_task_on_hosts_without_a_path(moves: bool) -> None:
+    tasks = [task(name, 2, min_workers=2, max_workers=2) for name in "ab"]
+    for running in ({}, {"a": {"hx1": 1, "hx2": 1}, "b": {"hy1": 1, "hy2": 1}}):
+        for seed in range(20):
+            proposed = Themis(moves=moves, seed=seed).propose(ClusterState(two_parts(), 10.0, tasks, running), 10)
+            assert all(len({host[1] for host in one[name]}) == 1 for one in proposed for name in "ab")
+
+
+def test_gpus_apart_in_parts_are_of_no_use_to_a_task_that_needs_them_together() -> None:
+    tasks = [task(name, 1, min_workers=1, max_workers=1) for name in "ab"]
+    tasks.append(task("w", 2, min_workers=2, max_workers=2))
+    state = ClusterState(two_parts(), 10.0, tasks, {"a": {"hx1": 1}, "b": {"hy1": 1}})
+    places = Places(state, {}, moves=True)
+    others = places.others(places.first([1, 1, 0], random.Random(0)), random.Random(0))
+    found = [next(others) for _ in range(50)]
+    assert len({str(sorted((name, *one[name]) for name in "ab")) for one in found}) > 1
 
 
 def test_a_large_cluster_has_as_many_candidates_as_asked_for() -> None:

@@ -113,7 +113,6 @@ class Places:
 
         Of tasks that may move, in turns by chance none does, each second one, or all do.
         """
-        cluster = self._state.cluster
         placement = self._kept.copy()
         moving = below(rng, 3) if may_move else 0
         for task, workers in enumerate(counts):
@@ -122,7 +121,7 @@ class Places:
             self._stay(placement, task, workers, self._drawn_released(task, rng))
         order = _shuffled(list(range(len(counts))), rng)
         equal = all(self._take(placement, task, counts[task], rng) for task in order)
-        equal = equal and all(level_of(cluster, placement.where[task]) == at for task, at in levels.items())
+        equal = equal and all(self._as_far(placement.where[task], at) for task, at in levels.items())
         # GPUs that are left elsewhere may be of use to a task whose workers need several.
         equal = equal and not any(self._has_use(placement, task) for task in range(len(counts)))
         return placement if equal else None
@@ -268,7 +267,9 @@ class Places:
         """Whether a task could take more of what is left."""
         more = self._next(placement, task)
         has = _size(placement.where.get(task, ()))
-        return more <= self._state.tasks[task].max_workers and int(self._reachable(placement, task).sum()) >= more - has
+        # A task that is nowhere yet fits into one part of the cluster, or not.
+        room = np.add.reduceat(self._reachable(placement, task), self._state.cluster.parts.start).max()
+        return more <= self._state.tasks[task].max_workers and int(room) >= more - has
 
     def _next(self, placement: Placement, task: int) -> int:
         """The number of workers after the one that a task has."""
