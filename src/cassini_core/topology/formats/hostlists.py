@@ -69,8 +69,9 @@ def _expanded(part: str, place: str) -> list[str]:
 
 
 def _size(part: str, place: str) -> int:
-    """How many names it stands for, or more: steps and repeats are not looked at. Too many are refused before they are made,
-    and so are other ranges.
+    """How many names it stands for, or more: steps and repeats are not looked at.
+
+    Too many are refused before they are made, and so are other ranges.
     """
     total = 0
     for piece in _PIECE.findall(part):
