@@ -1,4 +1,4 @@
-"""The sampler's schedule and its ring, on a clock that the test plays."""
+"""The sampler's schedule and what subscribers get, on a clock that the test plays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassini_agent.counters.ring import Ring
 from cassini_agent.counters.sampler import Sampler
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import MISSING
@@ -60,8 +59,8 @@ def times_of(busy: Sequence[int], oversleep: Sequence[int]) -> tuple[list[int], 
     source = Slowed(clock)
     sampler = Sampler([source], clock=clock, sleep=clock.sleep, most_cpu=None)
     source.sampler = sampler
+    rows, _ = sampler.subscribe()
     sampler._run()
-    rows, _, _ = sampler.fast_ring.read(0)
     return [row[0] - 5_000 * MS for row in rows], sampler
 
 
@@ -83,10 +82,11 @@ class Given:
 
 def test_what_is_no_number_of_64_bits_is_missing_and_sampling_goes_on() -> None:
     sampler = Sampler([Given(1, 2**63, 3)], [Given(4, 5, -(2**63) - 1)])
+    fast, slow = sampler.subscribe()
     for tick in range(3):
         sampler.tick(tick * MS, with_slow=True)
-    assert [row[1] for row in sampler.fast_ring.read(0)[0]] == [1, MISSING, 3]
-    assert [row[1] for row in sampler.slow_ring.read(0)[0]] == [4, 5, MISSING]
+    assert [row[1] for row in fast] == [1, MISSING, 3]
+    assert [row[1] for row in slow] == [4, 5, MISSING]
     assert sampler.stats().errors == 2
 
 
@@ -147,8 +147,9 @@ def test_a_source_that_raises_ends_nothing() -> None:
     clock = Clock([], [])
     sampler = Sampler([Bad(clock), Slowed(clock)], clock=clock, sleep=clock.sleep)
     clock.busy = [0]
+    rows, _ = sampler.subscribe()
     sampler.tick(clock.now, with_slow=False)
-    assert sampler.fast_ring.read(0)[0] == [(clock.now, MISSING, 1)]
+    assert list(rows) == [(clock.now, MISSING, 1)]
     assert sampler.stats().errors == 1
 
 
@@ -175,76 +176,31 @@ def test_the_thread_starts_samples_and_stops() -> None:
 
 @given(
     capacity=st.integers(2, 12),
-    reads=st.lists(st.tuples(st.integers(0, 30), st.none() | st.integers(1, 15)), max_size=20),
+    reads=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 15)), max_size=20),
 )
-def test_a_ring_gives_each_row_once_or_counts_it_as_lost(capacity: int, reads: list[tuple[int, int | None]]) -> None:
-    ring = Ring(capacity, 2)
-    written = following = lost = 0
-    seen: list[int] = []
-    for appended, most in reads:
-        for _ in range(appended):
-            ring.append(written, (2 * written, -written))
+def test_each_subscriber_gets_each_row_once_or_the_newest_of_them(capacity: int, reads: list[tuple[int, int]]) -> None:
+    sampler = Sampler([Given(*range(1000))], capacity=capacity)
+    rows, _ = sampler.subscribe()
+    written, expected = 0, []
+    for sampled, taken in reads:
+        for _ in range(sampled):
+            sampler.tick(written, with_slow=False)
+            expected = [*expected, (written, written)][-capacity:]
             written += 1
-        rows, following, missed = ring.read(following, most)
-        assert all(row == (row[0], 2 * row[0], -row[0]) for row in rows)
-        seen += [row[0] for row in rows]
-        lost += missed
-        assert len(seen) + lost == following <= written
-    assert seen == sorted(set(seen))
-    if reads and reads[-1][1] is None:
-        assert following == written
+        assert [rows.popleft() for _ in range(min(taken, len(rows)))] == expected[:taken]
+        expected = expected[taken:]
+    assert list(rows) == expected
+    later, _ = sampler.subscribe()
+    assert not later
 
 
-def test_a_reader_beside_the_writer_sees_whole_rows_only() -> None:
-    ring = Ring(64, 3)
-    over = threading.Event()
-
-    def write() -> None:
-        number = 0
-        while not over.is_set():
-            ring.append(number, (number, number, number))
-            number += 1
-
-    writer = threading.Thread(target=write)
+def test_a_reader_beside_the_writer_sees_all_rows_in_order() -> None:
+    sampler = Sampler([Given(*range(20_000))], capacity=20_000)
+    rows, _ = sampler.subscribe()
+    writer = threading.Thread(target=lambda: [sampler.tick(n, with_slow=False) for n in range(20_000)])
     writer.start()
-    following = seen = lost = 0
-    deadline = time.monotonic() + 0.3
-    while time.monotonic() < deadline:
-        rows, following, missed = ring.read(following)
-        assert all(len(set(row)) == 1 for row in rows)
-        seen, lost = seen + len(rows), lost + missed
-        assert seen + lost == following
-    over.set()
-    writer.join()
-    assert seen > 0
-
-
-def test_rows_overwritten_while_they_are_copied_are_not_given() -> None:
-    class Overtaken(bytearray):
-        """Memory into which the writer writes three more rows as the reader begins to copy."""
-
-        ring: Ring | None = None
-
-        def __getitem__(self, place):  # type: ignore[no-untyped-def]
-            ring, self.ring = self.ring, None
-            for number in range(8, 11) if ring else ():
-                ring.append(number, (number,))
-            return bytes(bytearray.__getitem__(self, place))
-
-    ring = Ring(8, 1)
-    memory = Overtaken(ring._data)
-    ring._data = memory
-    for number in range(8):
-        ring.append(number, (number,))
-    memory.ring = ring
-    rows, following, lost = ring.read(0)
-    # Rows 0 to 2 are gone, and a fourth may be half written by now.
-    assert rows == [(number, number) for number in range(4, 8)]
-    assert (following, lost) == (8, 4)
-    assert ring.read(following) == ([(number, number) for number in range(8, 11)], 11, 0)
-
-
-@pytest.mark.parametrize(("capacity", "width"), [(1, 1), (4, -1)])
-def test_a_ring_without_room_is_refused(capacity: int, width: int) -> None:
-    with pytest.raises(ValueError, match="expected at least 2 rows"):
-        Ring(capacity, width)
+    seen = []
+    while writer.is_alive() or rows:
+        while rows:
+            seen.append(rows.popleft())
+    assert seen == [(n, n) for n in range(20_000)]

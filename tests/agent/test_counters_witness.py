@@ -28,18 +28,20 @@ class Still:
 
     def __init__(self, device: str = "eth0") -> None:
         self.channels = (Channel(device, "tx_bytes", "bytes"),)
+        self.total = MISSING
 
     def sample(self, now_ns: int) -> Sequence[int]:
-        return (MISSING,)
+        return (self.total,)
 
     def close(self) -> None: ...
 
 
 def watched(rows: Sequence[tuple[int, int]]) -> CounterWatch:
-    watch = CounterWatch([Still()])
-    for now, total in rows:
-        watch.sampler.fast_ring.append(now, (total,))
-        if watch.sampler.fast_ring.written % 4096 == 0:
+    source = Still()
+    watch = CounterWatch([source])
+    for number, (now, source.total) in enumerate(rows, 1):
+        watch.sampler.tick(now, with_slow=False)
+        if number % 4096 == 0:
             watch.poll()
     watch.poll()
     return watch

@@ -19,7 +19,7 @@ def run(data: bytes, scratch: Path) -> None:
     except InputError as error:
         _check_refusal(error)
         return
-    _check_recording(recording, from_text=not data.startswith(b"CASCNT1\n"))
+    _check_recording(recording, from_text=not data.startswith(b"\x1f\x8b"))
     devices = {channel.device for samples in recording.samples for channel in samples.group.channels}
     for wanted in ((), tuple(sorted(devices))[:1]):
         try:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cassini_agent.counters.blocks import Group, header_block, sample_block
+from cassini_agent.counters.recorder import Group, header_line, sample_line
 from cassini_agent.counters.sources import Channel as AgentChannel
 from cassini_core import InputError, Job, Phase
 from cassini_core.cli import main
@@ -174,7 +174,7 @@ def test_the_recorder_says_which_counters_were_not_there(tmp_path: Path) -> None
     own = job_series()
     channels = (AgentChannel("efa_0/1", "tx_bytes", "bytes", absent=True), AgentChannel("efa_0/1", "rx_bytes", "bytes"))
     rows = [(at * MS, MISSING, raw) for at, raw in zip(own.times_ms, own.columns[RX], strict=True)]
-    (tmp_path / "x").write_bytes(header_block([Group(MS, channels)], {}) + sample_block(0, MS, rows))
+    (tmp_path / "x").write_bytes(header_line([Group(MS, channels)], {}) + sample_line(0, rows))
     found = profile_counters(tmp_path / "x", job_id="job")
     assert found.warnings == ("efa_0/1 tx_bytes: not there, so unknown, not zero",)
 
@@ -406,7 +406,7 @@ def test_the_command_reads_any_of_them(tmp_path: Path, capsys: pytest.CaptureFix
         ),
         (
             '{"format":"cassini-job/1"}',
-            "expected a recording of counters (it begins with b'CASCNT1\\n'), or a response of",
+            "expected a recording of counters (the agent's, which is gzip), or a response of",
         ),
         ("", "expected a recording of counters"),
         ("\n\n\n", "expected a recording of counters"),

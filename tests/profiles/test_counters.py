@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import Phase as Step
 from hypothesis import strategies as st
 
-from cassini_agent.counters.blocks import Group, header_block, sample_block
+from cassini_agent.counters.recorder import Group, header_line, sample_line
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_core import InputError, Job, Phase
@@ -177,8 +177,8 @@ def two_ports(path: Path, first: Sequence[tuple[int, int]], second: Sequence[tup
     names = ["tx_bytes", "rx_bytes"]
     group = Group(MS, tuple(Channel(f"mlx5_{n}/1", name, "bytes") for n in range(2) for name in names))
     rows = [(t, 4 * a, 40 * a, 4 * b, 0) for (t, a), (_, b) in zip(first, second, strict=True)]
-    blocks = [sample_block(0, MS, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
-    path.write_bytes(header_block([group], {}) + b"".join(blocks))
+    lines = [sample_line(0, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
+    path.write_bytes(header_line([group], {}) + b"".join(lines))
 
 
 def test_devices_add_up_and_the_busier_direction_counts(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_too_short_a_recording_is_refused(tmp_path: Path) -> None:
 def test_silence_is_refused(tmp_path: Path, value: int, said: str) -> None:
     group = Group(MS, (Channel("eth0", "tx_bytes", "bytes"),))
     rows = [(n * MS, value) for n in range(500)]
-    (tmp_path / "x").write_bytes(header_block([group], {}) + sample_block(0, MS, rows))
+    (tmp_path / "x").write_bytes(header_line([group], {}) + sample_line(0, rows))
     with pytest.raises(InputError, match=said):
         profile_counters(tmp_path / "x", job_id="x")
     with pytest.raises(InputError, match="rx_bytes: not there"):
@@ -220,7 +220,7 @@ def test_silence_is_refused(tmp_path: Path, value: int, said: str) -> None:
 
 def test_a_recording_without_bytes_is_refused(tmp_path: Path) -> None:
     group = Group(MS, (Channel("eth0", "tx_packets", "packets"),))
-    (tmp_path / "x").write_bytes(header_block([group], {}) + sample_block(0, MS, [(0, 0)]))
+    (tmp_path / "x").write_bytes(header_line([group], {}) + sample_line(0, [(0, 0)]))
     with pytest.raises(InputError, match="expected a counter of bytes"):
         profile_counters(tmp_path / "x", job_id="x")
 
@@ -246,7 +246,7 @@ def test_a_torn_recording_is_profiled_and_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(data[: len(data) * 2 // 3])
     found = profile_counters(tmp_path / "x", job_id="x")
     assert found.job.iteration_ms == pytest.approx(254.7, abs=0.1)
-    assert any("ends inside a block" in warning for warning in found.warnings)
+    assert any("ends inside a line" in warning for warning in found.warnings)
 
 
 @given(

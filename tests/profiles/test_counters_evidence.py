@@ -14,7 +14,7 @@ from bench.profiles.recovery import attempt, fault_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cassini_agent.counters.blocks import Group, header_block, sample_block
+from cassini_agent.counters.recorder import Group, header_line, sample_line
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_core import InputError, Job, Phase
@@ -152,9 +152,9 @@ def test_more_than_the_link_carries_is_warned_of(tmp_path: Path, line_gbps: int,
         Group(MS, (Channel("p", "tx_bytes", "bytes"),)),
         Group(100 * MS, (Channel("p", "rate", "Mbit/s", gauge=True),)),
     ]
-    blocks = [sample_block(0, MS, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
-    blocks.append(sample_block(1, 100 * MS, [(rows[0][0], 1000 * line_gbps)]))
-    (tmp_path / "x").write_bytes(header_block(groups, {}) + b"".join(blocks))
+    lines = [sample_line(0, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
+    lines.append(sample_line(1, [(rows[0][0], 1000 * line_gbps)]))
+    (tmp_path / "x").write_bytes(header_line(groups, {}) + b"".join(lines))
     found = profile_counters(tmp_path / "x", job_id="x")
     assert any("that the link carries" in warning for warning in found.warnings) == warned
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cassini_agent.counters.blocks import Group, header_block, sample_block
+from cassini_agent.counters.recorder import Group, header_line, sample_line
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import MISSING, Unwrapper
 
@@ -37,9 +37,7 @@ def recorded(series: Series) -> bytes:
         for at, values in series.rows
     ]
     group = Group(MS, tuple(Channel(device, f"{way}_bytes", "bytes") for device, way in series.columns))
-    return header_block([group], {}) + b"".join(
-        sample_block(0, MS, rows[i : i + 999]) for i in range(0, len(rows), 999)
-    )
+    return header_line([group], {}) + b"".join(sample_line(0, rows[i : i + 999]) for i in range(0, len(rows), 999))
 
 
 def csv_with(time: str) -> Callable[[Series], bytes]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from bench.profiles.recordings import Truth, play
 
-from cassini_agent.counters.blocks import Group, end_block, header_block, sample_block
+from cassini_agent.counters.recorder import Group, end_line, header_line, sample_line
 from cassini_agent.counters.sources import Channel
 from cassini_agent.counters.unwrap import MISSING, Unwrapper
 from cassini_core import Job
@@ -77,8 +77,8 @@ def write_recording(path: Path, rows: Sequence[tuple[int, int]], width: int | No
     unwrapper.set_speed(100e9 / 8)
     seen = [(t, MISSING if raw == MISSING else unwrapper.advance(raw, t), 0) for t, raw in rows]
     group = Group(MS, (Channel("mlx5_0/1", "tx_bytes", "bytes"), Channel("mlx5_0/1", "rx_bytes", "bytes")))
-    blocks = [sample_block(0, MS, seen[i : i + 1000]) for i in range(0, len(seen), 1000)]
-    path.write_bytes(header_block([group], {"host": "test"}) + b"".join(blocks) + end_block("stopped"))
+    lines = [sample_line(0, seen[i : i + 1000]) for i in range(0, len(seen), 1000)]
+    path.write_bytes(header_line([group], {"host": "test"}) + b"".join(lines) + end_line("stopped"))
 
 
 def write_played(path: Path, disturbance: str, seed: int) -> Truth | None:
@@ -86,8 +86,8 @@ def write_played(path: Path, disturbance: str, seed: int) -> Truth | None:
     played = play(disturbance, seed)
     group = Group(played.interval_ns, (Channel("eth0", "tx_bytes", "bytes"), Channel("eth0", "rx_bytes", "bytes")))
     rows = [(t, sent, 0) for t, sent in zip(played.times_ns, played.values, strict=True)]
-    blocks = [sample_block(0, played.interval_ns, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
-    path.write_bytes(header_block([group], {"host": "test"}) + b"".join(blocks) + end_block("stopped"))
+    lines = [sample_line(0, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
+    path.write_bytes(header_line([group], {"host": "test"}) + b"".join(lines) + end_line("stopped"))
     return played.truth
 
 

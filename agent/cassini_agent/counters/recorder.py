@@ -1,27 +1,63 @@
-"""Writing what a sampler reads to a file, once a second, from a thread that the sampling never waits for."""
+"""Writing what a sampler reads to a file, once a second, from a thread that the sampling never waits for.
+
+A file is lines of JSON (``docs/agent.md``, section "Recording"), each written by one call as a gzip member of its own:
+a writer that is killed loses at most one, and its checksum tells what was damaged.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
-from .blocks import MOST_ROWS, Group, end_block, header_block, sample_block
-from .sampler import Sampler
+from .sampler import Row, Sampler
 from .sources import Channel
 from .unwrap import BREAK
 
-__all__ = ["Recorder"]
+__all__ = ["Group", "Recorder", "end_line", "header_line", "sample_line"]
 
+FORMAT = "cassini-counters/2"
+MOST_ROWS = 1000
 _PERIOD_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Channels that were read together, every ``interval_ns``."""
+
+    interval_ns: int
+    channels: tuple[Channel, ...]
+
+
+def header_line(groups: Sequence[Group], about: dict[str, Any]) -> bytes:
+    """The first line of a file."""
+    return _line({"format": FORMAT, "clock": "monotonic", "groups": [asdict(one) for one in groups], "about": about})
+
+
+def sample_line(group: int, rows: Sequence[Row]) -> bytes:
+    """Rows of a group, of each column its first value and then how much each is above the one before."""
+    columns = zip(*rows, strict=True)
+    return _line({"group": group, "columns": [[one[0], *(b - a for a, b in pairwise(one))] for one in columns]})
+
+
+def end_line(reason: str) -> bytes:
+    """The last line: why recording ended."""
+    return _line({"ended": reason})
+
+
+def _line(values: dict[str, Any]) -> bytes:
+    return gzip.compress(json.dumps(values, separators=(",", ":")).encode() + b"\n", compresslevel=1, mtime=0)
 
 
 class Recorder:
     """Records a sampler until it is stopped, the file is as large as it may be, or the disk is full.
 
-    Whatever ends the recording, the sampler goes on, and the file holds whole blocks.
+    Whatever ends the recording, the sampler goes on, and the file holds whole lines.
 
     Parameters
     ----------
@@ -52,21 +88,19 @@ class Recorder:
         self.problem: str | None = None
         self.bytes = 0
         self.rows = 0
-        self.lost = 0
         self._most_bytes = most_bytes
         self._groups = (
             Group(sampler.interval_ns, sampler.fast_channels),
             Group(sampler.slow_interval_ns, sampler.slow_channels),
         )
-        self._rings = (sampler.fast_ring, sampler.slow_ring)
-        self._next = [ring.written for ring in self._rings]
+        self._waiting = sampler.subscribe()
         self._seen = [_Seen(channel) for channel in sampler.fast_channels]
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            self._write(header_block(self._groups, about or {}))
+            self._write(header_line(self._groups, about or {}))
         except OSError:
             os.close(self._fd)
             os.unlink(self.path)
@@ -91,18 +125,15 @@ class Recorder:
         self._end("stopped")
 
     def flush(self) -> None:
-        """Write what the rings hold; never raises. After a failure :attr:`problem` says what it was."""
+        """Write what was sampled; never raises. After a failure :attr:`problem` says what it was."""
         with self._lock:
-            for number, ring in enumerate(self._rings):
-                while self.recording:
-                    rows, self._next[number], lost = ring.read(self._next[number], MOST_ROWS)
-                    self.lost += lost
-                    if not rows:
-                        break
+            for number, waiting in enumerate(self._waiting):
+                while waiting and self.recording:
+                    rows = [waiting.popleft() for _ in range(min(len(waiting), MOST_ROWS))]
                     if number == 0:
                         for seen, column in zip(self._seen, list(zip(*rows, strict=True))[1:], strict=True):
                             seen.take(column)
-                    self._append(sample_block(number, self._groups[number].interval_ns, rows), len(rows))
+                    self._append(sample_line(number, rows), len(rows))
 
     def answers(self) -> list[tuple[Channel, str]]:
         """What each channel read at every tick came to: the total in its unit, or which kind of nothing it is.
@@ -117,38 +148,38 @@ class Recorder:
         while not self._stopping.wait(_PERIOD_S) and self.recording:
             self.flush()
 
-    def _append(self, block: bytes, rows: int) -> None:
-        if self._most_bytes is not None and self.bytes + len(block) > self._most_bytes:
+    def _append(self, line: bytes, rows: int) -> None:
+        if self._most_bytes is not None and self.bytes + len(line) > self._most_bytes:
             self.problem = f"{self.path}: as large as it may be ({self._most_bytes} bytes); recording ended"
             self._end("full")
             return
         try:
-            self._write(block)
+            self._write(line)
         except OSError as error:
             self.problem = f"{self.path}: {error.strerror or error}; recording ended"
             self._end("failed")
             return
         self.rows += rows
 
-    def _write(self, block: bytes) -> None:
-        view, begin = memoryview(block), self.bytes
+    def _write(self, line: bytes) -> None:
+        view, begin = memoryview(line), self.bytes
         try:
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError:
-            # What fitted of the block is of no use, and would hide the end from the reader.
+            # What fitted of the line is of no use, and would hide the end from the reader.
             os.ftruncate(self._fd, begin)
             os.lseek(self._fd, begin, os.SEEK_SET)
             raise
-        self.bytes += len(block)
+        self.bytes += len(line)
 
     def _end(self, reason: str) -> None:
         if self._fd < 0:
             return
         try:
-            self._write(end_block(reason))
+            self._write(end_line(reason))
         except OSError:
-            pass  # Then there was no room for it: the blocks before it are whole all the same.
+            pass  # Then there was no room for it: the lines before it are whole all the same.
         finally:
             os.close(self._fd)
             self._fd = -1

@@ -10,21 +10,24 @@ and again, and as often as before once that costs little enough. Waking up alone
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .ring import Ring
 from .sources import Channel, Source
-from .unwrap import MISSING
+from .unwrap import BREAK, MISSING
 
-__all__ = ["Sampler", "SamplerStats"]
+__all__ = ["Row", "Sampler", "SamplerStats"]
+
+Row = tuple[int, ...]
+"""Time in ns, then one value per channel."""
 
 INTERVAL_NS = 1_000_000
 SLOW_EVERY = 100
 CAPACITY = 16384
+MOST = 2**63 - 1
 MOST_CPU = 0.02
 _LONGEST_INTERVALS = 16
 _JUDGED_NS = 2_000_000_000
@@ -58,7 +61,7 @@ class SamplerStats:
 
 
 class Sampler:
-    """Samples sources into two rings.
+    """Samples sources, for all who subscribe.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ class Sampler:
     most_cpu : float or None
         Share of a core that the thread may take; above it ticks come less often. None: as much as it takes.
     capacity : int
-        Rows kept of the fast ring.
+        Fast rows kept for a subscriber that does not take them; the oldest go.
     clock, sleep, cpu : callable
         ns, s, and ns of the thread's processor time; other ones in tests.
     """
@@ -93,8 +96,8 @@ class Sampler:
         self.slow_interval_ns = interval_ns * slow_every
         self.fast_channels = _channels(fast)
         self.slow_channels = _channels(slow)
-        self.fast_ring = Ring(capacity, len(self.fast_channels))
-        self.slow_ring = Ring(max(2, capacity // slow_every), len(self.slow_channels))
+        self._capacities = capacity, max(2, capacity // slow_every)
+        self._subscribers: list[tuple[deque[Row], deque[Row]]] = []
         self._fast, self._slow = tuple(fast), tuple(slow)
         self._most_cpu = most_cpu
         self._clock, self._sleep, self._cpu = clock, sleep, cpu
@@ -103,6 +106,13 @@ class Sampler:
         self._stopping = False
         self._samples = self._missed = self._errors = self._worst_ns = 0
         self._cpu_share = 0.0
+
+    def subscribe(self) -> tuple[deque[Row], deque[Row]]:
+        """Fast and slow rows that are read from now on, to be taken from the left by one thread."""
+        fast, slow = self._capacities
+        rows: tuple[deque[Row], deque[Row]] = deque(maxlen=fast), deque(maxlen=slow)
+        self._subscribers.append(rows)
+        return rows
 
     def start(self) -> None:
         """Start the thread; once only."""
@@ -165,26 +175,25 @@ class Sampler:
 
     def tick(self, now_ns: int, *, with_slow: bool) -> None:
         """Read all sources once. The thread does this; whoever runs none (tests, replays) may do it instead."""
-        self._keep(self.fast_ring, now_ns, self._fast)
-        if with_slow and self._slow:
-            self._keep(self.slow_ring, now_ns, self._slow)
+        row = (now_ns, *self._read(self._fast, now_ns))
+        slow_row = (now_ns, *self._read(self._slow, now_ns)) if with_slow and self._slow else None
+        for fast, slow in self._subscribers:
+            fast.append(row)
+            if slow_row is not None:
+                slow.append(slow_row)
         self._samples += 1
         took = self._clock() - now_ns
         if took > self._worst_ns:
             self._worst_ns = took
 
-    def _keep(self, ring: Ring, now_ns: int, sources: Sequence[Source]) -> None:
-        try:
-            ring.append(now_ns, self._read(sources, now_ns))
-        except struct.error:  # More than 64 bits: no counter shows that, so nothing is known at this time.
-            self._errors += 1
-            ring.append(now_ns, [MISSING] * ring.width)
-
     def _read(self, sources: Sequence[Source], now_ns: int) -> list[int]:
         values: list[int] = []
         for source in sources:
             try:
-                values += source.sample(now_ns)
+                found = source.sample(now_ns)
+                if max(found) > MOST or min(found) < BREAK:
+                    raise OverflowError("no counter shows that")
+                values += found
             except Exception:  # One bad source must not end the others' sampling.
                 self._errors += 1
                 values += [MISSING] * len(source.channels)

@@ -108,7 +108,7 @@ class CounterWatch:
         self._bursts: deque[Burst] = deque(maxlen=_BURSTS_KEPT)
         self._rhythm = Rhythm("not looked for yet")
         self._marks: deque[tuple[int, dict[str, int]]] = deque(maxlen=_MARKS_KEPT)
-        self._next = self._lost = 0
+        self._fast, self._slow = self.sampler.subscribe()
         self._totals = [MISSING] * len(self.sampler.fast_channels)
         self._counted: int | None = None
         self._known_ns = self._seen_ns = 0
@@ -125,9 +125,8 @@ class CounterWatch:
     def poll(self) -> None:
         """Look at what was sampled since the last time; some 2 µs a sample."""
         with self._lock:
-            rows, self._next, lost = self.sampler.fast_ring.read(self._next)
-            self._lost += lost
-            for row in rows:
+            while self._fast:
+                row = self._fast.popleft()
                 self._take(row[0], row[1:])
 
     def latest(self) -> dict[str, Any]:
@@ -258,9 +257,7 @@ class CounterWatch:
             entry = devices.setdefault(channel.device, {"rate_gbps": None})
             entry[channel.name] = total if total >= 0 else None
             entry[channel.name.replace("_bytes", "_gbps")] = rates[number]
-        ring = self.sampler.slow_ring
-        rows, _, _ = ring.read(max(0, ring.written - 1))
-        values = rows[-1][1:] if rows else [MISSING] * len(self.sampler.slow_channels)
+        values = self._slow[-1][1:] if self._slow else [MISSING] * len(self.sampler.slow_channels)
         for channel, value in zip(self.sampler.slow_channels, values, strict=True):
             entry = devices.setdefault(channel.device, {})
             if channel.gauge:

@@ -73,7 +73,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
             return source.read(name, data)
     shown = f"{data[:12]!r}" if data else "an empty file"
     known = ", ".join(source.name for source in _SOURCES)
-    raise InputError(f"{name}: expected a recording of counters (it begins with {MAGIC!r}), or {known}; got {shown}")
+    raise InputError(f"{name}: expected a recording of counters (the agent's, which is gzip), or {known}; got {shown}")
 
 
 def _parts(file: BinaryIO) -> Iterator[bytes]:

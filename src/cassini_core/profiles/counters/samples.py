@@ -55,7 +55,7 @@ class Samples:
     ----------
     group : Group
     times_ns : array of int64, [rows]
-        Of one clock, which one depends on the source: the agent's is the host's monotonic one, to a microsecond.
+        Of one clock, which one depends on the source: the agent's is the host's monotonic one.
     values : tuple of array of int64, [channels][rows]
         Totals since the start, or gauges; ``MISSING`` and ``BREAK`` as said above.
     """
