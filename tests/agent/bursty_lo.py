@@ -53,11 +53,10 @@ def main(path: str) -> None:
         "no hook": Heard([start - 30_000_000 for start in truth]),
     }
     said = {name: asdict(watch.witness({"job": heard})["job"]) for name, heard in told.items()}
-    rhythm = watch.latest()["rhythm"]
     stats = watch.sampler.stats()
     watch.stop()
     found = [burst.start_ns for burst in watch._bursts]
-    json.dump({"truth": truth, "found": found, "said": said, "rhythm": rhythm, "samples": stats.samples}, sys.stdout)
+    json.dump({"truth": truth, "found": found, "said": said, "samples": stats.samples}, sys.stdout)
 
 
 if __name__ == "__main__":

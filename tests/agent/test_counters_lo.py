@@ -39,7 +39,6 @@ def test_real_bursts_on_lo(tmp_path: Path) -> None:
     assert " ms later than the job reports, within " in said["lie"]["reason"]
     assert abs(said["no hook"]["start_ns"] - 30 * MS) <= said["no hook"]["spread_ns"]
     assert said["no hook"]["end_ns"] - said["no hook"]["start_ns"] == pytest.approx(25 * MS, abs=6 * MS)
-    assert seen["rhythm"]["period_ns"] == pytest.approx(80 * MS, abs=1.5 * MS)
     profile = profile_counters(recording, job_id="lo")
     assert profile.job.iteration_ms == pytest.approx(80, abs=1.5)
     assert sum(phase.duration_ms for phase in profile.job.phases) == pytest.approx(25, abs=6)

@@ -196,7 +196,6 @@ def test_two_jobs_on_one_port_are_known_to_be_two(other: float, hook: bool) -> N
     else:
         assert "2 jobs on this host" in found["a"].reason
         assert found["a"].start_ns in (None, pytest.approx(100 * MS, abs=2 * MS))
-    assert watch.latest()["rhythm"]["reason"] == "2 jobs on this host"
 
 
 def test_a_job_that_reports_on_another_host_may_be_the_one_that_sends() -> None:
@@ -216,27 +215,6 @@ def test_the_cost_of_many_jobs_is_bounded() -> None:
     assert {one.reason for one in said(rows, jobs).values()} == {
         "300 jobs on this host: too many to tell whose bursts these are"
     }
-
-
-def test_the_rhythm_of_a_job_that_reports_nothing() -> None:
-    rng = random.Random(6)
-    one = train(rng, 60, PERIOD_MS, [BURST_MS], 0.02)
-    for slow in (every(1, 1), every(4, 16, 8)):
-        watch = watched(counted([one], slow, rng))
-        watch.witness({})
-        rhythm = watch.latest()["rhythm"]
-        assert rhythm["period_ns"] == pytest.approx(PERIOD_MS * MS, rel=0.02)
-        assert rhythm["duration_ns"] == pytest.approx(173 * MS, abs=17 * MS)
-        assert min(abs(rhythm["start_ns"] - sent[0][0]) for sent in one.sent) <= 16 * MS
-    two = train(rng, 60, 400, [(60.0, 40.0), (200.0, 120.0)], 0.005)
-    watch = watched(counted([two], every(1, 1), rng))
-    watch.witness({})
-    assert watch.latest()["rhythm"]["period_ns"] == pytest.approx(400 * MS, rel=0.01)
-    mixed = [one, train(rng, 60, 1.37 * PERIOD_MS, [(100.0, 150.0)], 0.02)]
-    watch = watched(counted(mixed, every(1, 1), rng))
-    watch.witness({})
-    assert watch.latest()["rhythm"]["period_ns"] is None
-    assert "of several jobs" in watch.latest()["rhythm"]["reason"]
 
 
 def test_a_counter_refreshed_every_10_ms_says_so_where_that_matters() -> None:

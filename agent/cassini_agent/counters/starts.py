@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from .bursts import Burst
 
-__all__ = ["CONFIRM", "CONTRADICT", "SILENT", "Heard", "Rhythm", "Witness", "find_rhythm", "witness"]
+__all__ = ["CONFIRM", "CONTRADICT", "SILENT", "Heard", "Witness", "witness"]
 
 CONFIRM, CONTRADICT, SILENT = "confirm", "contradict", "silent"
 
@@ -29,8 +29,6 @@ _DEAD_BAND = 0.05  # of the iteration time: a finer answer is of no use to contr
 _MOST, _NEARLY_ALL = 0.6, 0.8
 _CHANCE = math.log(1e4)  # a distance that bursts at random times would show once in so many cases is no evidence
 _MOST_PAIRS = 32
-_MOST_BURSTS = 8  # of one iteration, for a rhythm
-_LONG_PAUSES = 0.5, 0.75  # of the longest: what may be one between iterations
 _PAUSE = 1.5  # usual iterations: longer is no iteration
 
 _Firsts = tuple[dict[int, int], dict[int, int]]
@@ -90,31 +88,6 @@ class Witness:
         return replace(self, says=SILENT, reason=reason, offset_ns=None, spread_ns=None, start_ns=None, end_ns=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """The iterations of a job that reports nothing, as the bursts of a port that only it uses show them.
-
-    Attributes
-    ----------
-    period_ns : int or None
-        Iteration time, median. None: no rhythm, and ``reason`` says why.
-    start_ns : int or None
-        When its latest communication began, after the longest pause of an iteration.
-    duration_ns : int or None
-        From there to the end of its last burst, median.
-    spread_ns : int or None
-        Nine in ten iteration times lie within so much of ``period_ns``.
-    iterations : int
-    """
-
-    reason: str
-    period_ns: int | None = None
-    start_ns: int | None = None
-    duration_ns: int | None = None
-    spread_ns: int | None = None
-    iterations: int = 0
-
-
 def witness(bursts: Sequence[Burst], heard: Heard, tolerance_ns: int = 5_000_000) -> Witness:
     """What bursts say about a job that has them to itself.
 
@@ -131,35 +104,6 @@ def witness(bursts: Sequence[Burst], heard: Heard, tolerance_ns: int = 5_000_000
     if heard.starts_ns:
         return _measure(bursts, sorted(set(heard.starts_ns))[-WINDOW - 1 :], tolerance_ns)
     return Witness(SILENT, "the job reports no iterations on this host")
-
-
-def find_rhythm(bursts: Sequence[Burst]) -> Rhythm:
-    """Iteration time and latest communication from bursts alone.
-
-    Between iterations lie the longest pauses; shorter ones, where something was lost or a phase ended, are within one.
-    """
-    bursts = bursts[-WINDOW * _MOST_BURSTS :]
-    pauses = [after.start_ns - before.end_ns for before, after in pairwise(bursts)]
-    if len(pauses) < FEWEST_TO_MEASURE:
-        return Rhythm(f"too few bursts: {len(bursts)} of more than {FEWEST_TO_MEASURE}")
-    for share in _LONG_PAUSES:
-        firsts = [n for n, pause in enumerate(pauses, 1) if pause >= share * _quantile(pauses)]
-        periods = [bursts[b].start_ns - bursts[a].start_ns for a, b in pairwise(firsts)]
-        if len(periods) < FEWEST_TO_MEASURE:
-            continue
-        period = statistics.median(periods)
-        spread = max(_quantile(abs(one - period) for one in periods), _blur([bursts[n] for n in firsts]))
-        if spread <= _DEAD_BAND * period:
-            spans = [bursts[b - 1].end_ns - bursts[a].start_ns for a, b in pairwise(firsts)]
-            return Rhythm(
-                f"over {len(periods)} iterations",
-                int(period),
-                bursts[firsts[-1]].start_ns,
-                int(statistics.median(spans)),
-                int(spread),
-                len(periods),
-            )
-    return Rhythm("bursts keep no steady time: of several jobs, or of none with iterations")
 
 
 def _compare(bursts: Sequence[Burst], reports: Sequence[int], tolerance_ns: int) -> Witness:

@@ -6,14 +6,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from . import netdev, rdma
 from .bursts import Burst, BurstDetector
 from .sampler import INTERVAL_NS, MOST_CPU, Sampler
 from .sources import Source
-from .starts import SILENT, Heard, Rhythm, Witness, find_rhythm, witness
+from .starts import SILENT, Heard, Witness, witness
 from .unwrap import BREAK, MISSING
 
 __all__ = ["CounterWatch", "open_sources"]
@@ -106,7 +106,6 @@ class CounterWatch:
         self._lock = threading.Lock()
         self._detector = BurstDetector(interval_ns)
         self._bursts: deque[Burst] = deque(maxlen=_BURSTS_KEPT)
-        self._rhythm = Rhythm("not looked for yet")
         self._marks: deque[tuple[int, dict[str, int]]] = deque(maxlen=_MARKS_KEPT)
         self._fast, self._slow = self.sampler.subscribe()
         self._totals = [MISSING] * len(self.sampler.fast_channels)
@@ -134,9 +133,8 @@ class CounterWatch:
 
         ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second, and
         ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``marks_per_s``:
-        congestion marks of all together, over the last ten seconds; ``rhythm``: see :class:`.starts.Rhythm`;
-        ``bursts``, ``interval_ms``, ``refresh_ms``, ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what
-        is wrong, or null.
+        congestion marks of all together, over the last ten seconds; ``bursts``, ``interval_ms``, ``refresh_ms``,
+        ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or null.
         """
         self.poll()
         stats = self.sampler.stats()
@@ -146,7 +144,6 @@ class CounterWatch:
                 "devices": {name: values for name, values in devices.items() if name},
                 "host": devices.get("", {}),
                 "marks_per_s": self._marks_per_s(devices),
-                "rhythm": asdict(self._rhythm),
                 "bursts": len(self._bursts),
                 "interval_ms": stats.interval_ns / 1e6,
                 "refresh_ms": self._detector.refresh_ns / 1e6,
@@ -166,7 +163,6 @@ class CounterWatch:
         if len(jobs) > _MOST_JOBS:
             nothing = nothing or f"{len(jobs)} jobs on this host: too many to tell whose bursts these are"
         if nothing:
-            self._rhythm = Rhythm(nothing)
             return {job: Witness(SILENT, nothing) for job in jobs}
         found = {job: witness(bursts, heard, self._tolerance_ns) for job, heard in jobs.items()}
         sharing = [job for job in jobs if found[job].steady is not False]
@@ -176,7 +172,6 @@ class CounterWatch:
                 found[job] = found[job].silenced(f"bursts may be those of other jobs of this host too: {_few(others)}")
             elif len(jobs) > 1:
                 found[job] = replace(found[job], reason=f"{found[job].reason}; {len(jobs)} jobs on this host")
-        self._rhythm = find_rhythm(bursts) if len(jobs) < 2 else Rhythm(f"{len(jobs)} jobs on this host")
         return found
 
     def _take(self, now_ns: int, values: Sequence[int]) -> None:
