@@ -236,7 +236,7 @@ def test_a_bucket_gives_no_more_than_its_rate(per_s: float, burst: float, takes:
     assert taken <= burst + per_s * now + largest + 1e-6 * (1 + taken)
 
 
-def test_the_journal_gives_back_what_was_written_whatever_tore(tmp_path: Path) -> None:
+def test_the_journal_holds_what_was_saved_last_whatever_fails(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     kept: list[bytes] = []
     failures: list[OSError] = []
@@ -245,17 +245,36 @@ def test_the_journal_gives_back_what_was_written_whatever_tore(tmp_path: Path) -
         journal = Journal(path, lambda: kept, failures.append)
         for i in range(3):
             kept.append(b'{"job":"j%d"}' % i)
-            await journal.settle(journal.append(kept[-1]))
-        with path.open("ab") as stream:
-            stream.write(b'{"job":"to')  # as a disk that is full leaves it
-        journal._torn = True
+            await journal.saved()
+        (tmp_path / ".journal.part").mkdir()  # nothing can be written
         kept.append(b'{"job":"last"}')
-        await journal.settle(journal.append(kept[-1]))
+        await journal.saved()
+        assert [line["job"] for line in read_journal(path)] == ["j0", "j1", "j2"]
+        (tmp_path / ".journal.part").rmdir()
+        for _ in range(100):  # all of them while the first is being written
+            journal.save()
         await journal.close()
 
     asyncio.run(fill())
     assert [line["job"] for line in read_journal(path)] == ["j0", "j1", "j2", "last"]
-    assert not failures
+    assert len(failures) == 1
+
+
+def test_what_could_not_be_written_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassini_agent.daemon.journal.RETRY_S", 0.01)
+    (tmp_path / ".journal.part").mkdir()
+    failures: list[OSError] = []
+
+    async def write() -> None:
+        journal = Journal(tmp_path / "journal", lambda: [b"{}"], failures.append)
+        await journal.saved()
+        (tmp_path / ".journal.part").rmdir()
+        while not (tmp_path / "journal").exists():
+            await asyncio.sleep(0.01)
+        await journal.close()
+
+    asyncio.run(write())
+    assert failures
 
 
 def test_a_slow_disk_delays_nobody_for_longer_than_a_second(tmp_path: Path) -> None:
@@ -264,7 +283,7 @@ def test_a_slow_disk_delays_nobody_for_longer_than_a_second(tmp_path: Path) -> N
     async def write() -> float:
         journal = Journal(tmp_path / "journal", lambda: [b"{}"], lambda _: None)
         began = time.monotonic()
-        await journal.settle(journal.append(b"{}"))
+        await journal.saved()
         took = time.monotonic() - began
         reader = os.open(tmp_path / ".journal.part", os.O_RDONLY | os.O_NONBLOCK)
         await journal.close()

@@ -21,7 +21,7 @@ from .counts import Counts
 from .http_guard import Guard, HttpListener
 from .journal import Journal
 from .limits import Limits, PeerBuckets
-from .registry import Job, Registry, TooManyError
+from .registry import Registry, TooManyError
 from .schedules import RefusedError, Schedules
 from .status import CounterView, job_status_json
 
@@ -233,7 +233,7 @@ class HttpApi:
         job, is_new = self._schedules.offer(job_id, schedule)
         self._counts.event("schedules_accepted")
         if is_new:
-            await self._keep(job)
+            await self._keep()
         return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
 
     async def _delete(self, request: web.Request) -> web.Response:
@@ -242,12 +242,12 @@ class HttpApi:
             raise RefusedError("malformed", f"version: expected a whole number, got {text[:40]!r}")
         job = self._schedules.clear(_job_id(request), int(text))
         self._counts.event("schedules_cleared")
-        await self._keep(job)
+        await self._keep()
         return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
 
-    async def _keep(self, job: Job) -> None:
+    async def _keep(self) -> None:
         if self._journal is not None:
-            await self._journal.settle(self._journal.append(self._schedules.record(job)))
+            await self._journal.saved()
 
     async def _show(self, request: web.Request) -> web.Response:
         job = self._registry.get(_job_id(request))
@@ -300,13 +300,10 @@ class HttpApi:
         return _answer(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
 
     def _take_mapping(self, mapping: ClockMapping) -> None:
-        follows = self._schedules.follow(mapping)
+        moved = self._schedules.follow(mapping)
         self._counts.event("mappings")
-        if self._journal is None:
-            return
-        # After a step every job must be remembered as one that stays where it is.
-        lines = [self._schedules.record_mapping()] if follows else self._schedules.records()
-        self._journal.append(*lines)
+        if moved and self._journal is not None:
+            self._journal.save()
 
     async def _metrics(self, _: web.Request) -> web.Response:
         body, content_type = await self._render_metrics()

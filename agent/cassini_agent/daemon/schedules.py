@@ -72,7 +72,7 @@ class Schedules:
         job = known or self._registry.get_or_add(job_id, now_ns)
         if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
             job.changed = None  # else it is as true as before, and the job will not say it again
-        job.version, job.cleared, job.offered = schedule.version, False, schedule
+        job.version, job.cleared, job.offered, job.line = schedule.version, False, schedule, b""
         job.host, job.follows = on_host(schedule, mapping, now_ns), True
         job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
         job.revision += 1
@@ -110,7 +110,7 @@ class Schedules:
         job = self._registry.get_or_add(job_id, now_ns)
         if version < job.version:
             raise RefusedError("older_version", f"version: expected {job.version} or more, got {version}")
-        job.version, job.cleared, job.host = version, True, None
+        job.version, job.cleared, job.host, job.line = version, True, None, b""
         # Any schedule that is older than this expires within a day.
         job.keep_until_ns = now_ns + DAY_NS
         job.revision += 1
@@ -118,12 +118,13 @@ class Schedules:
         return job
 
     def follow(self, mapping: ClockMapping) -> bool:
-        """A new mapping of the coordinator's clock. True if schedules in force follow it, False after a step.
+        """A new mapping of the coordinator's clock; whether that changes what must be remembered.
 
         After a step the schedules in force stay where they are: the jobs they are for did not move. Schedules that come
         later are on the new mapping.
         """
         follows = self._clock.give(mapping)
+        changed = not follows
         now_ns = self._clock.clocks.monotonic_ns()
         for job in self._registry:
             if not follows:
@@ -133,10 +134,11 @@ class Schedules:
                 continue
             moved = on_host(job.offered, mapping, now_ns)
             if grid_move_ns(held, moved, now_ns) > FOLLOW_NS or held.pace_ns != moved.pace_ns:
-                job.host = moved
+                job.host, job.line = moved, b""
                 job.revision += 1
                 job.send(to_job(moved))
-        return follows
+                changed = True
+        return changed
 
     def record(self, job: Job) -> bytes:
         """The line of the journal that brings this job back."""
@@ -207,8 +209,6 @@ class Schedules:
             self._registry.claim(job, owner)
         if same_boot and host is not None:
             job.host, job.follows = host, follows
-            if follows and offered is not None and self._clock.mapping is not None:  # it moved on since the line
-                job.host = on_host(offered, self._clock.mapping, reading.monotonic_ns)
         return True
 
 

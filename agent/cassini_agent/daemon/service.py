@@ -197,7 +197,8 @@ class Service:
 
     def _remember(self, job: Any) -> None:
         if self._journal is not None:
-            self._journal.append(self._schedules.record(job))
+            job.line = b""
+            self._journal.save()
 
     def _restore(self) -> None:
         if self._journal is None:
