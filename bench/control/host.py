@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from cassini_agent.daemon.clocks import ClockMapping, CoordinatorClock
+from cassini_agent.daemon.clocks import CoordinatorClock
 from cassini_agent.daemon.counter_source import NoCounters
 from cassini_agent.daemon.counts import Counts
 from cassini_agent.daemon.limits import Limits
@@ -88,9 +88,8 @@ class Host:
                 case "DELETE", ["jobs", name, "schedule"]:
                     job = self._schedules.clear(name, int(query["version"][0]))
                 case "POST", ["clock"]:
-                    if body["mapping"] is not None:
-                        mapping = ClockMapping(**body["mapping"])
-                        asyncio.get_running_loop().call_soon(self._schedules.follow, mapping)
+                    if body["offset_ns"] is not None:
+                        asyncio.get_running_loop().call_soon(self._schedules.follow, body["offset_ns"])
                     reading = self._coordinators.observe()
                     return Reply(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
                 case _:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassini_agent.control.change import Change
-from cassini_agent.control.clock_sync import ClockMapping, ClockSample
+from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component, Outcome
@@ -138,16 +138,16 @@ class PlayedHosts:
 
     def __init__(self, played: Played) -> None:
         self.played, self.silent, self.now_ns = played, set[str](), 0
-        self.mapped: dict[str, ClockMapping | None] = {}
+        self.offsets_ns: dict[str, int | None] = {}
         self.cleared: list[tuple[str, int]] = []
 
     def _reach(self, host: str) -> None:
         if host in self.silent:
             raise TransportError("no answer")
 
-    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+    async def clock(self, host: str, offset_ns: int | None) -> ClockSample:
         self._reach(host)
-        self.mapped[host] = mapping
+        self.offsets_ns[host] = offset_ns
         return ClockSample(self.now_ns - 200_000, self.now_ns + 5 * MS_NS, self.now_ns)
 
     async def jobs(self, host: str, jobs: Collection[str] = ()) -> list[JobStatus]:

@@ -12,7 +12,6 @@ aiohttp = pytest.importorskip("aiohttp")
 
 from aiohttp import web  # noqa: E402
 
-from cassini_agent.control.clock_sync import ClockMapping  # noqa: E402
 from cassini_agent.coordinator.http import HttpDaemons  # noqa: E402
 from cassini_agent.coordinator.status import JobStatus  # noqa: E402
 from cassini_agent.coordinator.transport import TransportError  # noqa: E402
@@ -59,7 +58,7 @@ def served(use: Callable[[Server, HttpDaemons], Awaitable[None]]) -> Server:
 
 def test_requests_are_those_of_the_document() -> None:
     async def use(_: Server, daemons: HttpDaemons) -> None:
-        sample = await daemons.clock("h", ClockMapping(1, 2, 3))
+        sample = await daemons.clock("h", 1)
         assert sample.host_ns == 5
         assert sample.sent_ns <= sample.received_ns
         (status,) = await daemons.jobs("h", ["a/1", "ü &=+%"])
@@ -69,7 +68,7 @@ def test_requests_are_those_of_the_document() -> None:
         await daemons.clear("h", "a/1", 3)
 
     assert served(use).asked == [
-        ("POST", "/v1/clock", {"mapping": {"offset_ns": 1, "rate_ppb": 2, "reference_ns": 3}}, "Bearer secret"),
+        ("POST", "/v1/clock", {"offset_ns": 1}, "Bearer secret"),
         ("GET", "/v1/jobs?job=a/1&job=%C3%BC%20%26%3D%2B%25", None, "Bearer secret"),
         ("GET", "/v1/jobs", None, "Bearer secret"),
         ("PUT", "/v1/jobs/a%2F1/schedule", SCHEDULE.to_mapping(), "Bearer secret"),

@@ -11,7 +11,7 @@ import pytest
 from played_members import Played, PlayedHosts, pair, schedule
 
 from cassini_agent import event_loop_thread
-from cassini_agent.control.clock_sync import ClockMapping, ClockSample
+from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.coordinator import background, events
 from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.coordinator import Coordinator
@@ -59,19 +59,19 @@ def test_after_a_stop_nothing_is_decided_or_sent(monkeypatch: pytest.MonkeyPatch
     asyncio.run(stopped())
 
 
-@pytest.mark.parametrize("fails", ["clock", "jobs", "mapping"])
+@pytest.mark.parametrize("fails", ["clock", "jobs", "sample"])
 def test_a_host_that_fails_in_any_way_costs_itself_alone(fails: str) -> None:
     played, told = pair(60 * MS_NS), list[events.Event]()
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
     hosts = PlayedHosts(played)
     clock, ask = hosts.clock, hosts.jobs
 
-    async def clocks(host: str, mapping: ClockMapping | None) -> ClockSample:
+    async def clocks(host: str, offset_ns: int | None) -> ClockSample:
         if host == "x" and fails == "clock":
             raise ArithmeticError("of ours")
-        if host == "x" and fails == "mapping":
+        if host == "x" and fails == "sample":
             return ClockSample(hosts.now_ns + 1, hosts.now_ns, hosts.now_ns)  # back before it was sent
-        return await clock(host, mapping)
+        return await clock(host, offset_ns)
 
     async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
         if host == "x" and fails == "jobs":

@@ -1,66 +1,48 @@
-"""Offset and rate of a host's monotonic clock against the coordinator's, from requests and their answers.
+"""By how much a host's monotonic clock is ahead of the coordinator's, from requests and their answers.
 
 A request leaves at ``sent_ns`` and its answer is back at ``received_ns`` on the coordinator's clock; in between the
-host read ``host_ns``. The reading belongs to the middle, give or take half the round trip: that half is the bound of
-the error, and it is reached if one of the ways takes all the time. So only the quickest round trips count, and a line
-through them gives offset and rate.
+host read ``host_ns``. The reading belongs to the middle, give or take half the round trip. So quick round trips tell
+more than slow ones, and old ones less than new ones, since the clocks run apart meanwhile: where NTP or PTP keeps both,
+by next to nothing, and else by some ten millionths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass
-from statistics import median
 
 from ..schedule import SECOND_NS
 
-__all__ = ["ClockMapping", "ClockSample", "ClockTrack", "fit"]
+__all__ = ["ClockSample", "ClockTrack"]
 
-MAX_RATE_PPB = 500_000
-"""No quartz is further off, and NTP slews no faster; what looks so is noise, or another boot."""
+USUAL_PPB = 50_000
+"""Clocks that nobody keeps run apart by less, as a rule."""
 
-MIN_SPAN_NS = 10 * SECOND_NS
-"""Over less time no rate is fitted: 0.1 ms of noise would be 10 ppm."""
-
-ROUNDING_NS = 3
-"""Of two offsets and half round trips."""
+MOST_PPB = 1_000_000
+"""No two clocks run further apart: a quartz is within 500 ppm, and NTP slews by no more. What looks so is another boot
+of the host, or a clock that was set."""
 
 KEPT = 64
 """Samples in a track."""
 
-QUICKEST_SHARE = 4  # a quarter of the samples, the quickest, are used
-
-
-@dataclass(frozen=True, slots=True)
-class ClockMapping:
-    """``monotonic = coordinator + offset + rate_ppb * (coordinator - reference) / 1e9``, whole nanoseconds."""
-
-    offset_ns: int
-    rate_ppb: int
-    reference_ns: int
-
-    def to_host(self, coordinator_ns: int) -> int:
-        """When it is ``coordinator_ns`` at the coordinator, the host's monotonic clock shows this."""
-        drift = self.rate_ppb * (coordinator_ns - self.reference_ns)
-        return coordinator_ns + self.offset_ns + _divided(drift, SECOND_NS)
-
-    def to_coordinator(self, host_ns: int) -> int:
-        """The other way; to a nanosecond."""
-        ahead = host_ns - self.offset_ns - self.reference_ns
-        return self.reference_ns + _divided(ahead * SECOND_NS, SECOND_NS + self.rate_ppb)
-
 
 @dataclass(frozen=True, slots=True)
 class ClockSample:
-    """One request: coordinator's clock when it left and when the answer came, host's monotonic clock in between."""
+    """One request: coordinator's clock when it left and when the answer came, host's monotonic clock in between.
+
+    Raises
+    ------
+    ValueError
+        It came back before it was sent.
+    """
 
     sent_ns: int
     host_ns: int
     received_ns: int
 
-    @property
-    def round_trip_ns(self) -> int:
-        return self.received_ns - self.sent_ns
+    def __post_init__(self) -> None:
+        if self.received_ns < self.sent_ns:
+            raise ValueError(f"sample: expected an answer after its request, got {self}")
 
     @property
     def middle_ns(self) -> int:
@@ -71,101 +53,42 @@ class ClockSample:
         """Host's clock minus the coordinator's, to within half the round trip."""
         return self.host_ns - self.middle_ns
 
-
-def fit(samples: Sequence[ClockSample], *, rate_ppb: int = 0) -> tuple[ClockMapping, int]:
-    """A mapping through the quickest of the samples, and how far it may be off now, in ns.
-
-    Parameters
-    ----------
-    samples : sequence of ClockSample
-        Of one boot of the host, in the order they were taken.
-    rate_ppb : int
-        Used while the samples span too little time to tell the rate.
-
-    Raises
-    ------
-    ValueError
-        No samples, or one that came back before it was sent.
-
-    Notes
-    -----
-    Theil and Sen: the rate is the median of the slopes between all pairs, the offset the median of what is left. Up to
-    29 % of the samples may be arbitrarily wrong. O(n^2) in the samples used, at most 16 of a track. The bound is half
-    the quickest round trip and the largest distance of a used sample from the line.
-    """
-    if not samples:
-        raise ValueError("fit: expected samples, got none")
-    if late := [sample for sample in samples if sample.round_trip_ns < 0]:
-        raise ValueError(f"fit: expected answers after their requests, got {late[0]}")
-    used = _quickest(samples)
-    reference = samples[-1].middle_ns
-    points = [(sample.middle_ns - reference, sample.offset_ns) for sample in used]
-    slopes = [
-        (later[1] - earlier[1]) * SECOND_NS // (later[0] - earlier[0])
-        for i, earlier in enumerate(points)
-        for later in points[i + 1 :]
-        if later[0] - earlier[0] >= MIN_SPAN_NS
-    ]
-    rate = max(-MAX_RATE_PPB, min(MAX_RATE_PPB, round(median(slopes)))) if slopes else rate_ppb
-    left = [offset - _divided(rate * at, SECOND_NS) for at, offset in points]
-    offset = round(median(left))
-    bound = min(sample.round_trip_ns for sample in used) // 2 + max(abs(each - offset) for each in left)
-    return ClockMapping(offset, rate, reference), bound
+    def bound_ns(self, at_ns: int, drift_ppb: int) -> int:
+        """How far the offset may be off at another time, where clocks run apart by so much."""
+        return (self.received_ns - self.sent_ns + 1) // 2 + abs(at_ns - self.middle_ns) * drift_ppb // SECOND_NS
 
 
 class ClockTrack:
-    """The clock of one host: samples come in, the mapping is what they say together.
+    """The clock of one host: samples come in, the one that is known best now counts.
 
     Attributes
     ----------
-    mapping : ClockMapping or None
-        None before the first sample.
+    offset_ns : int or None
+        Host's monotonic clock minus the coordinator's; None before the first sample.
     bound_ns : int
         How far it may be off at the last sample.
     """
 
     def __init__(self) -> None:
-        self.mapping: ClockMapping | None = None
+        self.offset_ns: int | None = None
         self.bound_ns = 0
-        self._samples: list[ClockSample] = []
+        self._samples: deque[ClockSample] = deque(maxlen=KEPT)
 
-    def add(self, sample: ClockSample) -> ClockMapping:
-        """Take a sample; O(64 log 64).
+    def add(self, sample: ClockSample) -> int:
+        """Take a sample; the offset.
 
         A sample that no delays of the network and no drift of the clocks can explain is of another boot of the host (or
         of a step of the coordinator's clock): what was known before is forgotten.
         """
-        if self._is_another_boot(sample):
+        if any(_contradict(sample, known) for known in self._samples):
             self._samples.clear()
-            self.mapping = None
-        self._samples = [*self._samples[-(KEPT - 1) :], sample]
-        rate = self.mapping.rate_ppb if self.mapping is not None else 0
-        self.mapping, self.bound_ns = fit(self._samples, rate_ppb=rate)
-        return self.mapping
-
-    def _is_another_boot(self, sample: ClockSample) -> bool:
-        """Whether the clocks would have had to run apart faster than they can since one of the samples."""
-        return any(
-            abs(sample.offset_ns - known.offset_ns)
-            > (sample.round_trip_ns + known.round_trip_ns) // 2
-            + abs(sample.middle_ns - known.middle_ns) * MAX_RATE_PPB // SECOND_NS
-            + ROUNDING_NS
-            for known in self._samples
-        )
+        self._samples.append(sample)
+        now_ns = sample.middle_ns
+        best = min(self._samples, key=lambda one: one.bound_ns(now_ns, USUAL_PPB))
+        self.offset_ns, self.bound_ns = best.offset_ns, best.bound_ns(now_ns, USUAL_PPB)
+        return self.offset_ns
 
 
-def _quickest(samples: Sequence[ClockSample]) -> list[ClockSample]:
-    """The quickest quarter of the older and of the newer half each, so that they span the time; all of a few."""
-    if len(samples) <= QUICKEST_SHARE:
-        return list(samples)
-    half = len(samples) // 2
-    chosen = []
-    for part in (samples[:half], samples[half:]):
-        count = -(-len(part) // QUICKEST_SHARE)
-        chosen += sorted(part, key=lambda sample: sample.round_trip_ns)[:count]
-    return sorted(chosen, key=lambda sample: sample.sent_ns)
-
-
-def _divided(numerator: int, denominator: int) -> int:
-    """To the nearest whole number."""
-    return (2 * numerator + denominator) // (2 * denominator)
+def _contradict(new: ClockSample, old: ClockSample) -> bool:
+    within_ns = new.bound_ns(new.middle_ns, 0) + old.bound_ns(new.middle_ns, MOST_PPB) + 1  # of rounding
+    return abs(new.offset_ns - old.offset_ns) > within_ns

@@ -251,7 +251,7 @@ class Coordinator:
         try:
             if with_clock:
                 track = self._clocks.setdefault(host, ClockTrack())
-                track.add(await _in_time(self._transport.clock(host, track.mapping)))
+                track.add(await _in_time(self._transport.clock(host, track.offset_ns)))
             statuses = await _in_time(list_jobs(host))
             found = {status.job: self._on_our_clock(host, status) for status in statuses}
         except TransportError as error:
@@ -271,9 +271,9 @@ class Coordinator:
 
     def _on_our_clock(self, host: str, status: JobStatus) -> JobStatus:
         track = self._clocks.get(host)
-        if track is None or track.mapping is None or status.place_at_ns is None:
+        if track is None or track.offset_ns is None or status.place_at_ns is None:
             return replace(status, place_at_ns=None)
-        return replace(status, place_at_ns=track.mapping.to_coordinator(status.place_at_ns))
+        return replace(status, place_at_ns=status.place_at_ns - track.offset_ns)
 
     async def _decide(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
         if self._components.get(component.name) is not component:

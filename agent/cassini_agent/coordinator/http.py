@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
-from ..control.clock_sync import ClockMapping, ClockSample
+from ..control.clock_sync import ClockSample
 from ..dispatch.send import Endpoint, Reply, Requests
 from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
@@ -41,11 +40,10 @@ class HttpDaemons:
         self._endpoints = endpoints
         self._clock_ns = clock_ns
 
-    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
+    async def clock(self, host: str, offset_ns: int | None) -> ClockSample:
         """``POST /v1/clock``; the round trip is measured around it, so it must be short."""
-        body = {"mapping": None if mapping is None else asdict(mapping)}
         sent = self._clock_ns()
-        answer = await self._request("POST", host, "/v1/clock", body)
+        answer = await self._request("POST", host, "/v1/clock", {"offset_ns": offset_ns})
         received = self._clock_ns()
         host_ns = answer.get("monotonic_ns")
         if type(host_ns) is not int or abs(host_ns) > MAX_TIME_NS or received < sent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from ..control.clock_sync import ClockMapping, ClockSample
+from ..control.clock_sync import ClockSample
 from ..schedule import Schedule
 from .status import JobStatus
 
@@ -23,8 +23,8 @@ class RefusedError(TransportError):
 class Transport(Protocol):
     """Requests to the daemon of a host. All may raise TransportError."""
 
-    async def clock(self, host: str, mapping: ClockMapping | None) -> ClockSample:
-        """Read the host's monotonic clock, and leave the mapping there if one is given."""
+    async def clock(self, host: str, offset_ns: int | None) -> ClockSample:
+        """Read the host's monotonic clock, and say there how far it is ahead of the coordinator's, if that is known."""
 
     async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         """What the daemon knows of these jobs, and perhaps of others; None: of all."""

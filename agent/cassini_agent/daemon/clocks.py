@@ -1,28 +1,41 @@
-"""The clocks of the host, read together, and what maps the coordinator's clock onto the host's monotonic clock.
+"""The clocks of the host, read together, and by how much its monotonic clock is ahead of the coordinator's.
 
 On Linux both clocks run at the same, disciplined rate; only steps (settimeofday, a leap second, makestep of chrony)
-move the wall clock against the monotonic one. So their difference is constant until somebody steps the wall clock.
+move the wall clock against the monotonic one. So their difference is constant until somebody steps the wall clock, and
+where NTP or PTP keeps the wall clock, the monotonic one runs as fast as that of all other hosts.
 """
 
 from __future__ import annotations
 
+import ctypes
+import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["ClockMapping", "Clocks", "CoordinatorClock", "Reading", "SystemClocks", "boot_id"]
+from ..schedule import MAX_TIME_NS
+from ..strict_json import shown
+
+__all__ = [
+    "Clocks",
+    "CoordinatorClock",
+    "Reading",
+    "SystemClocks",
+    "boot_id",
+    "checked_offset",
+    "wall_clock_error_ns",
+]
 
 WALL_STEP_NS = 1_000_000
 """The wall clock moved this much against the monotonic clock: a step. Reading both takes less than 1 us."""
 
-MAPPING_STEP_NS = 100_000_000
-"""A mapping this far from the one before is a step of a clock, not drift: a day at 1 ppm is 86 ms."""
+OFFSET_STEP_NS = 100_000_000
+"""An offset this far from the one before is a step of a clock, not drift: a day at 1 ppm is 86 ms."""
 
-MAX_RATE_PPB = 1_000_000
-"""Clocks further apart than 1000 ppm are broken; Linux itself corrects no more than 500."""
-
-MAX_INSTANT_NS = 2**62
+# struct timex of adjtimex(2): modes, offset, freq, and maxerror, in us; 208 bytes on 64-bit machines.
+_TIMEX, _TIMEX_BYTES = struct.Struct("@Illl"), 512
+_UNKNOWN, _UNSYNCHRONISED = -1, 5  # what it returns where it fails, and TIME_ERROR
 
 _READINGS = 3
 
@@ -70,66 +83,37 @@ def boot_id() -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockMapping:
-    """``monotonic = coordinator + offset + rate_ppb * (coordinator - reference) / 1e9``, all ns.
-
-    Raises
-    ------
-    ValueError
-        An offset or reference beyond 2^62 ns or a rate beyond 1000 ppm.
-    """
-
-    offset_ns: int
-    rate_ppb: float
-    reference_ns: int
-
-    def __post_init__(self) -> None:
-        for key in ("offset_ns", "reference_ns"):
-            value = getattr(self, key)
-            if type(value) is not int or abs(value) > MAX_INSTANT_NS:
-                raise ValueError(f"mapping.{key}: expected a whole number within 2^62, got {value!r}")
-        if type(self.rate_ppb) not in (int, float) or not abs(self.rate_ppb) <= MAX_RATE_PPB:
-            raise ValueError(f"mapping.rate_ppb: expected a number within {MAX_RATE_PPB}, got {self.rate_ppb!r}")
-
-    def to_monotonic(self, coordinator_ns: int) -> int:
-        return coordinator_ns + self.offset_ns + round(self.rate_ppb * (coordinator_ns - self.reference_ns) / 1e9)
-
-    def to_coordinator(self, monotonic_ns: int) -> int:
-        """The inverse, to the nanosecond or two."""
-        elapsed = monotonic_ns - self.offset_ns - self.reference_ns
-        slower = self.rate_ppb / (1e9 + self.rate_ppb)
-        return self.reference_ns + elapsed - round(elapsed * slower)
-
-
 class CoordinatorClock:
-    """The mapping in force: the one the coordinator gave, or else the host's wall clock as it is now.
+    """The clock that schedules are written on: as the coordinator said, or else the host's wall clock as it is now.
 
     Attributes
     ----------
-    mapping : ClockMapping or None
-        What the coordinator gave last.
+    offset_ns : int or None
+        The host's monotonic clock minus the coordinator's, as it said last.
     wall_steps : int
         How often the wall clock was seen to step.
-    mapping_steps : int
-        How often a new mapping was more than 0.1 s away from the one in force before.
+    offset_steps : int
+        How often a new offset was more than 0.1 s away from the one in force before.
     """
 
     def __init__(self, clocks: Clocks) -> None:
         self.clocks = clocks
-        self.mapping: ClockMapping | None = None
+        self.offset_ns: int | None = None
         self.wall_steps = 0
-        self.mapping_steps = 0
+        self.offset_steps = 0
         first = clocks.read()
         self._wall_offset_ns = first.monotonic_ns - first.unix_ns
 
-    def current(self) -> ClockMapping:
-        """The mapping for a schedule that comes now."""
-        return self.mapping or self._of_wall(self.observe())
+    def current(self) -> int:
+        """The offset for a schedule that comes now: add it to times of the coordinator."""
+        if self.offset_ns is None:
+            self.observe()
+            return self._wall_offset_ns
+        return self.offset_ns
 
     def now_ns(self) -> int:
         """Now on the coordinator's clock."""
-        return self.current().to_coordinator(self.clocks.monotonic_ns())
+        return self.clocks.monotonic_ns() - self.current()
 
     def observe(self) -> Reading:
         """Read the clocks and see whether the wall clock stepped since the last reading."""
@@ -140,15 +124,35 @@ class CoordinatorClock:
         self._wall_offset_ns = offset
         return reading
 
-    def give(self, mapping: ClockMapping) -> bool:
-        """Keep a mapping from the coordinator. True: it continues the one before, jobs that are held may follow it."""
-        now = self.clocks.monotonic_ns()
+    def give(self, offset_ns: int) -> bool:
+        """Keep an offset from the coordinator. True: it continues the one before, jobs that are held may follow it.
+
+        Raises
+        ------
+        ValueError
+            Not a whole number within 2^62.
+        """
         before = self.current()
-        self.mapping = mapping
-        follows = abs(mapping.to_coordinator(now) - before.to_coordinator(now)) <= MAPPING_STEP_NS
-        self.mapping_steps += not follows
+        self.offset_ns = checked_offset(offset_ns)
+        follows = abs(offset_ns - before) <= OFFSET_STEP_NS
+        self.offset_steps += not follows
         return follows
 
-    @staticmethod
-    def _of_wall(reading: Reading) -> ClockMapping:
-        return ClockMapping(reading.monotonic_ns - reading.unix_ns, 0, reading.unix_ns)
+
+def checked_offset(offset_ns: object) -> int:
+    """An offset that was said or kept, if it is one."""
+    if type(offset_ns) is not int or abs(offset_ns) > MAX_TIME_NS:
+        raise ValueError(f"offset_ns: expected a whole number within 2^62, got {shown(offset_ns)}")
+    return offset_ns
+
+
+def wall_clock_error_ns() -> int | None:
+    """By how much the wall clock may be off, as the kernel has it from NTP or PTP; None if neither keeps it."""
+    libc, timex = ctypes.CDLL(None), ctypes.create_string_buffer(_TIMEX_BYTES)
+    try:
+        state = libc.adjtimex(timex)  # with modes 0 it only reads
+    except AttributeError:  # not Linux
+        return None
+    if state in (_UNKNOWN, _UNSYNCHRONISED):
+        return None
+    return 1000 * int(_TIMEX.unpack_from(timex)[3])

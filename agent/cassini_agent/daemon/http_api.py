@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from ..schedule import FORMAT, MAX_ID_CHARACTERS, Schedule, ScheduleError
 from ..strict_json import load_object
 from .access import Access
-from .clocks import ClockMapping, CoordinatorClock
+from .clocks import CoordinatorClock, checked_offset, wall_clock_error_ns
 from .counts import Counts
 from .http_guard import Guard, HttpListener
 from .journal import Journal
@@ -286,22 +286,23 @@ class HttpApi:
     async def _post_clock(self, request: web.Request) -> web.Response:
         body = await request.read()
         try:
-            given = load_object(body, "clock") if body else {"mapping": None}
-            if given.keys() != {"mapping"}:
-                raise ValueError("clock: expected the key 'mapping' and no other")
-            mapping = None if given["mapping"] is None else ClockMapping(**given["mapping"])
-        except (TypeError, ValueError) as error:
+            given = load_object(body, "clock") if body else {"offset_ns": None}
+            if given.keys() != {"offset_ns"}:
+                raise ValueError("clock: expected the key 'offset_ns' and no other")
+            offset_ns = None if given["offset_ns"] is None else checked_offset(given["offset_ns"])
+        except ValueError as error:
             raise RefusedError("malformed", str(error)) from None
+        error_ns = wall_clock_error_ns()
         reading = self._clock.observe()
-        if (
-            mapping is not None
-        ):  # once the answer is out: who asks for the time needs it in the middle of the round trip
-            asyncio.get_running_loop().call_soon(self._take_mapping, mapping)
-        return _answer(200, {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns})
+        if offset_ns is not None:
+            # Once the answer is out: who asks for the time needs it in the middle of the round trip.
+            asyncio.get_running_loop().call_soon(self._take_offset, offset_ns)
+        told = {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns, "unix_error_ns": error_ns}
+        return _answer(200, told)
 
-    def _take_mapping(self, mapping: ClockMapping) -> None:
-        moved = self._schedules.follow(mapping)
-        self._counts.event("mappings")
+    def _take_offset(self, offset_ns: int) -> None:
+        moved = self._schedules.follow(offset_ns)
+        self._counts.event("clock_offsets")
         if moved and self._journal is not None:
             self._journal.save()
 

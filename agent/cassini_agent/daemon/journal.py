@@ -1,4 +1,4 @@
-"""What must outlive the daemon, one JSON line each: newest versions, schedules in force, owners, the mapping.
+"""What must outlive the daemon, one JSON line each: newest versions, schedules in force, owners, the clock.
 
 A change writes the whole file anew, beside the old one, which it then replaces: what is there is whole. What was
 written is in the page cache, so a killed daemon finds it again; only a crash of the host may lose it, and no job

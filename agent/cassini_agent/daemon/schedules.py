@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from ..schedule import DAY_NS, MAX_VERSION, Schedule, ScheduleError
-from .clocks import ClockMapping, CoordinatorClock
+from .clocks import CoordinatorClock, checked_offset
 from .host_schedule import grid_move_ns, on_host
 from .messages import CLEAR, to_job
 from .registry import Job, Registry, TooManyError
 
 __all__ = ["RefusedError", "Schedules"]
 
-FOLLOW_NS = 20_000
+FOLLOW_NS = 100_000
 """A grid that drifted less than this is left alone: far below any dead band, and each change costs a message."""
 
 
@@ -57,9 +57,9 @@ class Schedules:
         """
         if schedule.job != job_id:
             raise RefusedError("wrong_job", f"schedule.job: expected {job_id!r}, got {schedule.job!r}")
-        mapping = self._clock.current()
+        offset_ns = self._clock.current()
         now_ns = self._clock.clocks.monotonic_ns()
-        coordinator_ns = mapping.to_coordinator(now_ns)
+        coordinator_ns = now_ns - offset_ns
         try:
             schedule.check_near(coordinator_ns)
         except ScheduleError as error:
@@ -73,7 +73,7 @@ class Schedules:
         if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
             job.changed = None  # else it is as true as before, and the job will not say it again
         job.version, job.cleared, job.offered, job.line = schedule.version, False, schedule, b""
-        job.host, job.follows = on_host(schedule, mapping, now_ns), True
+        job.host, job.follows = on_host(schedule, offset_ns, now_ns), True
         job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
         job.revision += 1
         job.send(to_job(job.host))
@@ -117,13 +117,13 @@ class Schedules:
         job.send(CLEAR)
         return job
 
-    def follow(self, mapping: ClockMapping) -> bool:
-        """A new mapping of the coordinator's clock; whether that changes what must be remembered.
+    def follow(self, offset_ns: int) -> bool:
+        """The host's monotonic clock minus the coordinator's, as that says now; whether the journal must know.
 
         After a step the schedules in force stay where they are: the jobs they are for did not move. Schedules that come
-        later are on the new mapping.
+        later are on the new clock.
         """
-        follows = self._clock.give(mapping)
+        follows = self._clock.give(offset_ns)
         changed = not follows
         now_ns = self._clock.clocks.monotonic_ns()
         for job in self._registry:
@@ -132,8 +132,8 @@ class Schedules:
             held = job.in_force(now_ns)
             if held is None or not job.follows or job.offered is None:
                 continue
-            moved = on_host(job.offered, mapping, now_ns)
-            if grid_move_ns(held, moved, now_ns) > FOLLOW_NS or held.pace_ns != moved.pace_ns:
+            moved = on_host(job.offered, offset_ns, now_ns)
+            if grid_move_ns(held, moved) > FOLLOW_NS:
                 job.host, job.line = moved, b""
                 job.revision += 1
                 job.send(to_job(moved))
@@ -153,23 +153,18 @@ class Schedules:
         job.line = msgspec.json.encode(line)
         return job.line
 
-    def record_mapping(self) -> bytes:
-        """The line of the journal that brings the mapping back."""
-        mapping = self._clock.mapping
-        values = None if mapping is None else [mapping.offset_ns, mapping.rate_ppb, mapping.reference_ns]
-        return msgspec.json.encode({"mapping": values, "boot": self._boot})
-
     def records(self) -> list[bytes]:
-        """All lines that count."""
-        return [self.record_mapping(), *(job.line or self.record(job) for job in self._registry)]
+        """All lines of the journal."""
+        clock = msgspec.json.encode({"offset_ns": self._clock.offset_ns, "boot": self._boot})
+        return [clock, *(job.line or self.record(job) for job in self._registry)]
 
     def restore(self, lines: Iterable[Mapping[str, Any]]) -> int:
         """Bring back what was recorded; how many lines made no sense."""
         newest: dict[str, Mapping[str, Any]] = {}
         strange = 0
-        for line in lines:  # all mappings before the jobs
-            if "mapping" in line:
-                strange += not self._restore_mapping(line)
+        for line in lines:
+            if "offset_ns" in line:
+                strange += not self._restore_offset(line)
             elif isinstance(line.get("job"), str):
                 newest.pop(line["job"], None)
                 newest[line["job"]] = line
@@ -179,12 +174,12 @@ class Schedules:
             strange += not self._restore_job(line)
         return strange
 
-    def _restore_mapping(self, line: Mapping[str, Any]) -> bool:
-        if line.get("boot") != self._boot or line["mapping"] is None:
+    def _restore_offset(self, line: Mapping[str, Any]) -> bool:
+        if line.get("boot") != self._boot or line["offset_ns"] is None:
             return True
         try:
-            self._clock.mapping = ClockMapping(*line["mapping"])
-        except (TypeError, ValueError):
+            self._clock.offset_ns = checked_offset(line["offset_ns"])
+        except ValueError:
             return False
         return True
 

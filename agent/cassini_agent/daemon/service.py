@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import resource
 import signal
 import sys
@@ -11,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id
+from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id, wall_clock_error_ns
 from .config import Config
 from .counter_source import CounterSource, NoCounters, open_counters
 from .counts import Counts
@@ -121,6 +122,8 @@ class Service:
                 loop.create_task(watch_loop_lag(self._metrics.loop_lag.observe)),
             ]
             self._log.info("ready", socket=str(self._config.socket), host=self._config.host, port=port)
+            if wall_clock_error_ns() is None:
+                self._log.warning("the wall clock is kept by neither NTP nor PTP")
             notify("READY=1")
             await self._stopping.wait()
             self._log.info("stopping")
@@ -217,15 +220,21 @@ class Service:
             "connections": ("Connections of jobs", lambda: len(self._socket)),
             "http_connections": ("Connections of schedulers and observers", lambda: self._http.connections()),
             "resident_bytes": ("Memory in use", _resident_bytes),
+            "wall_clock_error_seconds": ("As NTP or PTP has it; NaN: neither keeps the clock", _wall_clock_error_s),
         }
         totals: dict[str, tuple[str, Callable[[], float]]] = {
             "clock_steps": ("Steps of the wall clock", lambda: self._clock.wall_steps),
-            "mapping_steps": ("Steps of the coordinator's clock", lambda: self._clock.mapping_steps),
+            "clock_offset_steps": ("Steps of the coordinator's clock", lambda: self._clock.offset_steps),
             "log_lines_dropped": ("Log lines that were lost", lambda: self._writer.dropped),
         }
         return Metrics(
             self._registry, self._counts, self._counters, self._clock.clocks.monotonic_ns, gauges=gauges, totals=totals
         )
+
+
+def _wall_clock_error_s() -> float:
+    error_ns = wall_clock_error_ns()
+    return math.nan if error_ns is None else error_ns / 1e9
 
 
 def _resident_bytes() -> float:
