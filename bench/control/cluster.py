@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.coordinator import Coordinator
@@ -13,7 +14,7 @@ from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.coordinator.member import Member
 from cassini_agent.daemon.clocks import Reading
 from cassini_agent.dispatch import Plan, send_plan
-from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.dispatch.send import Endpoint, Reply, put_schedule
 from cassini_agent.schedule import Schedule
 
 from .agents import AgentControl
@@ -49,13 +50,11 @@ class _Counted(Requests):
 
     sent = 0
 
-    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
-        self.sent += 1
-        return await super().put_schedule(endpoint, schedule)
-
-    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
-        self.sent += 1
-        return await super().delete_schedule(endpoint, job, version)
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
+        self.sent += method in ("PUT", "DELETE")
+        return await super().request(method, endpoint, path, body, timeout_s)
 
 
 class Cluster:
@@ -110,7 +109,7 @@ class Cluster:
     async def send(self, schedules: Sequence[Schedule]) -> None:
         """The scheduler has newer schedules than all before."""
         sent = [replace(each, version=self._newer()) for each in schedules]
-        await asyncio.gather(*(self.requests.put_schedule(self._where[each.job], each) for each in sent))
+        await asyncio.gather(*(put_schedule(self.requests, self._where[each.job], each) for each in sent))
         self._keep(sent)
 
     async def apply(self, schedules: Sequence[Schedule]) -> None:

@@ -136,14 +136,5 @@ class Requests:
         await self._way(endpoint.url)
         return reply
 
-    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        return await self.request("GET", endpoint, f"/v1/jobs/{job}")
-
-    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
-        return await self.request("PUT", endpoint, f"/v1/jobs/{schedule.job}/schedule", schedule.to_mapping())
-
-    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
-        return await self.request("DELETE", endpoint, f"/v1/jobs/{job}/schedule?version={version}")
-
     async def _way(self, url: str) -> None:
         await asyncio.sleep(self._way_ms * (0.5 + self._rngs[url].expovariate(2.0)) / 1e3)

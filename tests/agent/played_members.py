@@ -12,10 +12,10 @@ from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component, Outcome
+from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
-from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE = 200 * MS_NS

@@ -12,9 +12,8 @@ aiohttp = pytest.importorskip("aiohttp")
 
 from aiohttp import web  # noqa: E402
 
-from cassini_agent.coordinator.http import HttpDaemons  # noqa: E402
+from cassini_agent.coordinator.http import HttpDaemons, TransportError  # noqa: E402
 from cassini_agent.coordinator.status import JobStatus  # noqa: E402
-from cassini_agent.coordinator.transport import TransportError  # noqa: E402
 from cassini_agent.dispatch.http import HttpTransport  # noqa: E402
 from cassini_agent.dispatch.send import Endpoint  # noqa: E402
 from cassini_agent.schedule import MS_NS, Schedule  # noqa: E402

@@ -15,9 +15,9 @@ from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.coordinator import background, events
 from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
-from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.endpoint import Endpoint
 from cassini_agent.schedule import MS_NS, SECOND_NS
 

@@ -123,7 +123,7 @@ def test_nobody_is_asked_for_ever_for_the_sake_of_a_schedule_that_has_run_out() 
 
 def test_a_refusal_to_withdraw_what_has_become_newer_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """A schedule may have come after the daemon was asked."""
-    from cassini_agent.coordinator.transport import RefusedError
+    from cassini_agent.coordinator.http import RefusedError
 
     rounds = Rounds()
 

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping
 
 import pytest
+from fake_daemons import FakeDaemons
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent import dispatch
-from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.dispatch.plan import ALONE
 from cassini_agent.schedule import MS_NS, Schedule
 from cassini_core.periods.harmonize_jobs import lengthen

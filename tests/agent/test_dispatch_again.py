@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from fake_daemons import FakeDaemons
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from cassini_agent.control.phase import turns, wrap
 from cassini_agent.coordinator.lease import with_recent_epoch
 from cassini_agent.coordinator.renewal import epoch_near
 from cassini_agent.dispatch.difference import difference
-from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 WHERE = {job: dispatch.Endpoint("http://here") for job in "abcdef"}

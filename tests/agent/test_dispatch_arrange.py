@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+from fake_daemons import FakeDaemons
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.dispatch import NaturalTimes
-from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.schedule import MS_NS
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from fake_daemons import FakeDaemons
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent import dispatch
 from cassini_agent.control.phase import wrap
-from cassini_agent.dispatch.fake import FakeDaemons
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 WHERE = {job: dispatch.Endpoint("http://here") for job in "abcd"}

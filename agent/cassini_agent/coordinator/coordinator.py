@@ -18,9 +18,9 @@ from ..control.clock_sync import ClockTrack
 from ..schedule import SECOND_NS, Schedule
 from . import events
 from .component import Component
+from .http import HttpDaemons, RefusedError, TransportError
 from .member import Member
 from .status import JobStatus
-from .transport import RefusedError, Transport, TransportError
 from .withdrawing import Withdrawals
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Coordinator:
 
     Parameters
     ----------
-    transport : Transport
+    transport : HttpDaemons
         How daemons are reached.
     tell : callable
         Called with each event, in the event loop. What it raises is logged, and costs nobody anything.
@@ -76,7 +76,7 @@ class Coordinator:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: HttpDaemons,
         tell: Callable[[events.Event], None],
         clock_ns: Callable[[], int] = time.time_ns,
         hosts: Collection[str] = (),

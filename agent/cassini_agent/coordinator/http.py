@@ -1,4 +1,4 @@
-"""The coordinator's requests to daemons over HTTP (docs/agent.md), with aiohttp (extra ``agent``)."""
+"""The coordinator's requests to the daemons of hosts (docs/agent.md)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ from typing import Any
 from urllib.parse import quote
 
 from ..control.clock_sync import ClockSample
-from ..dispatch.send import Endpoint, Reply, Requests
+from ..dispatch.send import Endpoint, Reply, Transport, delete_schedule, put_schedule
 from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
-from .transport import RefusedError, TransportError
 
-__all__ = ["HttpDaemons"]
-
+__all__ = ["HttpDaemons", "RefusedError", "TransportError"]
 
 LONGEST_QUERY = 4000
 """Characters of the names of jobs: servers take lines of some 8000."""
 
 
+class TransportError(Exception):
+    """No answer, or one that makes no sense."""
+
+
+class RefusedError(TransportError):
+    """The daemon answered, and does not take what it was sent."""
+
+
 class HttpDaemons:
-    """Daemons by host name.
+    """Daemons by host name; all requests may raise TransportError.
 
     Parameters
     ----------
-    http : Requests
+    http : Transport
         ``dispatch.http.HttpTransport``, already entered; its time limit is that of each request.
     endpoints : mapping of str to Endpoint
         Address and access of each host's daemon.
@@ -34,7 +40,7 @@ class HttpDaemons:
     """
 
     def __init__(
-        self, http: Requests, endpoints: Mapping[str, Endpoint], clock_ns: Callable[[], int] = time.time_ns
+        self, http: Transport, endpoints: Mapping[str, Endpoint], clock_ns: Callable[[], int] = time.time_ns
     ) -> None:
         self._http = http
         self._endpoints = endpoints
@@ -86,11 +92,11 @@ class HttpDaemons:
 
     async def put(self, host: str, schedule: Schedule) -> None:
         """``PUT /v1/jobs/{job}/schedule``."""
-        await self._answer(host, self._http.put_schedule(self._endpoint(host), schedule))
+        await self._answer(host, put_schedule(self._http, self._endpoint(host), schedule))
 
     async def clear(self, host: str, job: str, version: int) -> None:
         """``DELETE /v1/jobs/{job}/schedule``."""
-        await self._answer(host, self._http.delete_schedule(self._endpoint(host), job, version))
+        await self._answer(host, delete_schedule(self._http, self._endpoint(host), job, version))
 
     async def _request(
         self, method: str, host: str, path: str, body: Any = None, timeout_s: float | None = None

@@ -6,11 +6,9 @@ import json
 import os
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 import aiohttp
 
-from ..schedule import Schedule
 from .send import Endpoint, Reply
 
 __all__ = ["HttpTransport"]
@@ -43,32 +41,10 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
 
-    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        """``GET /v1/jobs/{job}``."""
-        return await self.request("GET", endpoint, f"/v1/jobs/{quote(job, safe='')}")
-
-    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
-        """``PUT /v1/jobs/{job}/schedule``."""
-        return await self.request(
-            "PUT", endpoint, f"/v1/jobs/{quote(schedule.job, safe='')}/schedule", schedule.to_mapping()
-        )
-
-    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
-        """``DELETE /v1/jobs/{job}/schedule``."""
-        return await self.request("DELETE", endpoint, f"/v1/jobs/{quote(job, safe='')}/schedule?version={version}")
-
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:
-        """One request; an answer that is no JSON object comes back as an empty one.
-
-        ``timeout_s`` is for a request that the daemon is to answer later.
-
-        Raises
-        ------
-        OSError, TimeoutError
-            No answer.
-        """
+        """As :class:`.send.Transport` has it."""
         if self._session is None:
             raise RuntimeError("HttpTransport: expected to be used with async with")
         headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token is not None else {}

@@ -7,11 +7,23 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from ..endpoint import Endpoint
 from ..schedule import Schedule, ScheduleError
 
-__all__ = ["Acknowledgement", "Endpoint", "Known", "Reply", "Requests", "Transport", "look", "send"]
+__all__ = [
+    "Acknowledgement",
+    "Endpoint",
+    "Known",
+    "Reply",
+    "Transport",
+    "delete_schedule",
+    "get_job",
+    "look",
+    "put_schedule",
+    "send",
+]
 
 AT_ONCE = 64
 """Requests under way at the same time."""
@@ -31,25 +43,39 @@ class Reply:
 
 
 class Transport(Protocol):
-    """How requests travel: over HTTP, or to daemons that a test plays. OSError or TimeoutError: no answer came."""
-
-    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        """``GET /v1/jobs/{job}``."""
-
-    async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
-        """``PUT /v1/jobs/{job}/schedule``."""
-
-    async def delete_schedule(self, endpoint: Endpoint, job: str, version: int) -> Reply:
-        """``DELETE /v1/jobs/{job}/schedule``."""
-
-
-class Requests(Transport, Protocol):
-    """A transport that makes any request of docs/agent.md."""
+    """How requests travel: over HTTP (``http.HttpTransport``), or to daemons that a test plays."""
 
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:
-        """One request; an answer that is no JSON object comes back as an empty one."""
+        """One request of docs/agent.md; an answer that is no JSON object comes back as an empty one.
+
+        ``timeout_s`` is for a request that the daemon is to answer later.
+
+        Raises
+        ------
+        OSError, TimeoutError
+            No answer.
+        """
+
+
+def get_job(transport: Transport, endpoint: Endpoint, job: str) -> Awaitable[Reply]:
+    """``GET /v1/jobs/{job}``."""
+    return transport.request("GET", endpoint, _path(job))
+
+
+def put_schedule(transport: Transport, endpoint: Endpoint, schedule: Schedule) -> Awaitable[Reply]:
+    """``PUT /v1/jobs/{job}/schedule``."""
+    return transport.request("PUT", endpoint, f"{_path(schedule.job)}/schedule", schedule.to_mapping())
+
+
+def delete_schedule(transport: Transport, endpoint: Endpoint, job: str, version: int) -> Awaitable[Reply]:
+    """``DELETE /v1/jobs/{job}/schedule``."""
+    return transport.request("DELETE", endpoint, f"{_path(job)}/schedule?version={version}")
+
+
+def _path(job: str) -> str:
+    return f"/v1/jobs/{quote(job, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +161,7 @@ async def look(
         if endpoint is None:
             return NO_DAEMON
         async with gate:
-            reply, reason, _ = await _until_answered(lambda: transport.get_job(endpoint, job), endpoint, attempts)
+            reply, reason, _ = await _until_answered(lambda: get_job(transport, endpoint, job), endpoint, attempts)
         if reply is None:
             return reason
         return Known() if reply.status == 404 else Known.from_body(reply.body)
@@ -171,8 +197,8 @@ async def send(
 
         def request() -> Awaitable[Reply]:
             if schedule is None:
-                return transport.delete_schedule(endpoint, job, version)
-            return transport.put_schedule(endpoint, schedule)
+                return delete_schedule(transport, endpoint, job, version)
+            return put_schedule(transport, endpoint, schedule)
 
         async with gate:
             reply, reason, made = await _until_answered(request, endpoint, attempts)

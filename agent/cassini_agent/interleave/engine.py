@@ -11,7 +11,7 @@ from .. import dispatch
 from ..coordinator import events as of_coordinator
 from ..coordinator.presence import DISCONNECTED, has_left
 from ..dispatch.meeting import that_meet
-from ..dispatch.send import Acknowledgement, Endpoint, Requests
+from ..dispatch.send import Acknowledgement, Endpoint, Transport
 from ..schedule import SECOND_NS
 from .changes import as_scheduled, changes
 from .events import Arranged, Event, GoesOn, LeftFree, NotKnown, NotSent
@@ -40,11 +40,11 @@ class Engine:
     scope : Scope
     tell : callable
         Called with each event, in the event loop. What it raises is logged, and costs nobody anything.
-    daemons : Requests
+    daemons : Transport
         How they are reached.
     """
 
-    def __init__(self, scope: Scope, tell: Callable[[Event], None], daemons: Requests) -> None:
+    def __init__(self, scope: Scope, tell: Callable[[Event], None], daemons: Transport) -> None:
         self.scope = scope
         self._next_scope = scope
         self._tell = Telling(tell)

@@ -14,7 +14,7 @@ from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import UNREACHABLE
 from ..coordinator.status import JobStatus
-from ..dispatch.send import Acknowledgement, Endpoint, Requests
+from ..dispatch.send import Acknowledgement, Endpoint, Transport
 from ..schedule import Schedule
 from .telling import Telling
 
@@ -41,7 +41,7 @@ class Holding:
 
     Parameters
     ----------
-    daemons : Requests
+    daemons : Transport
         How they are reached.
     hosts : mapping of str to Endpoint
         All daemons, by the names of their hosts.
@@ -52,7 +52,7 @@ class Holding:
 
     def __init__(
         self,
-        daemons: Requests,
+        daemons: Transport,
         hosts: Mapping[str, Endpoint],
         hear: Callable[[events.Event], None],
         tell: Telling,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
-from ..schedule import Schedule
-from .send import Endpoint, Reply
+from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.schedule import Schedule
 
 __all__ = ["FakeDaemons"]
 
@@ -34,6 +36,18 @@ class FakeDaemons:
     faults: list[int | None] = field(default_factory=list)
     lost: list[bool] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
+
+    async def request(
+        self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
+    ) -> Reply:
+        """Of one job."""
+        parts = urlsplit(path)
+        job = unquote(parts.path.split("/")[3])
+        if method == "GET":
+            return await self.get_job(endpoint, job)
+        if method == "PUT":
+            return await self.put_schedule(endpoint, Schedule.from_mapping(body))
+        return await self.delete_schedule(endpoint, job, int(parse_qs(parts.query)["version"][0]))
 
     async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
         """What the job has; never counted as a request, and never wrong."""
