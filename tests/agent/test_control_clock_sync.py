@@ -1,4 +1,4 @@
-"""Clocks: of noisy round trips the one that is known best counts, within its bound; another boot is begun anew."""
+"""Clocks: of noisy round trips the quickest count, also where clocks run apart; another boot is begun anew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.control.clock_sync import MOST_PPB, USUAL_PPB, ClockSample, ClockTrack
+from cassini_agent.control.clock_sync import KEPT, MIN_SPAN_NS, MOST_PPB, ClockSample, ClockTrack
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
 UNIX_NS = 1_800_000_000 * SECOND_NS
@@ -34,31 +34,35 @@ def sampled(
     return samples
 
 
-@given(st.integers(-USUAL_PPB, USUAL_PPB), st.integers(0, 2**32), st.integers(1, 100), st.sampled_from([0.0, 0.2, 0.7]))
-def test_the_error_is_within_its_bound(rate_ppb: int, seed: int, count: int, slow: float) -> None:
+@given(st.integers(0, 2**32), st.integers(1, 100), st.sampled_from([0.0, 0.2, 0.7]))
+def test_of_clocks_that_run_alike_the_error_is_within_half_a_round_trip(seed: int, count: int, slow: float) -> None:
+    samples = sampled(0, random.Random(seed), count, every_ns=MIN_SPAN_NS // 101, slow=slow)
     track = ClockTrack()
-    for sample in sampled(rate_ppb, random.Random(seed), count, slow=slow):
+    for number, sample in enumerate(samples, 1):
         offset_ns = track.add(sample)
-        assert abs(offset_ns - ahead_ns(sample.middle_ns, rate_ppb)) <= track.bound_ns + 3  # of rounding
+        newer = samples[:number][-max(1, min(number, KEPT) // 3) :]
+        quickest_ns = min(one.round_trip_ns for one in newer)
+        assert abs(offset_ns - ahead_ns(sample.middle_ns, 0)) <= quickest_ns // 2 + 1
 
 
-@pytest.mark.parametrize("rate_ppb", [-50_000, 0, 50_000])
+@pytest.mark.parametrize("rate_ppb", [-300_000, -50_000, 0, 50_000, 300_000])
 @pytest.mark.parametrize("slow", [0.2, 0.7])
 @pytest.mark.parametrize("seed", range(5))
-def test_answers_that_are_mostly_slow_on_one_way_count_for_nothing(rate_ppb: int, slow: float, seed: int) -> None:
+def test_drifting_clocks_are_followed_through_slow_answers(rate_ppb: int, slow: float, seed: int) -> None:
     track = ClockTrack()
-    for sample in sampled(rate_ppb, random.Random(seed), 60, slow=slow):
-        track.add(sample)
-    assert track.bound_ns < MS_NS
-    assert abs((track.offset_ns or 0) - ahead_ns(sample.middle_ns, rate_ppb)) < 500_000
+    for number, sample in enumerate(sampled(rate_ppb, random.Random(seed), 150, slow=slow)):
+        offset_ns = track.add(sample)
+        if number >= 40:
+            # Where most answers are slow it happens that all of the newest are.
+            assert abs(offset_ns - ahead_ns(sample.middle_ns, rate_ppb)) < (500_000 if slow < 0.5 else 3 * MS_NS)
 
 
-def test_where_clocks_are_asked_rarely_a_new_answer_counts() -> None:
-    """An offset of ten minutes ago says little of clocks that nobody keeps."""
+def test_clocks_that_are_asked_rarely_are_followed() -> None:
     track = ClockTrack()
-    for sample in sampled(USUAL_PPB, random.Random(1), 5, every_ns=600 * SECOND_NS):
-        track.add(sample)
-        assert abs((track.offset_ns or 0) - ahead_ns(sample.middle_ns, USUAL_PPB)) < 26 * MS_NS
+    for number, sample in enumerate(sampled(50_000, random.Random(1), 9, every_ns=600 * SECOND_NS)):
+        offset_ns = track.add(sample)
+        if number >= 1:
+            assert abs(offset_ns - ahead_ns(sample.middle_ns, 50_000)) < 60 * MS_NS
 
 
 @given(st.integers(-MOST_PPB // 2, MOST_PPB // 2), st.integers(0, 2**32), st.integers(1, 10))

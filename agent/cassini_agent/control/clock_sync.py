@@ -1,9 +1,9 @@
 """By how much a host's monotonic clock is ahead of the coordinator's, from requests and their answers.
 
 A request leaves at ``sent_ns`` and its answer is back at ``received_ns`` on the coordinator's clock; in between the
-host read ``host_ns``. The reading belongs to the middle, give or take half the round trip. So quick round trips tell
-more than slow ones, and old ones less than new ones, since the clocks run apart meanwhile: where NTP or PTP keeps both,
-by next to nothing, and else by some ten millionths.
+host read ``host_ns``. The reading belongs to the middle, give or take half the round trip. So the quickest round trip
+of the newest counts. Clocks run apart meanwhile: by next to nothing where NTP or PTP keeps both, and else by some ten
+millionths. How fast, the quickest of the oldest samples shows.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..schedule import SECOND_NS
 
 __all__ = ["ClockSample", "ClockTrack"]
 
-USUAL_PPB = 50_000
-"""Clocks that nobody keeps run apart by less, as a rule."""
-
 MOST_PPB = 1_000_000
 """No two clocks run further apart: a quartz is within 500 ppm, and NTP slews by no more. What looks so is another boot
 of the host, or a clock that was set."""
+
+MIN_SPAN_NS = 10 * SECOND_NS
+"""Over less time nothing is told of how fast they run apart: 0.1 ms of noise would be 10 ppm."""
 
 KEPT = 64
 """Samples in a track."""
@@ -53,25 +53,22 @@ class ClockSample:
         """Host's clock minus the coordinator's, to within half the round trip."""
         return self.host_ns - self.middle_ns
 
-    def bound_ns(self, at_ns: int, drift_ppb: int) -> int:
-        """How far the offset may be off at another time, where clocks run apart by so much."""
-        return (self.received_ns - self.sent_ns + 1) // 2 + abs(at_ns - self.middle_ns) * drift_ppb // SECOND_NS
+    @property
+    def round_trip_ns(self) -> int:
+        return self.received_ns - self.sent_ns
 
 
 class ClockTrack:
-    """The clock of one host: samples come in, the one that is known best now counts.
+    """The clock of one host.
 
     Attributes
     ----------
     offset_ns : int or None
-        Host's monotonic clock minus the coordinator's; None before the first sample.
-    bound_ns : int
-        How far it may be off at the last sample.
+        Host's monotonic clock minus the coordinator's, at the last sample; None before the first.
     """
 
     def __init__(self) -> None:
         self.offset_ns: int | None = None
-        self.bound_ns = 0
         self._samples: deque[ClockSample] = deque(maxlen=KEPT)
 
     def add(self, sample: ClockSample) -> int:
@@ -83,12 +80,17 @@ class ClockTrack:
         if any(_contradict(sample, known) for known in self._samples):
             self._samples.clear()
         self._samples.append(sample)
-        now_ns = sample.middle_ns
-        best = min(self._samples, key=lambda one: one.bound_ns(now_ns, USUAL_PPB))
-        self.offset_ns, self.bound_ns = best.offset_ns, best.bound_ns(now_ns, USUAL_PPB)
+        samples = list(self._samples)
+        part = max(1, len(samples) // 3)
+        best = min(samples[-part:], key=lambda one: one.round_trip_ns)
+        before = min(samples[:part], key=lambda one: one.round_trip_ns)
+        span_ns = best.middle_ns - before.middle_ns
+        apart_ns = best.offset_ns - before.offset_ns if span_ns >= MIN_SPAN_NS else 0
+        self.offset_ns = best.offset_ns + apart_ns * (sample.middle_ns - best.middle_ns) // max(1, span_ns)
         return self.offset_ns
 
 
 def _contradict(new: ClockSample, old: ClockSample) -> bool:
-    within_ns = new.bound_ns(new.middle_ns, 0) + old.bound_ns(new.middle_ns, MOST_PPB) + 1  # of rounding
+    drift_ns = abs(new.middle_ns - old.middle_ns) * MOST_PPB // SECOND_NS
+    within_ns = (new.round_trip_ns + old.round_trip_ns + 1) // 2 + drift_ns + 1  # of rounding
     return abs(new.offset_ns - old.offset_ns) > within_ns
