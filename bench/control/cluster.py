@@ -14,7 +14,8 @@ from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.coordinator.member import Member
 from cassini_agent.daemon.clocks import Reading
 from cassini_agent.dispatch import Plan, send_plan
-from cassini_agent.dispatch.send import Endpoint, Reply, put_schedule
+from cassini_agent.endpoint import Endpoint
+from cassini_agent.requests import Reply, put_schedule
 from cassini_agent.schedule import Schedule
 
 from .agents import AgentControl

@@ -18,7 +18,8 @@ from cassini_agent.daemon.local_socket import LocalSocket
 from cassini_agent.daemon.registry import Job, Registry
 from cassini_agent.daemon.schedules import RefusedError, Schedules
 from cassini_agent.daemon.status import CounterView, job_status_json
-from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.endpoint import Endpoint
+from cassini_agent.requests import Reply
 from cassini_agent.schedule import Schedule
 
 from .simulated_time import Clock

@@ -20,7 +20,7 @@ from bench.control.simulated_time import Clock, SimulatedLoop, simulated
 from bench.control.training import Training
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.http import HttpDaemons
-from cassini_agent.dispatch.send import Endpoint
+from cassini_agent.endpoint import Endpoint
 from cassini_agent.interleave import Network, describe
 from cassini_agent.interleave.engine import Engine
 from cassini_agent.interleave.events import Event

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.endpoint import Endpoint
+from cassini_agent.requests import Reply
 from cassini_agent.schedule import Schedule
 
 __all__ = ["FakeDaemons"]

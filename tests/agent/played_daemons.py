@@ -10,7 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from fake_daemons import FakeDaemons
 
-from cassini_agent.dispatch.send import Endpoint, Reply
+from cassini_agent.endpoint import Endpoint
+from cassini_agent.requests import Reply
 
 MS = 1_000_000
 RECENT = 32

@@ -15,7 +15,7 @@ from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
-from cassini_agent.coordinator.status import JobStatus
+from cassini_agent.coordinator.status import JobStatus, Recent
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE = 200 * MS_NS
@@ -58,6 +58,13 @@ def members_of(counts: Sequence[int], shifts: Sequence[float], hold_ns: int) -> 
     }
 
 
+def sends(begin_ns: int, iteration_ns: int, end_ns: int | None = None) -> dict[str, Any]:
+    """What the status of a job has that says when it communicates."""
+    end_ns = iteration_ns if end_ns is None else end_ns
+    recent = Recent((iteration_ns,) * 8, (begin_ns,) * 8, (end_ns,) * 8)
+    return {"recent": recent, "communication_start_ns": begin_ns, "communication_end_ns": end_ns}
+
+
 @dataclass
 class Played:
     """Jobs that do what they are told at once, each with a phase error of its own."""
@@ -92,10 +99,7 @@ class Played:
             place_ns=error,
             delay_total_ns=self.waited_ns,
             changed=self.changed.get(job),
-            rests_ns=((self.sends_ns[job], self.has[job].iteration_ns - self.sends_ns[job]),) * 8
-            if job in self.sends_ns
-            else (),
-            communication_ns=(self.sends_ns[job], self.has[job].iteration_ns) if job in self.sends_ns else None,
+            **(sends(self.sends_ns[job], self.has[job].iteration_ns) if job in self.sends_ns else {}),
         )
 
     def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from played_members import Played, run, schedule
+from played_members import Played, run, schedule, sends
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
@@ -54,7 +54,7 @@ class Telling(Played):
         if job in self.silent:
             return told
         begin, end = self.jobs[job].bursts_ms[0][0] * MS_NS, self.jobs[job].bursts_ms[-1][1] * MS_NS
-        return replace(told, rests_ns=((begin, told.schedule.iteration_ns - begin),) * 8, communication_ns=(begin, end))  # type: ignore[union-attr]
+        return replace(told, **sends(begin, told.schedule.iteration_ns, end))  # type: ignore[union-attr]
 
 
 def placed(jobs: Mapping[str, Sends], shifts_ms: Mapping[str, int]) -> Telling:

@@ -14,8 +14,8 @@ from aiohttp import web  # noqa: E402
 
 from cassini_agent.coordinator.http import HttpDaemons, TransportError  # noqa: E402
 from cassini_agent.coordinator.status import JobStatus  # noqa: E402
-from cassini_agent.dispatch.http import HttpTransport  # noqa: E402
-from cassini_agent.dispatch.send import Endpoint  # noqa: E402
+from cassini_agent.endpoint import Endpoint  # noqa: E402
+from cassini_agent.http_transport import HttpTransport  # noqa: E402
 from cassini_agent.schedule import MS_NS, Schedule  # noqa: E402
 
 SCHEDULE = Schedule("a/1", "c", 3, 0, 200 * MS_NS, 0, 197 * MS_NS, 0, 0, 0, 0)
@@ -77,17 +77,17 @@ def test_requests_are_those_of_the_document() -> None:
 
 def test_of_iterations_what_is_not_known_is_none() -> None:
     recent = {
-        "natural_ns": [9, 8, "x", None],
+        "natural_ns": [9, 8, None, None],
         "communication_start_ns": [5, None, 5, 1],
         "communication_end_ns": [9, 8, 7, 1],
     }
     usual = {"communication_start_ns": 5, "communication_end_ns": 9}
     status = JobStatus.from_mapping({**STATUS, **usual, "recent": recent})
-    assert status.recent == ((9, 5, 9), (8, None, 8), (None, 5, 7), (None, 1, 1))
-    assert status.rests_ns == ((5, 4),)
+    assert status.recent.rows == [(9, 5, 9), (8, None, 8), (None, 5, 7), (None, 1, 1)]
+    assert status.rests_ns == [(5, 4)]
     assert status.communication_ns == (5, 9)
-    assert JobStatus.from_mapping({**STATUS, "recent": None, "communication_start_ns": 5}).communication_ns is None
-    for strange in ({}, {"natural_ns": 5}, {**recent, "communication_end_ns": None}, [], 3):
+    assert JobStatus.from_mapping({**STATUS, "communication_start_ns": 5}).communication_ns is None
+    for strange in (None, {"natural_ns": 5}, {"natural_ns": ["x"]}, {**recent, "communication_end_ns": None}, [], 3):
         with pytest.raises(ValueError, match="recent"):
             JobStatus.from_mapping({**STATUS, "recent": strange})
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from played_members import PACE, members_of, pair, run
+from played_members import PACE, members_of, pair, run, sends
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
@@ -123,8 +123,7 @@ def test_a_job_is_overdue_once_it_took_longer_than_all_bursts_of_the_other_expla
             errors_ns=(error_ns,) * 8,
             place_ns=error_ns,
             place_at_ns=now_ns - age_ns,
-            rests_ns=((sends_ns, burst_ns),) * 8,
-            communication_ns=(sends_ns, sends_ns + burst_ns),
+            **sends(sends_ns, sends_ns + burst_ns),
         )
 
     statuses = {

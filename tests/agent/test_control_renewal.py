@@ -15,6 +15,7 @@ from cassini_agent.coordinator import events
 from cassini_agent.coordinator.component import Component
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.paces import shift_at
+from cassini_agent.coordinator.status import CountersSay
 from cassini_agent.schedule import MS_NS
 from cassini_core import Job, Phase
 
@@ -51,7 +52,7 @@ def test_a_ratio_that_is_broken_again_is_told_again() -> None:
 def test_a_contradiction_is_not_told_again_because_a_daemon_missed_a_round() -> None:
     played = pair()
     report = played.status
-    say = {"contradicted": "bursts elsewhere", "contradicted_ns": 12 * MS_NS}
+    say = {"counters_say": CountersSay("contradict", "bursts elsewhere", 12 * MS_NS, 0)}
     played.status = lambda job: replace(report(job), **say) if job == "a" else report(job)  # type: ignore[method-assign]
     told = [event for second in range(30) for event in played.poll(second, without=["a"] * (second % 7 == 3)).events]
     assert [event for event in told if isinstance(event, events.Contradicted)] == [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassini_agent.dispatch import Endpoint
-from cassini_agent.dispatch.http import LARGEST_ANSWER, HttpTransport
+from cassini_agent.http_transport import LARGEST_ANSWER, HttpTransport
 
 
 async def asked(parts: list[bytes], length: int | None = None, timeout_s: float = 30.0) -> Any:

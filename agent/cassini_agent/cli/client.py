@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import http.client
-import json
+import asyncio
 import ssl
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from ..endpoint import Endpoint
 from .errors import AnswerError, UsageError
 
+if TYPE_CHECKING:
+    from ..requests import Reply
+
 __all__ = ["Access", "Client", "Daemon"]
 
 TIMEOUT_S = 10.0
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 
 @Parameter(name="*")
@@ -71,42 +70,31 @@ class Client:
     """
 
     def __init__(self, daemon: Daemon) -> None:
-        endpoint = daemon.endpoint(daemon.url)
-        self._url = daemon.url.rstrip("/")
-        self._headers = {"Content-Type": "application/json"}
-        if endpoint.token is not None:
-            self._headers["Authorization"] = f"Bearer {endpoint.token}"
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({}), _NoRedirect()]
-        if self._url.startswith("https://"):
-            handlers.append(urllib.request.HTTPSHandler(context=endpoint.tls))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._endpoint = daemon.endpoint(daemon.url)
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> Any:
-        """The JSON the daemon answers.
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """The JSON object the daemon answers.
 
         Raises
         ------
         AnswerError
             It refused, or is not there.
         """
-        request = urllib.request.Request(self._url + path, data=body, method=method, headers=self._headers)
+        from ..http_transport import HttpTransport
+
+        async def asked() -> Reply:
+            async with HttpTransport(TIMEOUT_S) as http:
+                return await http.request(method, self._endpoint, path, body)
+
+        url = self._endpoint.url
         try:
-            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
-                return json.loads(answer.read(MAX_ANSWER_BYTES))
-        except urllib.error.HTTPError as error:
-            with error:
-                raise AnswerError(f"{self._url}: {error.code} {_said(error)}", _exit_status(error.code)) from None
-        except urllib.error.URLError as error:
-            raise AnswerError(f"{self._url}: {error.reason}") from None
-        except (http.client.HTTPException, OSError, ValueError) as error:
-            raise AnswerError(f"{self._url}: {type(error).__name__}: {error}") from None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the daemon and to nobody it may name."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+            reply = asyncio.run(asked())
+        except (OSError, TimeoutError) as error:
+            raise AnswerError(f"{url}: {str(error) or f'no answer within {TIMEOUT_S:g} s'}") from None
+        if reply.status != 200:
+            said = ": ".join(str(reply.body[key]) for key in ("reason", "error") if key in reply.body)
+            raise AnswerError(f"{url}: {reply.status} {said}".rstrip(), _exit_status(reply.status))
+        return dict(reply.body)
 
 
 def _tls(access: Access) -> ssl.SSLContext:
@@ -117,14 +105,6 @@ def _tls(access: Access) -> ssl.SSLContext:
     except OSError as error:
         raise UsageError(f"--ca, --certificate, --key: {error}") from None
     return context
-
-
-def _said(error: urllib.error.HTTPError) -> str:
-    try:
-        body = json.loads(error.read(64 * 1024))
-        return f"{body['reason']}: {body['error']}"
-    except (ValueError, KeyError, TypeError, OSError):
-        return str(error.reason)
 
 
 def _exit_status(code: int) -> int:

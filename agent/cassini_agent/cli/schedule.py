@@ -28,5 +28,5 @@ def schedule(file: str, /, *, daemon: Daemon = Daemon()) -> None:  # noqa: B008 
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     one = Schedule.from_json(data)
-    answer = Client(daemon).ask("PUT", f"/v1/jobs/{quote(one.job, safe='')}/schedule", one.to_json().encode())
+    answer = Client(daemon).ask("PUT", f"/v1/jobs/{quote(one.job, safe='')}/schedule", one.to_mapping())
     print(json.dumps(answer))

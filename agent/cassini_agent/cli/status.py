@@ -47,7 +47,7 @@ def status(
 
 def _jobs(client: Client) -> list[Mapping[str, Any]]:
     answer = client.ask("GET", "/v1/jobs")
-    if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list):
+    if not isinstance(answer.get("jobs"), list):
         raise AnswerError("expected a list of jobs from the daemon")
     return sorted(answer["jobs"], key=lambda job: str(job.get("job")))
 

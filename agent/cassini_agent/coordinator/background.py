@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..dispatch.http import HttpTransport
-from ..dispatch.send import Endpoint
+from ..endpoint import Endpoint
 from ..event_loop_thread import EventLoopThread
+from ..http_transport import HttpTransport
 from . import events
 from .coordinator import Coordinator
 from .http import HttpDaemons

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ..control.clock_sync import ClockSample
-from ..dispatch.send import Endpoint, Reply, Transport, delete_schedule, put_schedule
+from ..endpoint import Endpoint
+from ..requests import Reply, Transport, delete_schedule, put_schedule
 from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
 
@@ -32,7 +33,7 @@ class HttpDaemons:
     Parameters
     ----------
     http : Transport
-        ``dispatch.http.HttpTransport``, already entered; its time limit is that of each request.
+        ``http_transport.HttpTransport``, already entered; its time limit is that of each request.
     endpoints : mapping of str to Endpoint
         Address and access of each host's daemon.
     clock_ns : callable

@@ -1,4 +1,4 @@
-"""What a daemon knows of a job (``JobStatus``), as the coordinator reads it."""
+"""What a daemon knows of a job (``JobStatus``), as the scheduler's side reads it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,43 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Any
 
+import msgspec
+
 from ..control.change import Change
 from ..schedule import Schedule
 
-__all__ = ["JobStatus"]
+__all__ = ["CountersSay", "JobStatus", "Recent"]
 
-COMMUNICATION = ("communication_start_ns", "communication_end_ns")
+Times = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The last iterations, oldest first: their natural times; when in each its communication began and ended."""
+
+    natural_ns: Times = ()
+    communication_start_ns: Times = ()
+    communication_end_ns: Times = ()
+
+    @property
+    def rows(self) -> list[tuple[int | None, int | None, int | None]]:
+        """One per iteration."""
+        return list(zip(self.natural_ns, self.communication_start_ns, self.communication_end_ns, strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class CountersSay:
+    """What the counters of its host say about the starts of communication that a job reports."""
+
+    says: str
+    reason: str
+    offset_ns: int | None = None
+    spread_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """docs/agent.md's ``JobStatus`` as the scheduler's side reads it; what is not known is None or empty.
+    """docs/agent.md's ``JobStatus``, without what is for people alone; what is not known is None or empty.
 
     Attributes
     ----------
@@ -44,24 +70,16 @@ class JobStatus:
         What a job is told takes effect at its next start, or so many starts later.
     pattern_ns : tuple of int
         By how much its iterations differ in turn; the natural times are without that.
-    rests_ns : tuple of (int, int)
-        Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
-        Contention makes only the second longer.
-    recent : tuple of (int or None, int or None, int or None)
-        The last iterations, oldest first: natural time; from the start of the iteration, the start and the end of its
-        communication.
-    communication_ns : tuple of (int, int) or None
+    recent : Recent
+    communication_start_ns, communication_end_ns : int or None
         Usual start and end of communication in an iteration, as the job or the counters of its host show them.
     delay_total_ns, adjustments : int
         What the job has waited since it began, and how often for its place.
     error_ns, error_spread_ns : int or None
         Median of the last phase errors, and their distance from it.
-    note : str
+    note : str or None
         Why its state is what it is.
-    contradicted : str
-        What the counters of its host say against the starts of communication that it reports; empty if nothing.
-    contradicted_ns : int
-        By how far apart they are at least.
+    counters_say : CountersSay or None
     changed : Change or None
         What the job last found to be its natural iteration time.
     """
@@ -80,22 +98,40 @@ class JobStatus:
     place_at_ns: int | None = None
     lag: int = 0
     pattern_ns: tuple[int, ...] = ()
-    rests_ns: tuple[tuple[int, int], ...] = ()
-    recent: tuple[tuple[int | None, int | None, int | None], ...] = ()
-    communication_ns: tuple[int, int] | None = None
+    recent: Recent = Recent()
+    communication_start_ns: int | None = None
+    communication_end_ns: int | None = None
     delay_total_ns: int = 0
     adjustments: int = 0
     error_ns: int | None = None
     error_spread_ns: int | None = None
-    note: str = ""
-    contradicted: str = ""
-    contradicted_ns: int = 0
+    note: str | None = None
+    counters_say: CountersSay | None = None
     changed: Change | None = None
+
+    @property
+    def rests_ns(self) -> list[tuple[int, int]]:
+        """Of the last iterations, oldest first: from its start to that of its communication, and from there to its end.
+
+        Contention makes only the second longer.
+        """
+        return [
+            (start, whole - start)
+            for whole, start, _ in self.recent.rows
+            if whole is not None and start is not None and 0 <= start <= whole
+        ]
 
     @property
     def sends_ns(self) -> int:
         """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
-        return median_low([start for start, _ in self.rests_ns]) if self.rests_ns else 0
+        rests = self.rests_ns
+        return median_low([start for start, _ in rests]) if rests else 0
+
+    @property
+    def communication_ns(self) -> tuple[int, int] | None:
+        """Usual start and end of communication in an iteration, if both are known."""
+        begin, end = self.communication_start_ns, self.communication_end_ns
+        return None if begin is None or end is None else (begin, end)
 
     @property
     def sending_ns(self) -> tuple[int, int | None]:
@@ -105,6 +141,18 @@ class JobStatus:
         """
         return self.communication_ns or (self.sends_ns, None)
 
+    @property
+    def contradicted(self) -> str:
+        """What the counters of its host say against the starts of communication that it reports; empty if nothing."""
+        say = self.counters_say
+        return say.reason if say is not None and say.says == "contradict" else ""
+
+    @property
+    def contradicted_ns(self) -> int:
+        """By how far apart they are at least."""
+        say = self.counters_say
+        return max(0, abs(say.offset_ns or 0) - (say.spread_ns or 0)) if say is not None and self.contradicted else 0
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> JobStatus:
         """From a daemon's answer; keys that are not needed here are passed over.
@@ -112,93 +160,9 @@ class JobStatus:
         Raises
         ------
         ValueError
-            A value of another type than docs/agent.md says.
+            A key is missing, or a value of another type than docs/agent.md says.
         """
-        changed = mapping.get("changed")
-        if changed is not None and not isinstance(changed, Mapping):
-            raise ValueError(f"status.changed: expected an object or null, got {changed!r}"[:200])
-        schedule = mapping.get("schedule")
-        if schedule is not None and not isinstance(schedule, Mapping):
-            raise ValueError(f"status.schedule: expected an object or null, got {schedule!r}"[:200])
-        say = mapping.get("counters_say")
-        if say is not None and not isinstance(say, Mapping):
-            raise ValueError(f"status.counters_say: expected an object or null, got {say!r}"[:200])
-        contradicts = say is not None and say.get("says") == "contradict"
-        recent = _recent(mapping.get("recent"))
-        begins, ends = (_whole(mapping, key) for key in COMMUNICATION)
-        return cls(
-            job=_text(mapping, "job"),
-            state=_text(mapping, "state"),
-            version=_whole(mapping, "version") or 0,
-            followed=_whole(mapping, "followed") or 0,
-            schedule=None if schedule is None else Schedule.from_mapping(schedule),
-            connected=mapping.get("connected") is True,
-            iterations=_whole(mapping, "iterations") or 0,
-            iteration_ns=_whole(mapping, "iteration_ns"),
-            jitter_ns=_wholes(mapping, "jitter_ns"),
-            errors_ns=_wholes(mapping, "errors_ns"),
-            place_ns=_whole(mapping, "place_ns"),
-            place_at_ns=_whole(mapping, "place_at_ns"),
-            lag=_whole(mapping, "lag") or 0,
-            pattern_ns=_wholes(mapping, "pattern_ns"),
-            rests_ns=tuple(
-                (start, whole - start)
-                for whole, start, _ in recent
-                if whole is not None and start is not None and 0 <= start <= whole
-            ),
-            recent=recent,
-            communication_ns=None if begins is None or ends is None else (begins, ends),
-            delay_total_ns=_whole(mapping, "delay_total_ns") or 0,
-            adjustments=_whole(mapping, "adjustments") or 0,
-            error_ns=_whole(mapping, "error_ns"),
-            error_spread_ns=_whole(mapping, "error_spread_ns"),
-            note=_text(mapping, "note") if mapping.get("note") else "",
-            contradicted=_text(say, "reason") if contradicts and say is not None else "",
-            contradicted_ns=max(0, abs(_whole(say, "offset_ns") or 0) - (_whole(say, "spread_ns") or 0))
-            if contradicts and say is not None
-            else 0,
-            changed=None
-            if changed is None
-            else Change(
-                _whole(changed, "iteration_ns") or 0, _whole(changed, "was_ns") or 0, changed.get("certain") is True
-            ),
-        )
-
-
-def _recent(recent: object) -> tuple[tuple[int | None, int | None, int | None], ...]:
-    if recent is None:
-        return ()
-    if not isinstance(recent, Mapping):
-        raise ValueError(f"status.recent: expected an object or null, got {recent!r}"[:200])
-    natural, starts, ends = (_times(recent, key) for key in ("natural_ns", *COMMUNICATION))
-    return tuple(zip(natural, starts, ends, strict=False))
-
-
-def _times(recent: Mapping[str, Any], key: str) -> list[int | None]:
-    values = recent.get(key)
-    if not isinstance(values, list):
-        raise ValueError(f"status.recent.{key}: expected a list, got {values!r}"[:200])
-    return [value if type(value) is int else None for value in values]
-
-
-def _text(mapping: Mapping[str, Any], key: str) -> str:
-    value = mapping.get(key)
-    if not isinstance(value, str):
-        raise ValueError(f"status.{key}: expected text, got {value!r}"[:200])
-    return value
-
-
-def _whole(mapping: Mapping[str, Any], key: str) -> int | None:
-    value = mapping.get(key)
-    if value is not None and type(value) is not int:
-        raise ValueError(f"status.{key}: expected a whole number or null, got {value!r}"[:200])
-    return value
-
-
-def _wholes(mapping: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    values = mapping.get(key)
-    if values is None:
-        return ()
-    if not isinstance(values, list) or not all(type(value) is int for value in values):
-        raise ValueError(f"status.{key}: expected a list of whole numbers, got {values!r}"[:200])
-    return tuple(values)
+        try:
+            return msgspec.convert(mapping, cls)
+        except (msgspec.ValidationError, RecursionError) as error:
+            raise ValueError(f"status: {error}"[:200]) from None

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import cassini_core as cc
 
+from ..endpoint import Endpoint
+from ..requests import Reply, Transport
 from .arrange import Arrangement, NaturalTimes, arrange, with_margins
 from .difference import difference, is_torn
 from .plan import Plan, plan
 from .running_shifts import Running, with_running_shifts
-from .send import Acknowledgement, Endpoint, Known, Reply, Transport, look, send
+from .send import Acknowledgement, Known, look, send
 
 __all__ = [
     "Acknowledgement",
@@ -145,13 +148,8 @@ async def running_async(
 ) -> Running:
     """:func:`running`, for a scheduler with an event loop of its own."""
     jobs = sorted({job.id for job in problem.jobs} & where.keys())
-    if transport is not None:
-        known = await look(jobs, where, transport)
-    else:
-        from .http import HttpTransport
-
-        async with HttpTransport() as http:
-            known = await look(jobs, where, http)
+    async with _over(transport) as daemons:
+        known = await look(jobs, where, daemons)
     has = {job: each.schedule for job, each in known.items() if isinstance(each, Known) and each.schedule is not None}
     return with_running_shifts(problem, has, time.time_ns() + round(lead_s * 1e9))
 
@@ -180,12 +178,8 @@ async def apply_async(
     planned = plan(
         ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=natural, since_ns=since_ns
     )
-    if transport is not None:
-        return await send_plan(planned, version, where, transport, lease_s=lease_s)
-    from .http import HttpTransport
-
-    async with HttpTransport() as http:
-        return await send_plan(planned, version, where, http, lease_s=lease_s)
+    async with _over(transport) as daemons:
+        return await send_plan(planned, version, where, daemons, lease_s=lease_s)
 
 
 async def send_plan(
@@ -225,6 +219,18 @@ def _told(one: Acknowledgement, planned: Plan, of_plan: Mapping[str, Any]) -> Ac
     if one.free and one.accepted:
         return replace(one, reason=planned.free.get(one.job, "the placement does not have it"))
     return replace(one, planned=of_plan.get(one.job))
+
+
+@asynccontextmanager
+async def _over(transport: Transport | None) -> AsyncIterator[Transport]:
+    """What requests travel over: HTTP, unless there is something else."""
+    if transport is not None:
+        yield transport
+        return
+    from ..http_transport import HttpTransport  # loads aiohttp
+
+    async with HttpTransport() as http:
+        yield http
 
 
 _version_lock = threading.Lock()

@@ -11,7 +11,9 @@ from .. import dispatch
 from ..coordinator import events as of_coordinator
 from ..coordinator.presence import DISCONNECTED, has_left
 from ..dispatch.meeting import that_meet
-from ..dispatch.send import Acknowledgement, Endpoint, Transport
+from ..dispatch.send import Acknowledgement
+from ..endpoint import Endpoint
+from ..requests import Transport
 from ..schedule import SECOND_NS
 from .changes import as_scheduled, changes
 from .events import Arranged, Event, GoesOn, LeftFree, NotKnown, NotSent

@@ -14,7 +14,9 @@ from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import UNREACHABLE
 from ..coordinator.status import JobStatus
-from ..dispatch.send import Acknowledgement, Endpoint, Transport
+from ..dispatch.send import Acknowledgement
+from ..endpoint import Endpoint
+from ..requests import Transport
 from ..schedule import Schedule
 from .telling import Telling
 

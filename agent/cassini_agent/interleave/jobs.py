@@ -85,7 +85,7 @@ class Seen:
     def hear(self, status: JobStatus, usual: tuple[int, int] | None) -> None:
         """What its daemon says now; ``usual`` is when it communicates where it does not say so itself."""
         before, self.status = self.status, status
-        if not self.history.add(status.iterations, status.recent, status.communication_ns or usual):
+        if not self.history.add(status.iterations, status.recent.rows, status.communication_ns or usual):
             self.sending_ns = None  # another run, which may be of another model
             self.plan(None)
         same = (before.version, before.adjustments) == (status.version, status.adjustments)

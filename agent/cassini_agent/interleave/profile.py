@@ -127,7 +127,7 @@ class History:
         iterations : int
             That the job has reported.
         recent : sequence of (int or None, int or None, int or None)
-            ``recent`` of ``coordinator.status.JobStatus``.
+            ``recent.rows`` of ``coordinator.status.JobStatus``.
         usual : tuple of int, optional
             When in an iteration communication usually begins and ends, ns: for iterations of which the job says
             nothing.

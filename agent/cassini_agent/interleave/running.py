@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from ..dispatch.http import HttpTransport
-from ..dispatch.send import Acknowledgement, Endpoint
+from ..dispatch.send import Acknowledgement
+from ..endpoint import Endpoint
 from ..event_loop_thread import EventLoopThread
+from ..http_transport import HttpTransport
 from .engine import Engine
 from .events import Event, Failed
 from .network import Network

@@ -9,7 +9,8 @@ from typing import Any
 
 import aiohttp
 
-from .send import Endpoint, Reply
+from .endpoint import Endpoint
+from .requests import Reply
 
 __all__ = ["HttpTransport"]
 
@@ -44,7 +45,7 @@ class HttpTransport:
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:
-        """As :class:`.send.Transport` has it."""
+        """As :class:`.requests.Transport` has it."""
         if self._session is None:
             raise RuntimeError("HttpTransport: expected to be used with async with")
         headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token is not None else {}
