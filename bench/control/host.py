@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from cassini_agent.daemon.clocks import CoordinatorClock
-from cassini_agent.daemon.counter_source import NoCounters
 from cassini_agent.daemon.counts import Counts
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.local_socket import LocalSocket
@@ -51,7 +50,7 @@ class Host:
         self._schedules = Schedules(self._registry, self._coordinators, "boot")
         if self._schedules.restore(self._journal):
             raise RuntimeError("the journal has lines that make no sense")
-        self._counters = CounterView(NoCounters(), counts)
+        self._counters = CounterView(None, counts)
         self._socket = LocalSocket(
             self.path, self._registry, limits, counts, self._clock, lambda _: None, self._on_refused
         )

@@ -7,9 +7,10 @@ from collections.abc import Collection
 
 from played_daemons import MS, PlayedDaemons, PlayedJob
 
+from cassini_agent.coordinator.events import Failed
 from cassini_agent.interleave import Network
 from cassini_agent.interleave.engine import Engine
-from cassini_agent.interleave.events import Arranged, Event, Failed
+from cassini_agent.interleave.events import Arranged, Event
 from cassini_agent.interleave.scope import Scope
 
 ONE = Network.one_link("up", 50.0)

@@ -11,8 +11,9 @@ from played_interleaving import ONE, Played, two
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
+from cassini_agent.coordinator.events import Failed
 from cassini_agent.interleave import Network, describe, engine, groups, planning
-from cassini_agent.interleave.events import Arranged, Failed, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
+from cassini_agent.interleave.events import Arranged, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
 from cassini_agent.schedule import Schedule
 
 

@@ -13,9 +13,10 @@ from played_interleaving import ONE, Played, two
 import cassini_core as cc
 from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
+from cassini_agent.coordinator.events import Failed
 from cassini_agent.endpoint import Endpoint
 from cassini_agent.interleave import Network, engine, groups
-from cassini_agent.interleave.events import Failed, Found, GoesOn, Gone, NotKnown, NotSent
+from cassini_agent.interleave.events import Found, GoesOn, Gone, NotKnown, NotSent
 from cassini_agent.interleave.scope import Scope
 from cassini_agent.requests import Reply
 

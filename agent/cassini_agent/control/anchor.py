@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .phase import turns, wrap
 
-__all__ = ["MAX_CANDIDATES", "Anchor", "Strayed", "anchor", "naive_wait", "wait_after"]
+__all__ = ["MAX_CANDIDATES", "Anchor", "Strayed", "anchor", "wait_after"]
 
 MAX_CANDIDATES = 20_000
 """Shifts of the epoch that are tried; each costs O(jobs). More only with paces of odd ratios: then the nearest ones."""
@@ -69,15 +69,6 @@ def wait_after(lateness_ns: int, turn_ns: int, band_ns: int) -> int:
     """What a job waits that is late by this much, modulo the turn: nothing within the band, else to the next point."""
     late = lateness_ns % turn_ns
     return 0 if late <= band_ns else turn_ns - late
-
-
-def naive_wait(jobs: Sequence[Strayed]) -> int:
-    """What the jobs wait if each beyond its band waits for the next point of its own grid, as the paper's agents do."""
-    return sum(
-        -wrap(job.error_ns, job.pace_ns) % job.pace_ns
-        for job in jobs
-        if abs(wrap(job.error_ns, job.pace_ns)) > job.band_ns
-    )
 
 
 def anchor(jobs: Sequence[Strayed]) -> Anchor:

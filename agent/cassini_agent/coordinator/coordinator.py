@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +20,7 @@ from .component import Component
 from .http import HttpDaemons, RefusedError, TransportError
 from .member import Member
 from .status import JobStatus
+from .telling import Telling
 from .withdrawing import Withdrawals
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Coordinator:
         hosts: Collection[str] = (),
     ) -> None:
         self._transport = transport
-        self._tell_scheduler = tell
+        self._tell = Telling(tell)
         self._clock_ns = clock_ns
         self._all_hosts = hosts
         self._components: dict[str, Component] = {}
@@ -94,7 +94,7 @@ class Coordinator:
         self._again: dict[Component, asyncio.Task[None]] = {}
         self._withdrawals = Withdrawals()
         self._is_running = False
-        self.failures: Counter[str] = Counter()
+        self.failures = self._tell.failures
 
     def keep(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
         """Take on a component whose schedules have been sent; it replaces those that any of its jobs was in.
@@ -282,7 +282,7 @@ class Coordinator:
             self._follow_moves(component, statuses)
             outcome = component.decide(_of_members(component, statuses), self._clock_ns())
         except Exception as error:
-            self._note_failure(component.name, error)
+            self._tell.failed(component.name, error)
             return
         self._withdrawals.add(outcome.released, self._clock_ns())
         if component.over:
@@ -318,19 +318,6 @@ class Coordinator:
             if found and member.host not in found:
                 self._tell(events.MemberMoved(component.name, job, found[0], member.host))
                 member.host = found[0]
-
-    def _note_failure(self, name: str, error: Exception) -> None:
-        self.failures[name] += 1
-        count = self.failures[name]
-        if count & (count - 1) == 0:  # the first, second, fourth, ...: a fault that stays is told of, but not for ever
-            log.exception("deciding about component %s failed (%d times)", name, count)
-            self._tell(events.Failed(name, f"{type(error).__name__}: {error}", count))
-
-    def _tell(self, event: events.Event) -> None:
-        try:
-            self._tell_scheduler(event)
-        except Exception:
-            log.exception("the scheduler failed on %r", event)
 
     async def _put(self, component: Component, schedule: Schedule) -> None:
         """What does not get there is sent again: the next round sees that it is not there."""

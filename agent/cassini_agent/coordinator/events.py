@@ -201,9 +201,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A decision about a component failed, through a fault of ours; the others go on, and it is tried again."""
+    """A decision about a component, or something else, failed through a fault of ours; it is tried again."""
 
-    component: str
+    what: str
     error: str
     count: int
 

@@ -54,8 +54,6 @@ class RdmaPort:
 
     Attributes
     ----------
-    link_layer : str
-        ``InfiniBand`` or ``Ethernet``; empty where unknown.
     active : bool
         The port's state is ACTIVE.
     gbps : float or None
@@ -64,7 +62,6 @@ class RdmaPort:
 
     device: str
     port: int
-    link_layer: str
     active: bool
     gbps: float | None
 
@@ -174,7 +171,6 @@ def _port(base: str, device: str, number: int) -> RdmaPort:
     return RdmaPort(
         device,
         number,
-        _read(os.path.join(folder, "link_layer")).decode("ascii", "replace"),
         b"ACTIVE" in _read(os.path.join(folder, "state")),
         parse_rate(_read(os.path.join(folder, "rate"))),
     )

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..counters.watch import CounterWatch, open_sources
 from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id, wall_clock_error_ns
 from .config import Config
-from .counter_source import CounterSource, NoCounters, open_counters
 from .counts import Counts
 from .credentials import Credentials
 from .http_api import HttpApi
@@ -36,7 +36,7 @@ SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the loop from running; Python's own 5 ms would show in the delivery of schedules."""
 
 
-def run(config: Config, clocks: Clocks | None = None, counters: CounterSource | None = None) -> None:
+def run(config: Config, clocks: Clocks | None = None, counters: CounterWatch | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises
@@ -60,11 +60,11 @@ class Service:
         Checked as the service is made.
     clocks : Clocks
         The host's.
-    counters : CounterSource, optional
+    counters : CounterWatch, optional
         Of the host's ports; default as the configuration says.
     """
 
-    def __init__(self, config: Config, clocks: Clocks, counters: CounterSource | None = None) -> None:
+    def __init__(self, config: Config, clocks: Clocks, counters: CounterWatch | None = None) -> None:
         self._config = config
         access, self._tls = config.check()
         self._counts = Counts()
@@ -116,7 +116,8 @@ class Service:
             port = await self._http.start(self._config.host, self._config.port, self._tls)
             if self._config.port_file is not None:
                 self._config.port_file.write_text(f"{port}\n")
-            self._guarded("counters", self._source.start)
+            if self._source is not None:
+                self._guarded("counters", self._source.start)
             tasks = [
                 loop.create_task(self._keep_house()),
                 loop.create_task(watch_loop_lag(self._metrics.loop_lag.observe)),
@@ -137,7 +138,8 @@ class Service:
         self._socket.stop()
         with suppress(Exception):
             await asyncio.wait_for(self._http.stop(), 2.0)
-        self._guarded("counters", self._source.stop)
+        if self._source is not None:
+            self._guarded("counters", self._source.stop)
         if self._journal is not None:
             await self._journal.close()
         self._writer.close()
@@ -169,16 +171,16 @@ class Service:
         self._counts.error("loop")
         self._log.error("failed", where="loop", message=context.get("message"), error=repr(context.get("exception")))
 
-    def _open_counters(self) -> CounterSource:
+    def _open_counters(self) -> CounterWatch | None:
         """Counters are a help: a host without them, or with others than somebody thought, has a daemon all the same."""
         if self._config.counters == "off":
-            return NoCounters()
+            return None
         try:
-            return open_counters(self._config.rdma_ports, self._config.net_devices)
+            return CounterWatch(*open_sources(self._config.rdma_ports or None, self._config.net_devices or None))
         except Exception as error:
             self._counts.error("counters")
             self._log.error("no counters", error=f"{type(error).__name__}: {error}")
-            return NoCounters()
+            return None
 
     def _open_journal(self) -> Journal | None:
         if self._config.state_directory is None:

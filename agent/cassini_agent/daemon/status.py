@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from ..counters.starts import CONTRADICT, Heard, Witness
+from ..counters.watch import CounterWatch
 from ..schedule import SECOND_NS
-from .counter_source import CounterSource
 from .counts import Counts
 from .registry import Job
 
@@ -23,9 +23,12 @@ nothing."""
 
 
 class CounterView:
-    """The counters as they are put into answers: read once for many jobs, and a source that fails is only counted."""
+    """The counters as they are put into answers: read once for many jobs, and a source that fails is only counted.
 
-    def __init__(self, source: CounterSource, counts: Counts) -> None:
+    ``source`` is None where the host has none, or nobody asked for them.
+    """
+
+    def __init__(self, source: CounterWatch | None, counts: Counts) -> None:
         self._source = source
         self._counts = counts
         self.latest: Mapping[str, Any] | None = None
@@ -35,7 +38,7 @@ class CounterView:
     def refresh(self) -> None:
         """Look again; the daemon does once a second."""
         try:
-            latest = self._source.latest()
+            latest = None if self._source is None else self._source.latest()
         except Exception:  # whatever a driver of somebody's network card does
             self._counts.error("counters")
             latest = None
@@ -45,6 +48,8 @@ class CounterView:
 
     async def judge(self, jobs: Iterable[Job]) -> None:
         """Compare the counters with what the connected jobs report, in a thread; the daemon does once a second."""
+        if self._source is None:
+            return
         heard = {job.id: _heard(job) for job in jobs if job.links}
         try:
             said = await asyncio.to_thread(self._source.witness, heard)

@@ -10,7 +10,7 @@
 ``scope`` and ``network`` say what the daemons cannot know; ``profile`` makes profiles of what they report of ``jobs``.
 ``engine`` looks once a second, in an event loop; ``groups`` remembers who was arranged and when, ``changes`` tells
 whether they are others by now, ``planning`` makes plans of profiles, and ``holding`` has them sent and coordinated.
-``telling`` passes ``events`` on, ``status`` is a row per job, ``running`` runs all this in a thread.
+``events`` are what it tells, ``status`` is a row per job, ``running`` runs all this in a thread.
 """
 
 from .events import describe

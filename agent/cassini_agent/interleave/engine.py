@@ -10,6 +10,7 @@ from dataclasses import replace
 from .. import dispatch
 from ..coordinator import events as of_coordinator
 from ..coordinator.presence import DISCONNECTED, has_left
+from ..coordinator.telling import Telling
 from ..dispatch.meeting import that_meet
 from ..dispatch.send import Acknowledgement
 from ..endpoint import Endpoint
@@ -24,7 +25,6 @@ from .network import Network
 from .planning import planned
 from .profile import ONLY, Profile
 from .scope import Scope
-from .telling import Telling
 
 __all__ = ["Engine"]
 

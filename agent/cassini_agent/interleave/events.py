@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from ..coordinator import events as of_coordinator
 from ..schedule import MS_NS
 
-__all__ = ["Arranged", "Event", "Failed", "Found", "GoesOn", "Gone", "LeftFree", "NotKnown", "NotSent", "describe"]
+__all__ = ["Arranged", "Event", "Found", "GoesOn", "Gone", "LeftFree", "NotKnown", "NotSent", "describe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,7 @@ class GoesOn:
     jobs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Something failed through a fault of ours; it is tried again."""
-
-    what: str
-    error: str
-    count: int
-
-
-Event = Found | Gone | NotKnown | Arranged | LeftFree | NotSent | GoesOn | Failed | of_coordinator.Event
+Event = Found | Gone | NotKnown | Arranged | LeftFree | NotSent | GoesOn | of_coordinator.Event
 
 
 def describe(event: Event) -> str:
@@ -99,7 +90,7 @@ def describe(event: Event) -> str:
             return f"{job}: not sent: {reason}"
         case GoesOn(component, jobs):
             return f"{component}: goes on as it is: {', '.join(jobs)}"
-        case Failed(what, error, count):
+        case of_coordinator.Failed(what, error, count):
             return f"{what} failed{'' if count == 1 else f' {count} times'}: {error}"
         case _:
             return _in_general(event)

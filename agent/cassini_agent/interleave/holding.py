@@ -14,11 +14,11 @@ from ..coordinator.http import HttpDaemons
 from ..coordinator.member import Member
 from ..coordinator.presence import UNREACHABLE
 from ..coordinator.status import JobStatus
+from ..coordinator.telling import Telling
 from ..dispatch.send import Acknowledgement
 from ..endpoint import Endpoint
 from ..requests import Transport
 from ..schedule import Schedule
-from .telling import Telling
 
 __all__ = ["Holding"]
 

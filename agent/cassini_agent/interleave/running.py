@@ -10,12 +10,13 @@ from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from ..coordinator.events import Failed
 from ..dispatch.send import Acknowledgement
 from ..endpoint import Endpoint
 from ..event_loop_thread import EventLoopThread
 from ..http_transport import HttpTransport
 from .engine import Engine
-from .events import Event, Failed
+from .events import Event
 from .network import Network
 from .scope import Scope
 from .status import Row, rows

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
-from .events import Event, Failed
+from .events import Failed
 
 __all__ = ["Telling"]
 
@@ -20,13 +21,18 @@ class Telling:
     ----------
     tell : callable
         Called with each event. What it raises is logged.
+
+    Attributes
+    ----------
+    failures : Counter
+        How often what failed.
     """
 
-    def __init__(self, tell: Callable[[Event], None]) -> None:
+    def __init__(self, tell: Callable[[Any], None]) -> None:
         self._tell = tell
-        self._failures: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: object) -> None:
         try:
             self._tell(event)
         except Exception:
@@ -34,8 +40,8 @@ class Telling:
 
     def failed(self, what: str, error: Exception) -> None:
         """Something failed through a fault of ours; one that stays is told of, but not for ever."""
-        self._failures[what] += 1
-        count = self._failures[what]
+        self.failures[what] += 1
+        count = self.failures[what]
         if count & (count - 1) == 0:
             log.exception("%s failed (%d times)", what, count, exc_info=error)
             self(Failed(what, f"{type(error).__name__}: {error}", count))
