@@ -201,9 +201,9 @@ def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: fl
     unknown = margins.keys() - {job.id for job in problem.jobs}
     if unknown:
         raise ValueError(f"margins: expected jobs of the problem, got {min(unknown)!r}")
-    for job_id, margin in margins.items():
-        if not 0 <= margin <= LARGEST_MARGIN:
-            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {margin!r}")
+    for job_id, share in margins.items():
+        if not 0 <= share <= LARGEST_MARGIN:
+            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {share!r}")
     if not 0 <= alike < 0.1:
         raise ValueError(f"alike: expected a share of 0 to 0.1, got {alike!r}")
     needed = {job.id: ticks_from_ms(job.iteration_ms * (1 + margins.get(job.id, 0.0))) for job in problem.jobs}
