@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 aiohttp = pytest.importorskip("aiohttp")
@@ -82,14 +83,14 @@ def test_of_iterations_what_is_not_known_is_none() -> None:
         "communication_end_ns": [9, 8, 7, 1],
     }
     usual = {"communication_start_ns": 5, "communication_end_ns": 9}
-    status = JobStatus.from_mapping({**STATUS, **usual, "recent": recent})
+    status = msgspec.convert({**STATUS, **usual, "recent": recent}, JobStatus)
     assert status.recent.rows == [(9, 5, 9), (8, None, 8), (None, 5, 7), (None, 1, 1)]
     assert status.rests_ns == [(5, 4)]
     assert status.communication_ns == (5, 9)
-    assert JobStatus.from_mapping({**STATUS, "communication_start_ns": 5}).communication_ns is None
+    assert msgspec.convert({**STATUS, "communication_start_ns": 5}, JobStatus).communication_ns is None
     for strange in (None, {"natural_ns": 5}, {"natural_ns": ["x"]}, {**recent, "communication_end_ns": None}, [], 3):
-        with pytest.raises(ValueError, match="recent"):
-            JobStatus.from_mapping({**STATUS, "recent": strange})
+        with pytest.raises(msgspec.ValidationError, match="recent"):
+            msgspec.convert({**STATUS, "recent": strange}, JobStatus)
 
 
 @pytest.mark.parametrize(

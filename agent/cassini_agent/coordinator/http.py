@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
+
+import msgspec
 
 from ..control.clock_sync import ClockSample
 from ..endpoint import Endpoint
@@ -14,6 +16,8 @@ from ..schedule import MAX_TIME_NS, Schedule
 from .status import JobStatus
 
 __all__ = ["HttpDaemons", "RefusedError", "TransportError"]
+
+_T = TypeVar("_T")
 
 LONGEST_QUERY = 4000
 """Characters of the names of jobs: servers take lines of some 8000."""
@@ -52,10 +56,9 @@ class HttpDaemons:
         sent = self._clock_ns()
         answer = await self._request("POST", host, "/v1/clock", {"offset_ns": offset_ns})
         received = self._clock_ns()
-        host_ns = answer.get("monotonic_ns")
-        if type(host_ns) is not int or abs(host_ns) > MAX_TIME_NS or received < sent:
-            raise TransportError(f"{host}: expected a clock reading, got {str(answer)[:100]}")
-        return ClockSample(sent, host_ns, received)
+        if received < sent:
+            raise TransportError(f"{host}: the coordinator's clock was set back")
+        return ClockSample(sent, _as(_Clock, host, answer).monotonic_ns, received)
 
     async def jobs(self, host: str, jobs: Collection[str] | None) -> list[JobStatus]:
         """``GET /v1/jobs?job=...``: a daemon remembers the jobs of days. Of all jobs where the names are too long."""
@@ -65,31 +68,14 @@ class HttpDaemons:
         """The same, and the daemon's count of changes before that."""
         query = None if jobs is None else _query(jobs)
         path = "/v1/jobs" if query is None or len(query) > LONGEST_QUERY else f"/v1/jobs?{query}"
-        answer = await self._request("GET", host, path)
-        return self._statuses(host, answer), self._change(host, answer)
+        answer = _as(_Listed, host, await self._request("GET", host, path))
+        return answer.jobs, answer.change
 
     async def news(self, host: str, known: int | None, wait_s: float) -> int:
         """``GET /v1/jobs?since&wait_ms``, of no job: those of other hosts are asked for at the same time."""
         since = "" if known is None else f"&since={known}&wait_ms={round(1000 * wait_s)}"
         path = f"/v1/jobs?{_query([])}{since}"
-        return self._change(host, await self._request("GET", host, path, timeout_s=wait_s + 1.0))
-
-    @staticmethod
-    def _change(host: str, answer: Mapping[str, Any]) -> int:
-        change = answer.get("change")
-        if type(change) is not int:
-            raise TransportError(f"{host}: expected a count of changes, got {str(answer)[:100]}")
-        return change
-
-    @staticmethod
-    def _statuses(host: str, answer: Mapping[str, Any]) -> list[JobStatus]:
-        jobs = answer.get("jobs")
-        if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-            raise TransportError(f"{host}: expected a list of jobs, got {str(answer)[:100]}")
-        try:
-            return [JobStatus.from_mapping(job) for job in jobs]
-        except ValueError as error:
-            raise TransportError(f"{host}: {error}") from None
+        return _as(_Listed, host, await self._request("GET", host, path, timeout_s=wait_s + 1.0)).change
 
     async def put(self, host: str, schedule: Schedule) -> None:
         """``PUT /v1/jobs/{job}/schedule``."""
@@ -111,7 +97,9 @@ class HttpDaemons:
             reply = await request
         except (OSError, TimeoutError) as error:
             raise TransportError(f"{host}: {str(error) or type(error).__name__}") from error
-        self._check(host, reply.status, reply.body)
+        if reply.status != 200:
+            kind = RefusedError if reply.status in (400, 409) else TransportError
+            raise kind(f"{host}: {reply.status} {reply.body.get('error', '')}".rstrip())
         return reply.body
 
     def _endpoint(self, host: str) -> Endpoint:
@@ -119,11 +107,22 @@ class HttpDaemons:
             raise TransportError(f"{host}: no daemon is known")
         return self._endpoints[host]
 
-    @staticmethod
-    def _check(host: str, status: int, body: Mapping[str, Any]) -> None:
-        if status != 200:
-            kind = RefusedError if status in (400, 409) else TransportError
-            raise kind(f"{host}: {status} {body.get('error', '')}".rstrip())
+
+class _Clock(msgspec.Struct):
+    monotonic_ns: Annotated[int, msgspec.Meta(ge=-MAX_TIME_NS, le=MAX_TIME_NS)]
+
+
+class _Listed(msgspec.Struct):
+    jobs: list[JobStatus]
+    change: int
+
+
+def _as(kind: type[_T], host: str, answer: Mapping[str, Any]) -> _T:
+    """An answer of this kind; keys that are not needed here are passed over."""
+    try:
+        return msgspec.convert(answer, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise TransportError(f"{host}: {error}"[:300]) from None
 
 
 def _query(jobs: Collection[str]) -> str:

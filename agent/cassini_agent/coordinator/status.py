@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Any
-
-import msgspec
 
 from ..control.change import Change
 from ..schedule import Schedule
@@ -44,6 +40,8 @@ class CountersSay:
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """docs/agent.md's ``JobStatus``, without what is for people alone; what is not known is None or empty.
+
+    Keys and types are those of the JSON, so msgspec makes it of an answer.
 
     Attributes
     ----------
@@ -152,17 +150,3 @@ class JobStatus:
         """By how far apart they are at least."""
         say = self.counters_say
         return max(0, abs(say.offset_ns or 0) - (say.spread_ns or 0)) if say is not None and self.contradicted else 0
-
-    @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> JobStatus:
-        """From a daemon's answer; keys that are not needed here are passed over.
-
-        Raises
-        ------
-        ValueError
-            A key is missing, or a value of another type than docs/agent.md says.
-        """
-        try:
-            return msgspec.convert(mapping, cls)
-        except (msgspec.ValidationError, RecursionError) as error:
-            raise ValueError(f"status: {error}"[:200]) from None

@@ -7,7 +7,7 @@ more than a tenth of the time goes into this.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
@@ -129,18 +129,16 @@ class Metrics:
         return rows
 
     def _own(self) -> Iterator[Metric]:
-        events = CounterMetricFamily("cassini_agent_events", "What happened, by kind", labels=["event"])
-        for event, many in self._counts.events.items():
-            events.add_metric([event], many)
-        yield events
-        refused = CounterMetricFamily("cassini_agent_refused", "What was refused, and why", labels=["where", "reason"])
-        for (where, reason), many in self._counts.refused.items():
-            refused.add_metric([where, reason], many)
-        yield refused
-        errors = CounterMetricFamily("cassini_agent_errors", "What failed inside the daemon", labels=["where"])
-        for where, many in self._counts.errors.items():
-            errors.add_metric([where], many)
-        yield errors
+        counted: tuple[tuple[str, str, list[str], Mapping[Any, int]], ...] = (
+            ("events", "What happened, by kind", ["event"], self._counts.events),
+            ("refused", "What was refused, and why", ["where", "reason"], self._counts.refused),
+            ("errors", "What failed inside the daemon", ["where"], self._counts.errors),
+        )
+        for name, text, labels, counts in counted:
+            family = CounterMetricFamily(f"cassini_agent_{name}", text, labels=labels)
+            for key, many in counts.items():
+                family.add_metric([key] if isinstance(key, str) else list(key), many)
+            yield family
         for name, (text, read) in self._totals.items():
             yield CounterMetricFamily(f"cassini_agent_{name}", text, value=read())
 
