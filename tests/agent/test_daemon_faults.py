@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import resource
 import signal
@@ -276,6 +277,8 @@ def test_an_offset_moves_held_jobs_by_drift_but_not_by_a_step(start: Start, row:
     daemon = start()
     clock = daemon.ask("POST", "/v1/clock", {"offset_ns": None}).body
     offset_ns = clock["monotonic_ns"] - clock["unix_ns"]
+    error_s = daemon.metric("wall_clock_error_seconds")
+    assert math.isnan(error_s) if clock["unix_error_ns"] is None else 0 <= error_s < 20
 
     def give(more_ns: int) -> None:
         assert daemon.ask("POST", "/v1/clock", {"offset_ns": offset_ns + more_ns}).status == 200

@@ -147,7 +147,7 @@ def checked_offset(offset_ns: object) -> int:
 
 
 def wall_clock_error_ns() -> int | None:
-    """By how much the wall clock may be off, as the kernel has it from NTP or PTP; None if neither keeps it."""
+    """By how much the wall clock may be off, as the kernel has it from NTP or PTP; None if it does not say."""
     libc, timex = ctypes.CDLL(None), ctypes.create_string_buffer(_TIMEX_BYTES)
     try:
         state = libc.adjtimex(timex)  # with modes 0 it only reads

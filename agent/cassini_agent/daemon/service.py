@@ -124,7 +124,7 @@ class Service:
             ]
             self._log.info("ready", socket=str(self._config.socket), host=self._config.host, port=port)
             if wall_clock_error_ns() is None:
-                self._log.warning("the wall clock is kept by neither NTP nor PTP")
+                self._log.warning("the kernel does not say that NTP or PTP keeps the wall clock")
             notify("READY=1")
             await self._stopping.wait()
             self._log.info("stopping")
