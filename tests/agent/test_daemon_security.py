@@ -58,7 +58,7 @@ def test_without_the_token_nothing_is_done(start: Start, row: Row) -> None:
             for method, path, body in (
                 ("PUT", "/v1/jobs/locked/schedule", schedule_of("locked")),
                 ("DELETE", "/v1/jobs/locked/schedule?version=1", None),
-                ("POST", "/v1/clock", {"mapping": None}),
+                ("POST", "/v1/clock", {"offset_ns": None}),
             ):
                 answer = daemon.ask(method, path, body, token=None, headers=headers)
                 assert (answer.status, answer.body["reason"]) == (401, "unauthorized")

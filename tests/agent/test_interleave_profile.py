@@ -257,6 +257,7 @@ def test_a_problem_file_may_leave_out_the_jobs_that_are_to_be_measured(tmp_path:
         ({"jobs": 5}, "jobs"),
         ({"candidates": None, "jobs": []}, "."),
         ({"jobs": [{"id": "a"}]}, "iteration_ms"),
+        ({"jobs": [{"id": []}]}, "id"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, changes: dict[str, Any], why: str) -> None:

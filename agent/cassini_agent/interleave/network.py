@@ -12,6 +12,7 @@ from typing import Any
 import cassini_core as cc
 
 from ..schedule import MS_NS
+from ..strict_json import load_object
 from .crowding import Sending, crowds
 from .profile import Profile
 
@@ -101,13 +102,11 @@ class Network:
 
         text = Path(path).read_bytes()
         try:
-            content = json.loads(text, object_pairs_hook=_without_repeats)
-        except (ValueError, RecursionError) as error:
-            raise cc.InputError(f"{path}: {error}") from None
+            content = load_object(text, str(path), max_bytes=len(text))
+        except ValueError as error:
+            raise cc.InputError(str(error)) from None
         measured = _add_measured(content)
-        if isinstance(content, dict):
-            text = json.dumps(content).encode()
-        problem = problem_from_json(text, str(path))
+        problem = problem_from_json(json.dumps(content).encode(), str(path))
         return cls.of_problem(problem, candidate, measured)
 
     def route(self, job: str) -> Mapping[str, float]:
@@ -202,28 +201,16 @@ def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
     return max((duration for duration, _ in sending), default=0.0)
 
 
-def _add_measured(content: Any) -> set[str]:
+def _add_measured(content: dict[str, Any]) -> set[str]:
     """Put in jobs that routes name and the file does not list, so that the file can be read; their ids.
 
     Whatever is wrong with the file is left to its reader.
     """
-    jobs = content.setdefault("jobs", []) if isinstance(content, dict) else None
-    if not isinstance(jobs, list) or not isinstance(content.get("candidates"), list):
+    jobs, candidates = content.setdefault("jobs", []), content.get("candidates")
+    if not isinstance(jobs, list) or not isinstance(candidates, list):
         return set()
-    listed = {job.get("id") for job in jobs if isinstance(job, dict)}
-    named = {
-        job
-        for candidate in content["candidates"]
-        if isinstance(candidate, dict) and isinstance(candidate.get("routes"), dict)
-        for job in candidate["routes"]
-    }
+    listed = {job["id"] for job in jobs if isinstance(job, dict) and isinstance(job.get("id"), str)}
+    routes = [candidate.get("routes") for candidate in candidates if isinstance(candidate, dict)]
+    named = {job for route in routes if isinstance(route, dict) for job in route}
     jobs += [{"id": job, "iteration_ms": 1.0, "phases": []} for job in sorted(named - listed)]
     return named - listed
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
