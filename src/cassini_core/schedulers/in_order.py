@@ -88,7 +88,7 @@ class Random(InOrder):
 
 
 class FirstFit(InOrder):
-    """Workers on the first hosts with room, in the order of the network. The first from any other host on are as good."""
+    """Workers on the first hosts with room, in the order of the network. From any other host on is as good to it."""
 
     def first(self, cluster: Cluster, room: Int64Array, workers: int, rng: random.Random) -> HostWorkers | None:
         for start, end in zip(*cluster.parts, strict=True):
