@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 from contextlib import suppress
 from typing import Protocol
 
 from .limits import Limits, TokenBucket
-from .messages import MAX_BYTES, Hello, Message, read_message, refused
+from .messages import CLEAR, MAX_BYTES, Hello, Message, read_message, refused
 
 __all__ = ["Connection", "Talk"]
 
@@ -27,6 +28,10 @@ class Talk(Protocol):
 
     def on_refused(self, connection: Connection, reason: str, detail: str) -> None: ...
 
+    def on_proved(self, connection: Connection) -> None:
+        """It has shown the secret of its job."""
+        ...
+
     def on_closed(self, connection: Connection) -> None: ...
 
 
@@ -39,6 +44,8 @@ class Connection:
         -1 until hello.
     uid, pid : int
         Of the process that connected, as the kernel says.
+    secret_sha256 : str or None
+        Of the secret that it has shown, if any.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Connection:
         self.uid = uid
         self.pid = pid
         self.rank = -1
+        self.secret_sha256: str | None = None
         self._sock = sock
         self._talk = talk
         self._buckets = buckets
@@ -77,6 +85,16 @@ class Connection:
         self._loop.remove_writer(self._sock)
         self._sock.close()
         self._talk.on_closed(self)
+
+    def evict(self, reason: str) -> None:
+        """It has no business here, or no place; a grid that it was given was not meant for it."""
+        self.send(CLEAR)
+        self._refuse(reason, "")
+        self.close()
+
+    def prove(self) -> None:
+        """The secret that it has shown is that of its job."""
+        self._talk.on_proved(self)
 
     def greet(self, hello: Hello) -> None:
         """The hello was taken."""
@@ -119,6 +137,8 @@ class Connection:
         except ValueError as error:
             self._refuse("malformed", str(error))
             return
+        if isinstance(message, Hello) and self.rank < 0 and message.secret is not None:
+            self.secret_sha256 = hashlib.sha256(message.secret.encode()).hexdigest()
         if self.rank < 0 and not isinstance(message, Hello):
             self._refuse("no_hello", "expected hello first")
         elif reason := self._talk.on_message(self, message):

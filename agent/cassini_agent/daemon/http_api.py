@@ -190,21 +190,29 @@ class HttpApi:
     def _check_access(self, request: web.Request, now: float) -> None:
         if request.path == "/v1/health":
             return
+        guard = self._guard_of(request)
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
         if self._access.knows(certificate):
+            self._keep_place(guard)
             return
         authorization = request.headers.get("Authorization")
         if authorization is not None:
-            guard, denials = self._guard_of(request), self._denials.of(request.remote or "", now)
+            denials = self._denials.of(request.remote or "", now)
             # Of an address that guesses nothing is compared for a while, but what a connection has shown before.
             if denials.wait_s(now) and (guard is None or guard.shown != authorization):
                 raise web.HTTPTooManyRequests(text="too many wrong tokens")
             if self._access.allows(authorization, request.method == "GET"):
                 if guard is not None:
                     guard.shown = authorization
+                if self._access.allows(authorization, reading=False):
+                    self._keep_place(guard)
                 return
             denials.take(now)
         raise web.HTTPUnauthorized(text="expected a valid token or certificate")
+
+    def _keep_place(self, guard: Guard | None) -> None:
+        if guard is not None and self._listener is not None:
+            self._listener.keep(guard)
 
     def _refuse(self, request: web.Request, status: int, reason: str, message: str) -> web.Response:
         self._counts.refuse("http", reason)
@@ -346,11 +354,12 @@ def _job_id(request: web.Request) -> str:
 
 def _is_shaped(mapping: dict[str, Any]) -> bool:
     """Whether it has the keys of a schedule and values of the right types, so that only their size can be wrong."""
-    types = {field.name: str if field.name in ("job", "component") else int for field in dataclasses.fields(Schedule)}
+    texts = {"job", "component", "secret_sha256"}
+    types = {field.name: str if field.name in texts else int for field in dataclasses.fields(Schedule)}
     return (
         mapping.get("format") == FORMAT
-        and mapping.keys() == {"format", *types}
-        and all(type(mapping[key]) is kind for key, kind in types.items())
+        and {"format", "secret_sha256", *types} == {"secret_sha256", *mapping}
+        and all(type(mapping[key]) is kind for key, kind in types.items() if key in mapping)
     )
 
 

@@ -38,13 +38,17 @@ _List = msgspec.Meta(max_length=MAX_ITERATIONS)
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
-    """First on each connection: which job, which rank of it."""
+    """First on each connection: which job, which rank of it, and the job's secret, which is never shown again."""
 
     protocol: int
     job: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
     rank: Annotated[int, msgspec.Meta(ge=0, lt=MAX_RANKS)]
     world_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_RANKS)]
     pid: _Count
+    secret: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+
+    def __repr__(self) -> str:
+        return f"Hello(job={self.job!r}, rank={self.rank})"
 
     def __post_init__(self) -> None:
         if self.rank >= self.world_size:

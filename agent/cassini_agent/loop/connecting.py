@@ -11,6 +11,7 @@ from typing import Any
 
 from ..control.controller import Controller
 from ..control.worth import Allowance
+from ..job_secret import SECRET_VARIABLE
 from ..local_link import LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
@@ -120,6 +121,8 @@ def _connect(
         return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
+    if secret := os.environ.get(SECRET_VARIABLE):
+        hello["secret"] = secret
     if adjusting_share is None:
         adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
     decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag, adjusting_share))
