@@ -16,9 +16,12 @@ from conftest import Row, Start
 from daemon_process import PATIENCE_S, READ_TOKEN, TOKEN, DaemonProcess, schedule_of
 from daemon_process import wait_until as until
 
+from cassini_agent.dispatch import JobSecret
+
 PEERS = [f"127.0.0.{number}" for number in range(1, 5)]
 SCHEDULER = "127.0.0.9"
 SUB_UIDS = (100_000, 165_535)
+SECRET = "a-secret-that-only-one-job-has"
 
 AS_SUB_UIDS = """
 import json, os, socket, sys
@@ -117,7 +120,7 @@ def flood(daemon: DaemonProcess, peers: list[str]) -> Iterator[list[int]]:
             with suppress(OSError):
                 held.append(connection_from(peer, daemon))
                 came[0] += 1
-            while len(held) > 64:
+            while len(held) > 16:
                 held.pop(0).close()
         for one in held:
             one.close()
@@ -135,12 +138,12 @@ def flood(daemon: DaemonProcess, peers: list[str]) -> Iterator[list[int]]:
 
 def test_a_flood_of_connections_does_not_push_a_slow_request_out(start: Start, row: Row) -> None:
     """However many come meanwhile: who has fewer connections than others is not the one to go."""
-    daemon = start()
+    daemon = start(test_options={"limits": {"http_connections": 64, "http_connections_per_peer": 16}})
     with flood(daemon, PEERS) as came, connection_from(SCHEDULER, daemon) as one:
         head = f"GET /v1/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\n"
         one.send(head.encode())
         before = came[0]
-        until(lambda: came[0] > before + 600)
+        until(lambda: came[0] > before + 100)
         one.send(b"\r\n")
         assert b"200" in one.recv(4096)
     row("security", "connections come again and again", "a request from an address with few is answered all the same")
@@ -177,3 +180,18 @@ def test_sub_uids_do_not_use_up_the_jobs(start: Start, row: Row) -> None:
             assert daemon.put(schedule_of(f"more{number}")).status == 200
         assert daemon.put(schedule_of("ninth")).status == 429  # now all have a version to remember
     row("security", "jobs of many sub-uids of one user", "those without a schedule make room for one with")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_sub_uids_do_not_use_up_the_connections(start: Start, row: Row) -> None:
+    daemon = start(test_options={"limits": {"connections": 8}})
+    with daemon.job("old", secret=SECRET) as old:
+        assert daemon.put({**schedule_of("old"), "secret_sha256": JobSecret(SECRET).sha256}).status == 200
+        assert (old.receive() or {})["type"] == "schedule"
+        with sub_uids(daemon, 4):  # 4 of each are all that a user may have here
+            until(lambda: daemon.metric("connections") == 8)
+            daemon.put({**schedule_of("new"), "secret_sha256": JobSecret(SECRET).sha256})
+            with daemon.job("new", secret=SECRET) as new:
+                assert (new.receive() or {})["type"] == "schedule"
+                assert old.is_silent(0.05)  # and has not been closed
+    row("security", "connections of many sub-uids of one user", "the oldest make room; who has shown a secret does not")

@@ -293,7 +293,7 @@ class Speaker:
 SECRETS = st.sampled_from([None, SECRET, OTHER])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.one_of(
@@ -347,7 +347,7 @@ def test_who_speaks_for_a_job_has_its_secret_or_is_its_user(steps: list[tuple[An
         assert sum(registry._of_user.values()) == (job.owner is not None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["take", "take", "take", "keep", "leave"]), st.integers(0, 3), st.integers(0, 30))
