@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from conftest import Row, Start
-from daemon_process import DaemonProcess, iterations_of, schedule_of
+from daemon_process import MS_NS, DaemonProcess, iterations_of, schedule_of
 from daemon_process import wait_until as until
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,7 +159,14 @@ def test_another_secret_is_another_job(daemon: DaemonProcess, row: Row) -> None:
     row("security", "a job that was started anew under another secret", "the process that has the old one is evicted")
 
 
-def test_withdrawn_and_schedules_without_a_hash_go_by_the_user(daemon: DaemonProcess) -> None:
+def test_withdrawn_expired_and_without_a_hash_go_by_the_user(daemon: DaemonProcess) -> None:
+    daemon.put(secret_schedule("over", expires_ns=time.time_ns() + 300 * MS_NS))
+    with daemon.job("over", secret=OTHER) as job:
+        assert job.receive() == REFUSED
+    time.sleep(0.4)
+    with daemon.job("over", secret=OTHER) as job:  # else nobody could learn of a job that was started anew
+        job.send(iterations_of())
+        until(lambda: daemon.status_of("over")["iterations"] == 4)
     daemon.put(secret_schedule("fallback"))
     assert daemon.ask("DELETE", "/v1/jobs/fallback/schedule?version=1").status == 200
     with daemon.job("fallback") as job:  # whoever comes first, as ever
@@ -329,16 +337,16 @@ def test_who_speaks_for_a_job_has_its_secret_or_is_its_user(steps: list[tuple[An
                         assert job.measurements.iterations == 0 or told_by == shown
                         job.measurements.iterations, told_by = 1, shown
             case ("offer", new):
-                before = job.secret_sha256
+                before = job.secret_sha256(0)
                 version = job.version + 1
                 changes = {} if new is None else {"secret_sha256": hash_of(new)}
                 job.offered = Schedule.from_mapping({**schedule_of("a", version), **changes})
-                job.version, job.cleared, secret = version, False, new
-                if job.secret_sha256 not in (None, before):
-                    registry.check_secret(job)
+                job.version, job.host, secret = version, job.offered, new
+                if new is not None and hash_of(new) != before:
+                    registry.check_secret(job, hash_of(new))
                     assert job.measurements.iterations == 0 or told_by == new
             case ("clear",):
-                job.cleared, secret = True, None
+                job.host, secret = None, None
             case ("leave", which) if job.links:
                 registry.leave(job, sorted(job.links, key=id)[which % len(job.links)], 0)
         links = [link for link in job.links if isinstance(link, Speaker)]

@@ -382,9 +382,8 @@ def _reports(status: JobStatus) -> bool:
 
 
 def _is_proved(status: JobStatus, schedule: Schedule) -> bool:
-    """Whether the daemon that says this lets nobody pass for the job who has not shown its secret, if it has one."""
-    secret = schedule.secret_sha256
-    return secret is None or (status.schedule is not None and status.schedule.secret_sha256 == secret)
+    """Whether the daemon that says this has turned away who has not shown the job's secret, if it has one."""
+    return schedule.secret_sha256 is None or status.schedule == schedule
 
 
 async def _in_time(request: Awaitable[_T]) -> _T:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from .limits import Limits, TokenBucket
-from .messages import CLEAR, MAX_BYTES, Hello, Message, read_message, refused
+from .messages import MAX_BYTES, Hello, Message, read_message, refused
 
 __all__ = ["Connection", "Talk"]
 
@@ -87,8 +87,7 @@ class Connection:
         self._talk.on_closed(self)
 
     def evict(self, reason: str) -> None:
-        """It has no business here, or no place; a grid that it was given was not meant for it."""
-        self.send(CLEAR)
+        """It has no business here, or no place."""
         self._refuse(reason, "")
         self.close()
 

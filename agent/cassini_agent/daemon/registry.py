@@ -12,6 +12,7 @@ from ..schedule import Schedule
 from .changes import Changes
 from .limits import Limits
 from .measurements import Measurements
+from .messages import CLEAR
 
 __all__ = [
     "Job",
@@ -63,7 +64,7 @@ class Link(Protocol):
         ...
 
     def evict(self, reason: str) -> None:
-        """Have it run free, say why and close; it has left its job then."""
+        """Say why and close; it has left its job then."""
         ...
 
 
@@ -137,11 +138,6 @@ class Job:
         self.revision = 0
         self.status_cache: tuple[object, bytes] | None = None
 
-    @property
-    def secret_sha256(self) -> str | None:
-        """What the secret of who speaks for it must be; None: its user counts."""
-        return None if self.offered is None or self.cleared else self.offered.secret_sha256
-
     def hear(self, secret_sha256: str | None) -> None:
         """From who has shown this secret: what was reported under another one is of another job."""
         if secret_sha256 != self.reporter:
@@ -150,6 +146,10 @@ class Job:
     def in_force(self, now_ns: int) -> Schedule | None:
         """The schedule on the host's clock, if it has not expired."""
         return self.host if self.host is not None and now_ns < self.host.expires_ns else None
+
+    def secret_sha256(self, now_ns: int) -> str | None:
+        """Of the secret that who speaks for it must have shown: of the schedule in force. None: its user counts."""
+        return None if self.offered is None or self.in_force(now_ns) is None else self.offered.secret_sha256
 
     def send(self, message: bytes) -> None:
         for link in self.links:
@@ -220,9 +220,9 @@ class Registry:
             The job has all connections it may have, the user all jobs.
         """
         known = self._jobs.get(job_id)
-        has_secret = known is not None and known.secret_sha256 is not None
-        if known is not None and not _may_join(known, link):
-            if has_secret:
+        secret = None if known is None else known.secret_sha256(now_ns)
+        if known is not None and not _may_join(known, link, secret):
+            if secret is not None:
                 raise WrongSecretError(f"job {job_id!r} has another secret")
             raise NotYoursError(f"job {job_id!r} belongs to user {known.owner}")
         if (
@@ -233,13 +233,13 @@ class Registry:
             raise NameTakenError(f"job {job_id!r} has another process as its rank 0")
         if known is not None and len(known.links) >= self._limits.connections_per_job:
             raise TooManyError("too_many_connections")
-        claims = known is None or known.owner is None or (has_secret and known.owner != link.uid)
-        if claims and not has_secret and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
+        claims = known is None or known.owner is None or (secret is not None and known.owner != link.uid)
+        if claims and secret is None and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
             raise TooManyError("too_many_jobs")
         job = self.get_or_add(job_id, now_ns)
         if claims:
             self.claim(job, link.uid)
-        if has_secret:
+        if secret is not None:
             link.prove()
         job.links.add(link)
         self.touch(job, now_ns)
@@ -255,16 +255,18 @@ class Registry:
         if uid is not None:
             self._of_user[uid] += 1
 
-    def check_secret(self, job: Job) -> None:
-        """A schedule has come that says which secret the job has: who has shown another one, or none, goes, and what
-        they reported counts no more.
+    def check_secret(self, job: Job, secret: str) -> None:
+        """A schedule has come that says which secret the job has.
+
+        Who has shown another one, or none, goes, runs free, and what they reported counts no more.
         """
         for link in list(job.links):
-            if _may_join(job, link):
+            if _may_join(job, link, secret):
                 link.prove()
             else:
+                link.send(CLEAR)
                 link.evict("wrong_secret")
-        job.hear(job.secret_sha256)
+        job.hear(secret)
         self.claim(job, next((link.uid for link in job.links), None))
 
     def leave(self, job: Job, link: Link, now_ns: int) -> None:
@@ -289,10 +291,10 @@ class Registry:
         self.claim(job, None)
 
 
-def _may_join(job: Job, link: Link) -> bool:
+def _may_join(job: Job, link: Link, secret: str | None) -> bool:
     """By its secret, if a schedule says which that is; else by its user."""
-    if job.secret_sha256 is not None:
-        return hmac.compare_digest(link.secret_sha256 or "", job.secret_sha256)
+    if secret is not None:
+        return hmac.compare_digest(link.secret_sha256 or "", secret)
     return job.owner is None or link.uid in (job.owner, ROOT)
 
 

@@ -72,10 +72,10 @@ class Schedules:
         job = known or self._registry.get_or_add(job_id, now_ns)
         if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
             job.changed = None  # else it is as true as before, and the job will not say it again
-        had_secret = job.secret_sha256
+        had_secret, secret = job.secret_sha256(now_ns), schedule.secret_sha256
         job.version, job.cleared, job.offered = schedule.version, False, schedule
-        if schedule.secret_sha256 not in (None, had_secret):
-            self._registry.check_secret(job)
+        if secret is not None and secret != had_secret:
+            self._registry.check_secret(job, secret)
         job.host, job.follows = on_host(schedule, mapping, now_ns), True
         job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
         job.revision += 1
