@@ -149,6 +149,17 @@ def test_a_flood_of_connections_does_not_push_a_slow_request_out(start: Start, r
     row("security", "connections come again and again", "a request from an address with few is answered all the same")
 
 
+def test_requests_of_strangers_do_not_use_up_those_of_the_scheduler(start: Start, row: Row) -> None:
+    """Not even where they have one address, as processes of one host do."""
+    daemon = start(test_options={"limits": {"http_request_burst": 20.0, "http_requests_per_s": 0.1}})
+    for path, status in (("/v1/health", 200), ("/v1/jobs", 401)):
+        statuses = [daemon.ask("GET", path, token=None).status for _ in range(30)]
+        assert set(statuses) <= {status, 429}
+    assert statuses == [429] * 30
+    assert [daemon.ask("GET", "/v1/jobs").status for _ in range(15)] == [200] * 15
+    row("security", "requests without a token, at any rate", "those with one, from the same address, are counted apart")
+
+
 @contextmanager
 def sub_uids(daemon: DaemonProcess, many: int) -> Iterator[None]:
     """A user's container, which has connections and jobs of several users of the host."""

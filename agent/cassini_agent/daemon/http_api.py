@@ -154,8 +154,7 @@ class HttpApi:
         if guard is not None:
             guard.request_begins()
         try:
-            self._check_rate(request, loop.time())
-            self._check_access(request, loop.time())
+            self._check(request, loop.time())
             async with asyncio.timeout(self._limits.http_request_s):
                 return await handler(request)
         except RefusedError as error:
@@ -182,19 +181,29 @@ class HttpApi:
     def _guard_of(self, request: web.Request) -> Guard | None:
         return None if self._listener is None else self._listener.guard_of(request.transport)
 
-    def _check_rate(self, request: web.Request, now: float) -> None:
-        cost = 1 + LIST_COST * len(self._listed(request)) if request.path == "/v1/jobs" else 1
-        if not self._requests.of(request.remote or "", now).take(now, cost):
+    def _check(self, request: web.Request, now: float) -> None:
+        """Access and rate; who has none is counted apart, even at the address of who has."""
+        try:
+            is_known = self._check_access(request, now)
+        except web.HTTPException:
+            self._check_rate(request, now, is_known=False)
+            raise
+        self._check_rate(request, now, is_known)
+
+    def _check_rate(self, request: web.Request, now: float, is_known: bool) -> None:
+        cost = 1 + LIST_COST * len(self._listed(request)) if is_known and request.path == "/v1/jobs" else 1
+        if not self._requests.of(f"{request.remote} {is_known}", now).take(now, cost):
             raise web.HTTPTooManyRequests(text="too many requests")
 
-    def _check_access(self, request: web.Request, now: float) -> None:
+    def _check_access(self, request: web.Request, now: float) -> bool:
+        """Whether it has shown that it may; False where nobody has to."""
         if request.path == "/v1/health":
-            return
+            return False
         guard = self._guard_of(request)
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
         if self._access.knows(certificate):
             self._keep_place(guard)
-            return
+            return True
         authorization = request.headers.get("Authorization")
         if authorization is not None:
             denials = self._denials.of(request.remote or "", now)
@@ -206,7 +215,7 @@ class HttpApi:
                     guard.shown = authorization
                 if self._access.allows(authorization, reading=False):
                     self._keep_place(guard)
-                return
+                return True
             denials.take(now)
         raise web.HTTPUnauthorized(text="expected a valid token or certificate")
 
