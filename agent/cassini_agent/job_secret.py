@@ -6,10 +6,9 @@ import hashlib
 import secrets
 from dataclasses import dataclass, field
 
-__all__ = ["SECRET_VARIABLE", "JobSecret"]
+from .local_link import SECRET_VARIABLE
 
-SECRET_VARIABLE = "CASSINI_JOB_SECRET"
-"""Where a job finds its secret."""
+__all__ = ["JobSecret"]
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 16, 256
 

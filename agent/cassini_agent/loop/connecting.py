@@ -11,8 +11,7 @@ from typing import Any
 
 from ..control.controller import Controller
 from ..control.worth import Allowance
-from ..job_secret import SECRET_VARIABLE
-from ..local_link import LocalLink, socket_path
+from ..local_link import SECRET_VARIABLE, LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
 from .decider import Decider
@@ -49,7 +48,8 @@ def connect(
     ----------
     job : str, optional
         Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm (of its second
-        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own.
+        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own. ``CASSINI_JOB_SECRET`` is shown
+        to the daemon with it.
     rank, world_size : int, optional
         Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
     socket : str, optional
