@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 import pytest
 from conftest import Row, Start
-from daemon_process import PATIENCE_S, READ_TOKEN, TOKEN, DaemonProcess, schedule_of
+from daemon_process import PATIENCE_S, READ_TOKEN, TOKEN, DaemonProcess, iterations_of, schedule_of
 from daemon_process import wait_until as until
 
 from cassini_agent.dispatch import JobSecret
@@ -206,3 +207,46 @@ def test_sub_uids_do_not_use_up_the_connections(start: Start, row: Row) -> None:
                 assert (new.receive() or {})["type"] == "schedule"
                 assert old.is_silent(0.05)  # and has not been closed
     row("security", "connections of many sub-uids of one user", "the oldest make room; who has shown a secret does not")
+
+
+@contextmanager
+def flooding(daemon: DaemonProcess, many: int) -> Iterator[None]:
+    """Connections of this user that send as much as they can."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        with ExitStack() as held:
+            crowd = [held.enter_context(daemon.job(f"noise{number}")) for number in range(many)]
+            for one in crowd:
+                one.socket.setblocking(False)
+            while not over.is_set():
+                for one in crowd:
+                    with suppress(OSError):
+                        one.send(iterations_of())
+                over.wait(0.002)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_messages_of_strangers_do_not_use_up_those_of_a_job_with_a_secret(start: Start, row: Row) -> None:
+    """Where all containers run as one user, the share of a user is that of everybody."""
+    limits = {"user_messages_per_s": 100.0, "user_message_burst": 100.0}
+    daemon = start(test_options={"limits": limits})
+    daemon.put({**schedule_of("heard"), "secret_sha256": JobSecret(SECRET).sha256})
+    with flooding(daemon, 40):
+        until(lambda: daemon.refused("socket", "too_fast") > 0)
+        with daemon.job("heard", secret=SECRET) as job:
+            assert (job.receive() or {})["type"] == "schedule"
+            for number in range(20):
+                job.send(iterations_of(first=4 * number))
+                time.sleep(0.02)
+            sent = time.monotonic()
+            until(lambda: daemon.status_of("heard")["iterations"] == 80)
+            assert time.monotonic() - sent < 3  # its part of what its user may send would take eight
+    row("security", "messages of many jobs of one user, at any rate", "a job that has shown its secret is heard")

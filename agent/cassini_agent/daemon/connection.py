@@ -57,7 +57,8 @@ class Connection:
         self.secret_sha256: str | None = None
         self._sock = sock
         self._talk = talk
-        self._buckets = buckets
+        self._own, self._of_user = buckets
+        self._is_proved = False
         self._waiting: bytes | None = None
         self._refusals = 0
         self._closed = False
@@ -93,6 +94,7 @@ class Connection:
 
     def prove(self) -> None:
         """The secret that it has shown is that of its job."""
+        self._is_proved = True
         self._talk.on_proved(self)
 
     def greet(self, hello: Hello) -> None:
@@ -108,7 +110,9 @@ class Connection:
     def _on_readable(self) -> None:
         for _ in range(MESSAGES_PER_TURN):
             now = self._loop.time()
-            if wait_s := max(bucket.wait_s(now) for bucket in self._buckets):
+            # Others of its user may take that user's share, but neither a hello nor the messages of who is vouched for.
+            buckets = (self._own,) if self.rank < 0 or self._is_proved else (self._own, self._of_user)
+            if wait_s := max(bucket.wait_s(now) for bucket in buckets):
                 self._pause(wait_s)
                 return
             try:
@@ -121,7 +125,7 @@ class Connection:
             if not data:  # the peer has gone; an empty message looks the same and means nothing anyway
                 self.close()
                 return
-            for bucket in self._buckets:
+            for bucket in buckets:
                 bucket.take(now, 1 + len(data) / 4096)
             self._on_data(data, bool(flags & socket.MSG_TRUNC))
             if self._closed:

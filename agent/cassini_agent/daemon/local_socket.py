@@ -59,7 +59,9 @@ class LocalSocket:
         self._log_refused = on_refused
         self._jobs: dict[Connection, Job | None] = {}
         self._places: Places[Connection] = Places(limits.connections)
-        self._buckets = PeerBuckets(limits.user_messages_per_s, limits.user_message_burst)
+        self._arrivals, self._messages = (
+            PeerBuckets(limits.user_messages_per_s, limits.user_message_burst) for _ in range(2)
+        )
         self._listener: socket.socket | None = None
 
     def __len__(self) -> int:
@@ -112,14 +114,13 @@ class LocalSocket:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, _ = _CREDENTIALS.unpack(credentials)
         now = asyncio.get_running_loop().time()
-        of_user = self._buckets.of(uid, now)
-        if not of_user.take(now):
+        if not self._arrivals.of(uid, now).take(now):
             self._counts.refuse("socket", "too_fast")
             self._log_refused("too_fast", {"uid": uid, "pid": pid})
             sock.close()
             return
         own = TokenBucket(self.limits.messages_per_s, self.limits.message_burst, now)
-        connection = Connection(sock, uid, pid, self, (own, of_user))
+        connection = Connection(sock, uid, pid, self, (own, self._messages.of(uid, now)))
         self._jobs[connection] = None
         share = self.limits.connections if uid == ROOT else self.limits.connections // 2
         try:
