@@ -14,7 +14,7 @@ from typing import Any
 
 from .strict_json import load_object, shown
 
-__all__ = ["DAY_NS", "FORMAT", "MS_NS", "SECOND_NS", "Schedule", "ScheduleError"]
+__all__ = ["DAY_NS", "FORMAT", "MS_NS", "SECOND_NS", "OutOfBoundsError", "Schedule", "ScheduleError"]
 
 FORMAT = "cassini-schedule/1"
 
@@ -33,6 +33,10 @@ _DEAD_BAND_DIVISOR = 20  # 5 % of the iteration time, as in the paper (5.7)
 
 class ScheduleError(ValueError):
     """Not a schedule, or one out of bounds: says which key, what was expected, and what came."""
+
+
+class OutOfBoundsError(ScheduleError):
+    """Keys and types are right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ def _check_int(value: object, key: str, low: int, high: int) -> None:
     if type(value) is not int:  # True is an int too, and 1.0 equals one
         raise ScheduleError(f"schedule.{key}: expected a whole number, got {shown(value)}")
     if not low <= value <= high:
-        raise ScheduleError(f"schedule.{key}: expected {low} to {high}, got {shown(value)}")
+        raise OutOfBoundsError(f"schedule.{key}: expected {low} to {high}, got {shown(value)}")
 
 
 def _check_hash(value: object) -> None:
@@ -165,6 +169,6 @@ def _check_id(value: object, key: str) -> None:
     if not isinstance(value, str):
         raise ScheduleError(f"schedule.{key}: expected text, got {shown(value)}")
     if not 1 <= len(value) <= MAX_ID_CHARACTERS:
-        raise ScheduleError(f"schedule.{key}: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(value)}")
+        raise OutOfBoundsError(f"schedule.{key}: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(value)}")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ScheduleError(f"schedule.{key}: expected Unicode text, got a lone surrogate in {shown(value)}")

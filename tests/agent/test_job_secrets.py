@@ -256,8 +256,8 @@ def test_a_hash_is_64_digits(value: object) -> None:
 
 
 def test_a_schedule_with_a_hash_of_another_kind_is_refused(daemon: DaemonProcess) -> None:
-    for value, reason in (("0" * 63, "out_of_bounds"), (1, "malformed")):
-        assert daemon.put({**schedule_of("hash"), "secret_sha256": value}).body["reason"] == reason
+    for value in ("0" * 63, 1):
+        assert daemon.put({**schedule_of("hash"), "secret_sha256": value}).body["reason"] == "malformed"
 
 
 def test_a_schedule_says_its_hash_and_is_read_again() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
@@ -13,7 +12,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ..schedule import FORMAT, MAX_ID_CHARACTERS, Schedule, ScheduleError
+from ..schedule import MAX_ID_CHARACTERS, OutOfBoundsError, Schedule, ScheduleError
 from ..strict_json import load_object
 from .access import Access
 from .clocks import ClockMapping, CoordinatorClock
@@ -239,14 +238,11 @@ class HttpApi:
         job_id = _job_id(request)
         body = await request.read()
         try:
-            # Both steps of Schedule.from_json, so that the metrics can tell garbage from a value out of bounds.
-            mapping = load_object(body, "schedule")
-        except ValueError as error:
-            raise RefusedError("malformed", str(error)) from None
-        try:
-            schedule = Schedule.from_mapping(mapping)
+            schedule = Schedule.from_json(body)
+        except OutOfBoundsError as error:
+            raise RefusedError("out_of_bounds", str(error)) from None
         except ScheduleError as error:
-            raise RefusedError("out_of_bounds" if _is_shaped(mapping) else "malformed", str(error)) from None
+            raise RefusedError("malformed", str(error)) from None
         job, is_new = self._schedules.offer(job_id, schedule)
         self._counts.event("schedules_accepted")
         if is_new:
@@ -359,17 +355,6 @@ def _job_id(request: web.Request) -> str:
     if not 1 <= len(job_id) <= MAX_ID_CHARACTERS:
         raise RefusedError("out_of_bounds", f"job: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(job_id)}")
     return job_id
-
-
-def _is_shaped(mapping: dict[str, Any]) -> bool:
-    """Whether it has the keys of a schedule and values of the right types, so that only their size can be wrong."""
-    texts = {"job", "component", "secret_sha256"}
-    types = {field.name: str if field.name in texts else int for field in dataclasses.fields(Schedule)}
-    return (
-        mapping.get("format") == FORMAT
-        and {"format", "secret_sha256", *types} == {"secret_sha256", *mapping}
-        and all(type(mapping[key]) is kind for key, kind in types.items() if key in mapping)
-    )
 
 
 def _answer(status: int, body: dict[str, Any]) -> web.Response:
