@@ -77,7 +77,7 @@ def test_256_strangers_do_not_keep_the_scheduler_out(start: Start, row: Row) -> 
             assert b"200" in request(one, None)
         assert status_from(SCHEDULER, daemon) == 200
         assert status_from(PEERS[0], daemon) == 200  # also from an address that strangers share
-        assert daemon.refused("http", "too_many_connections") >= 2
+        assert daemon.refused("http", "too_many_connections") >= 1
     row(
         "security",
         "64 connections without a token from each of four addresses",

@@ -64,7 +64,6 @@ def interleave(
     """
     if not every_s >= 0.1:
         raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
-    reader = _Daemons(job, daemon, access)
     jobs, daemons = _where(job, daemon, access)
     network = _network(link, problem, candidate, rate)
     try:
@@ -77,15 +76,12 @@ def interleave(
         logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
     told: SimpleQueue[Event] = SimpleQueue()
 
-    def use(hosts: dict[str, Endpoint]) -> None:
-        running.update(daemons=hosts)
-
     def on_unfit(why: str) -> None:
         event = Failed("reading the token or certificates", why, 1)
         running.events.append((time.time(), event))
         told.put(event)
 
-    credentials = Credentials(reader, use, on_unfit)
+    credentials = Credentials(_Daemons(job, daemon, access), lambda hosts: running.update(daemons=hosts), on_unfit)
     is_live = not once and sys.stdout.isatty()
     try:
         with Interleaving(network, daemons, jobs=jobs, tell=None if is_live else told.put) as running:

@@ -201,7 +201,8 @@ class HttpApi:
         guard = self._guard_of(request)
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
         if self._access.knows(certificate):
-            self._keep_place(guard)
+            if guard is not None:
+                guard.keep_place()
             return True
         authorization = request.headers.get("Authorization")
         if authorization is not None:
@@ -212,15 +213,11 @@ class HttpApi:
             if self._access.allows(authorization, request.method == "GET"):
                 if guard is not None:
                     guard.shown = authorization
-                if self._access.allows(authorization, reading=False):
-                    self._keep_place(guard)
+                    if self._access.allows(authorization, reading=False):
+                        guard.keep_place()
                 return True
             denials.take(now)
         raise web.HTTPUnauthorized(text="expected a valid token or certificate")
-
-    def _keep_place(self, guard: Guard | None) -> None:
-        if guard is not None and self._listener is not None:
-            self._listener.keep(guard)
 
     def _refuse(self, request: web.Request, status: int, reason: str, message: str) -> web.Response:
         self._counts.refuse("http", reason)

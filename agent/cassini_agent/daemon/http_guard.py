@@ -39,14 +39,16 @@ class Guard(asyncio.Protocol):
         Since when the peer does not read its answer.
     shown : str or None
         The ``Authorization`` that was right last.
-    task : asyncio.Task or None
-        Which serves the connection.
+    keep_place : callable
+        Who may all has shown it on this connection: it makes room for nobody.
     """
 
-    def __init__(self, inner: asyncio.Protocol, now: float, lost: asyncio.Future[None]) -> None:
+    def __init__(
+        self, inner: asyncio.Protocol, now: float, lost: asyncio.Future[None], keep_place: Callable[[], None]
+    ) -> None:
         self._inner = inner
         self._lost = lost
-        self.task = asyncio.current_task()
+        self.keep_place = keep_place
         self.waits_since: float | None = now
         self.began = False
         self.served = 0
@@ -184,23 +186,19 @@ class HttpListener:
         self._places.leave(task)
         sock.close()
 
-    def keep(self, guard: Guard) -> None:
-        """Who may all has shown it on this connection: it makes room for nobody."""
-        if guard.task is not None:
-            self._places.keep(guard.task)
-
     def _watch(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, sock: socket.socket, peer: str) -> None:
-        loop = asyncio.get_running_loop()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
         lost = loop.create_future()
         handshake_s = TLS_HANDSHAKE_S if self._tls else None
         transport: asyncio.Transport | None = None
         try:
             transport, guard = await loop.connect_accepted_socket(
-                lambda: Guard(self._factory(), loop.time(), lost),
+                lambda: Guard(self._factory(), loop.time(), lost, partial(self._places.keep, task)),
                 sock,
                 ssl=self._tls,
                 ssl_handshake_timeout=handshake_s,
