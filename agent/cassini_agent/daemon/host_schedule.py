@@ -26,8 +26,7 @@ def on_host(schedule: Schedule, mapping: ClockMapping, now_ns: int) -> Schedule:
     -----
     If the clocks run at different rates pace and shift are scaled and the epoch moved by whole paces to just after
     now: an epoch of an hour ago and an unscaled pace would be 180 ms off at 50 ppm. What is left is the rounding of the
-    pace, at most half a nanosecond per iteration. Other durations keep their value, clipped into their bounds. The hash
-    of its secret is nothing that a job needs to know.
+    pace, at most half a nanosecond per iteration. Other durations keep their value, clipped into their bounds.
 
     A job takes no epoch of more than a day ago, and may come long after its schedule: then it is moved too.
     """
@@ -48,7 +47,6 @@ def on_host(schedule: Schedule, mapping: ClockMapping, now_ns: int) -> Schedule:
         hold_ns=min(schedule.hold_ns, pace_ns // 2),
         slack_ns=min(schedule.slack_ns, pace_ns // 2),
         gain_ns=min(schedule.gain_ns, iteration_ns),
-        secret_sha256=None,
     )
 
 

@@ -5,6 +5,7 @@ Keys that this version does not know are passed over: a container may bring a ne
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -117,8 +118,8 @@ def read_message(data: bytes | memoryview) -> Message:
 
 
 def to_job(schedule: Schedule) -> bytes:
-    """The message that gives a job its schedule, which is on the host's monotonic clock."""
-    return _encode({"type": "schedule", **schedule.to_mapping()})
+    """The message that gives a job its schedule, which is on the host's monotonic clock; without the secret's hash."""
+    return _encode({"type": "schedule", **replace(schedule, secret_sha256=None).to_mapping()})
 
 
 def refused(reason: str) -> bytes:
