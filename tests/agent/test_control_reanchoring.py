@@ -118,7 +118,6 @@ def test_a_job_is_overdue_once_it_took_longer_than_all_bursts_of_the_other_expla
             1,
             1,
             schedule=one,
-            lag=1,
             iterations=100,
             errors_ns=(error_ns,) * 8,
             place_ns=error_ns,

@@ -40,8 +40,6 @@ class JobStatus:
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
-    lag : int
-        What a job is told takes effect at its next start, or so many starts later.
     pattern_ns : tuple of int
         By how much its iterations differ in turn; the natural times are without that.
     rests_ns : tuple of (int, int)
@@ -78,7 +76,6 @@ class JobStatus:
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
     place_at_ns: int | None = None
-    lag: int = 0
     pattern_ns: tuple[int, ...] = ()
     rests_ns: tuple[tuple[int, int], ...] = ()
     recent: tuple[tuple[int | None, int | None, int | None], ...] = ()
@@ -139,7 +136,6 @@ class JobStatus:
             errors_ns=_wholes(mapping, "errors_ns"),
             place_ns=_whole(mapping, "place_ns"),
             place_at_ns=_whole(mapping, "place_at_ns"),
-            lag=_whole(mapping, "lag") or 0,
             pattern_ns=_wholes(mapping, "pattern_ns"),
             rests_ns=tuple(
                 (start, whole - start)
