@@ -69,7 +69,7 @@ def of_ranks(minutes: float) -> list[Scenario]:
         found[f"{count} ranks, each {100 * share:g} % jitter of its own"] = own
     for factor in (0.97, 0.95, 0.9, 1.05):
         models = (replace(four[0], first_factor=factor), four[1])
-        found[f"{name}, rank 0 of one job computes {100 * (factor - 1):+.0f} %"] = models
+        found[f"{name}, rank 0 of one job computes for {100 * factor:.0f} % of the others' time"] = models
     return [Scenario(name, models, minutes=minutes) for name, models in found.items()]
 
 

@@ -144,6 +144,16 @@ def test_a_hook_that_is_registered_after_the_agents_takes_its_place_as_on_the_ra
     assert copied or agent._decider._profile[-1].communication_end_ns is not None
 
 
+def wrong(state: object, bucket: int) -> None:
+    """No hook: DDP looks at the annotation."""
+
+
+def test_a_hook_that_ddp_refuses_is_refused_on_all_ranks(agent: Agent, off: Agent) -> None:
+    for one in (agent, off):
+        with pytest.raises(ValueError, match="bucket annotation"):
+            attach(one, new_model(), wrong)
+
+
 def test_a_later_hook_that_ddp_would_refuse_is_refused(agent: Agent) -> None:
     model = new_model()
     assert attach(agent, model) is True

@@ -55,6 +55,7 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = Non
             log.warning("the communication of the model is not marked: %s", why_not)
         return False
     if hook is not None:
+        model._check_comm_hook(hook)  # else only ranks without marks would find out
         model.register_comm_hook(state, communication_hook(agent, hook))
         return True
     had = list(model._comm_hooks)
