@@ -2,8 +2,8 @@
 
 Each iteration of a training loop makes three calls: ``iteration()``, and entering and leaving ``communication()``. They
 are timed in a loop that does little else, with a daemon that listens (a thread that reads all it is sent), without one,
-on a rank that follows over a ``torch.distributed`` store, and, where there is a CUDA device, with CUDA events on a
-stream that is busy. A schedule holds the job, but nothing is waited for.
+on another rank than 0, and, where there is a CUDA device, with CUDA events on a stream that is busy. A schedule holds
+the job, but nothing is waited for.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from cassini_agent.control.controller import Controller
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone, Ranks, StoreRanks, own_client
 from cassini_agent.loop.timeline import HostTimeline, Timeline
 
 ITERATION_MS = 50.0
@@ -67,10 +65,10 @@ def _read_all(peer: socket.socket) -> None:
             pass
 
 
-def agent(path: str, ranks: Ranks, timeline: Timeline) -> Agent:
+def agent(path: str, timeline: Timeline) -> Agent:
     """As ``connect()`` makes it on rank 0, but that nothing is waited for."""
     hello = {"type": "hello", "protocol": 1, "job": "a", "rank": 0, "world_size": 1, "pid": os.getpid()}
-    return Agent(ranks, timeline, Decider(LocalLink(path, hello), Controller(ranks.lag)), wait=lambda until_ns: None)
+    return Agent(timeline, Decider(LocalLink(path, hello), Controller()), wait=lambda until_ns: None)
 
 
 def timed(one: Agent, between: Callable[[], None] = lambda: None) -> list[float]:
@@ -92,29 +90,14 @@ def cases(folder: Path) -> dict[str, list[float]]:
     path = str(folder / "agent.sock")
     found: dict[str, list[float]] = {}
     with daemon(path):
-        timed(agent(path, Alone(), HostTimeline()))  # to warm up
-        found["host clock, one rank"] = timed(agent(path, Alone(), HostTimeline()))
-        if store := _store():
-            found["host clock, rank 0 of several"] = timed(
-                agent(path, StoreRanks(own_client(store), 0), HostTimeline())
-            )
-            found["a rank that follows"] = timed(Agent(StoreRanks(own_client(store), 1, "x"), HostTimeline(), None))
+        timed(agent(path, HostTimeline()))  # to warm up
+        found["host clock"] = timed(agent(path, HostTimeline()))
         if cuda := _busy_cuda():
             timeline, work = cuda
-            found["CUDA events, one rank"] = timed(agent(path, Alone(), timeline), work)
-    found["no daemon"] = timed(agent(str(folder / "none"), Alone(), HostTimeline()))
+            found["CUDA events"] = timed(agent(path, timeline), work)
+    found["no daemon"] = timed(agent(str(folder / "none"), HostTimeline()))
+    found["another rank"] = timed(Agent(HostTimeline(), None))
     return found
-
-
-def _store() -> Any:
-    try:
-        import torch.distributed as dist
-    except ImportError:
-        return None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False)
 
 
 def _busy_cuda() -> tuple[Timeline, Callable[[], None]] | None:

@@ -1,4 +1,4 @@
-"""The agent of a simulated job, on its rank 0, as a training loop would call it; other ranks do as they are told."""
+"""The agent of a simulated job, on its rank 0, as a training loop would call it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import random
 from pathlib import Path
 
 from cassini_agent.control.controller import Controller, Decision
-from cassini_agent.control.release import Release
 from cassini_agent.loop.agent import Agent
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone
 from cassini_agent.loop.timeline import HostTimeline
 from cassini_agent.schedule import Schedule
 
@@ -34,67 +32,30 @@ class _HostClock:
         return self._model.host_ns(self._events.now_ms)
 
 
-class _Told:
-    """The agent's ``Ranks``: what rank 0 waits is decided by the simulation of all ranks."""
-
-    lag = 1
-    missed = 0
-
-    def __init__(self) -> None:
-        self.waits_ns = 0
-        self.release: Release | None = None
-
-    def publish(self, iteration: int, release: Release) -> None:
-        self.release = release
-
-    def due(self, iteration: int, now_ns: int) -> int:
-        return self.waits_ns
-
-    def interrupted(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 class AgentControl:
-    """What a simulated job asks, answered by the agent.
-
-    Parameters
-    ----------
-    lag : int
-        1 for a job of several ranks.
-    """
-
-    def __init__(self, lag: int) -> None:
-        self.lag = lag
-        self._told = _Told()
+    """What a simulated job asks, answered by the agent."""
 
     def connect(self, model: JobModel, socket: Path, events: Events) -> None:
         """To the daemon of the job's host; before it begins."""
         self._clock = RankClock(_HostClock(model, events), random.Random(0), overslept_ms=0.0)
         self._link = LaterLink(socket, model.name, model.ranks, events, self._clock, REPORT_MS)
-        self._decider = Decider(self._link, Controller(self.lag))
-        ranks = self._told if self.lag else Alone()
+        self._decider = Decider(self._link, Controller())
         now_ns, wait = self._clock.now_ns, self._clock.wait
-        self._agent = Agent(ranks, HostTimeline(now_ns), self._decider, now_ns, wait)
+        self._agent = Agent(HostTimeline(now_ns), self._decider, now_ns, wait)
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """The daemon does that."""
         raise NotImplementedError
 
-    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
+    def step(self, now_ns: int) -> Decision:
         before = self._decider.adjustments
-        self._told.waits_ns, self._told.release = waits_ns, None
         self._agent.iteration()
         adjusted = self._decider.adjustments > before
         delay_ns = round(1e6 * self._clock.ahead_ms())
-        return Decision(delay_ns, self._decider.state, adjusted=adjusted, release=self._told.release)
+        return Decision(delay_ns, self._decider.state, adjusted=adjusted)
 
-    def sends(self) -> Release | None:
-        self._told.release = None
+    def sends(self) -> None:
         self._agent.communication_started()
-        return self._told.release
 
     def has_sent(self) -> None:
         self._agent.communication_ended()

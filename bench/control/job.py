@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import cycle
 from statistics import fmean
 from typing import Protocol
 
 from cassini_agent.control.controller import Decision
-from cassini_agent.control.release import Release
 from cassini_agent.schedule import Schedule
 from cassini_core.simulation.jitter import factors
 
@@ -18,19 +18,20 @@ from .simulated_time import BOOT_NS
 
 __all__ = ["Control", "JobModel", "Trace"]
 
+DRAWN = 20_000
+"""Iterations that a mean over ranks is taken from."""
+
 
 class Control(Protocol):
     """What decides about a job: the agent's controller, a naive rule, or nobody."""
 
-    lag: int
-
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None: ...
 
-    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
-        """Rank 0 has come to an iteration. With lag 0 it decides what to wait; with lag 1 it is told."""
+    def step(self, now_ns: int) -> Decision:
+        """Rank 0 has come to an iteration: what it waits."""
 
-    def sends(self) -> Release | None:
-        """It begins to communicate; with lag 1 it may decide anew about the next iteration."""
+    def sends(self) -> None:
+        """Rank 0 begins to communicate."""
 
     def has_sent(self) -> None:
         """Communication has ended."""
@@ -62,9 +63,13 @@ class JobModel:
     clock_ms, clock_ppm : float
         The host's clock against true time: ahead by this at time 0, and faster by this.
     ranks, weight : int, float
-    skew_ms, late_share : float
-        Of several ranks: by how much each comes later than the collective ends, on average (exponential), and the share
-        of rank 0's decisions that come to another rank too late.
+    skew_ms : float
+        Of several ranks: by how much each comes later than the collective ends, on average (exponential).
+    own_share : float
+        Of several ranks: standard deviation of what each computes longer or shorter than the others, relative to the
+        compute time.
+    first_factor : float
+        Rank 0 computes so many times as long as the others.
     start_ms : float
         When the job begins.
     """
@@ -83,18 +88,24 @@ class JobModel:
     ranks: int = 1
     weight: float = 1.0
     skew_ms: float = 0.05
-    late_share: float = 0.0
+    own_share: float = 0.0
+    first_factor: float = 1.0
     start_ms: float = 0.0
 
     @property
     def solo_ms(self) -> float:
         """Mean iteration time before any change, with what the last rank comes later."""
-        late_ms = sum(self.skew_ms / rank for rank in range(1, self.ranks + 1)) if self.ranks > 1 else 0.0
-        return self.compute_ms * fmean(self.pattern) + self.communicate_ms + late_ms
+        return self.compute_ms * fmean(self.pattern) + self.communicate_ms + _last_ms(self)
 
     def skew(self, rng: random.Random) -> float:
         """By how much one rank comes later than the collective ends, ms."""
         return rng.expovariate(1.0) * self.skew_ms if self.ranks > 1 else 0.0
+
+    def of_rank(self, rank: int, compute_ms: float, rng: random.Random) -> float:
+        """How long one rank computes where the job computes so long, ms."""
+        factor = self.first_factor if rank == 0 else 1.0
+        own = self.own_share * rng.gauss(0.0, 1.0) if self.own_share else 0.0
+        return max(0.0, factor * compute_ms + own * self.compute_ms)
 
     def host_ns(self, true_ms: float) -> int:
         """What the host's monotonic clock shows."""
@@ -109,7 +120,20 @@ class JobModel:
         """Iteration times of the job alone."""
         rng = random.Random(seed)
         for compute in self.compute_times(seed):
-            yield compute + self.communicate_ms + max(self.skew(rng) for _ in range(self.ranks))
+            ranks_ms = (self.skew(rng) + self.of_rank(rank, compute, rng) for rank in range(self.ranks))
+            yield max(ranks_ms) + self.communicate_ms
+
+
+@cache
+def _last_ms(model: JobModel) -> float:
+    """By how much the last of several ranks is done later than the job computes, on average."""
+    if model.ranks == 1:
+        return 0.0
+    rng, mean_ms = random.Random(0), model.compute_ms * fmean(model.pattern)
+    each_ms = (
+        max(model.skew(rng) + model.of_rank(rank, mean_ms, rng) for rank in range(model.ranks)) for _ in range(DRAWN)
+    )
+    return fmean(each_ms) - mean_ms
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ class FirstShift:
     """Begins at its shift and then runs free: a time-shift without any adjustment."""
 
     def __init__(self) -> None:
-        self.lag = 0
         self._schedule: Schedule | None = None
         self._begun = False
 
@@ -21,11 +20,11 @@ class FirstShift:
         self._schedule = schedule
 
     def sends(self) -> None:
-        """It waits where it decides."""
+        """Nothing is measured."""
 
     has_sent = end = sends
 
-    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
+    def step(self, now_ns: int) -> Decision:
         if self._schedule is None or self._begun:
             return Decision(0, "free")
         self._begun = True
@@ -42,7 +41,6 @@ class NextPoint:
     """
 
     def __init__(self, tolerance: float) -> None:
-        self.lag = 0
         self._tolerance = tolerance
         self._schedule: Schedule | None = None
 
@@ -50,11 +48,11 @@ class NextPoint:
         self._schedule = schedule
 
     def sends(self) -> None:
-        """It waits where it decides."""
+        """Nothing is measured."""
 
     has_sent = end = sends
 
-    def step(self, now_ns: int, waits_ns: int = 0) -> Decision:
+    def step(self, now_ns: int) -> Decision:
         if self._schedule is None:
             return Decision(0, "free")
         late = lateness(now_ns, self._schedule)

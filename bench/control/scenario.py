@@ -32,11 +32,11 @@ KNOWN_MS = 3000.0
 """So long after it has begun the scheduler knows its profile."""
 FIRST_MS = 100.0
 
-RULES: dict[str, Callable[[int], Control]] = {
+RULES: dict[str, Callable[[], Control]] = {
     "agent": AgentControl,
-    "first shift only": lambda _: FirstShift(),
-    "next grid point": lambda _: NextPoint(0.0),
-    "next grid point beyond 5 %": lambda _: NextPoint(0.05),
+    "first shift only": FirstShift,
+    "next grid point": lambda: NextPoint(0.0),
+    "next grid point beyond 5 %": lambda: NextPoint(0.05),
 }
 
 
@@ -103,7 +103,7 @@ def run(scenario: Scenario, seed: int) -> Outcome:
     models = scenario.models
     first = [model for model in models if model.start_ms < JOINING_MS]
     plan = schedules(first, seed, margins=scenario.margins)
-    controls = [RULES[scenario.rule](int(model.ranks > 1)) for model in models]
+    controls = [RULES[scenario.rule]() for _ in models]
     simulator = Simulator(models, controls, seed)
     told: list[str] = []
     if scenario.rule == "agent":

@@ -18,6 +18,7 @@ __all__ = [
     "disturbed",
     "jittered",
     "more_jobs",
+    "of_ranks",
     "pair_rules",
     "patterned",
     "skewed",
@@ -55,10 +56,21 @@ def sweeps(minutes: float) -> list[Scenario]:
     for clock_ms, ppm in ((1.0, 10.0), (5.0, 50.0), (20.0, 200.0)):
         models = skewed(jittered(PAIR, 0.03), clock_ms, ppm)
         found.append(Scenario(f"3 % jitter, clocks ±{clock_ms:g} ms ±{ppm:g} ppm", models, minutes=minutes))
-    for name, skew_ms, late_share in (("", 0.05, 0.0), (", 2 ms apart, 5 % of the decisions late", 2.0, 0.05)):
-        ranks = [replace(m, ranks=4, skew_ms=skew_ms, late_share=late_share) for m in jittered(PAIR, 0.03)]
-        found.append(Scenario(f"3 % jitter, several ranks{name}", tuple(ranks), minutes=minutes))
-    return found
+    return found + of_ranks(minutes)
+
+
+def of_ranks(minutes: float) -> list[Scenario]:
+    """Ranks that come apart, that compute for different times in each iteration, or of which rank 0 always differs."""
+    four = tuple(replace(model, ranks=4) for model in jittered(PAIR, 0.03))
+    name = "3 % jitter, several ranks"
+    found = {name: four, f"{name}, 2 ms apart": tuple(replace(model, skew_ms=2.0) for model in four)}
+    for count, share in ((4, 0.03), (16, 0.03), (4, 0.1)):
+        own = tuple(replace(model, ranks=count, own_share=share) for model in PAIR)
+        found[f"{count} ranks, each {100 * share:g} % jitter of its own"] = own
+    for factor in (0.97, 0.95, 0.9, 1.05):
+        models = (replace(four[0], first_factor=factor), four[1])
+        found[f"{name}, rank 0 of one job computes for {100 * factor:.0f} % of the others' time"] = models
+    return [Scenario(name, models, minutes=minutes) for name, models in found.items()]
 
 
 def more_jobs(minutes: float) -> list[Scenario]:

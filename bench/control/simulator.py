@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cassini_agent.control.controller import Decision
-
 from .events import Events
 from .job import Control, JobModel, Trace
 from .link import Link
@@ -76,47 +74,37 @@ class Simulator:
         return {job.model.name: job.trace for job in self.jobs}
 
     def _arrive(self, job: _Running) -> None:
-        """An iteration is over (or the job begins); the next starts now, or after its wait."""
+        """An iteration is over (or the job begins)."""
         if self.now_ms >= job.model.ends_ms:
             job.control.end()
             return
         if job.trace.start_ms:
             job.trace.natural_ms.append(self.now_ms - job.start_ms)
-        if job.control.lag == 0:
-            decision = self._step(job)
-            came_ms, start_ms = self.now_ms, self.now_ms + decision.delay_ns * 1e-6
-            last_ms = start_ms
-        else:
-            came_ms, start_ms, last_ms = job.ranks.begin(self.now_ms)
-            waits_ns = round((start_ms - came_ms) * 1e6)
-            self.at(came_ms, lambda: job.ranks.publish(self._step(job, waits_ns).release))
-        job.trace.wait_ms.append(start_ms - came_ms)
-        self.at(start_ms, lambda: self._start(job))
-        self.at(last_ms, lambda: self._compute(job))
+        self.at(job.ranks.come(self.now_ms), lambda: self._come(job))
+
+    def _come(self, job: _Running) -> None:
+        """Rank 0 comes to an iteration."""
+        decision = job.control.step(job.model.host_ns(self.now_ms))
+        self._note(job, decision.state, decision.adjusted)
+        wait_ms = decision.delay_ns * 1e-6
+        job.trace.wait_ms.append(wait_ms)
+        self.at(self.now_ms + wait_ms, lambda: self._start(job))
 
     def _start(self, job: _Running) -> None:
         """Rank 0 begins."""
         job.start_ms = self.now_ms
         job.trace.start_ms.append(self.now_ms)
-
-    def _step(self, job: _Running, waits_ns: int = 0) -> Decision:
-        decision = job.control.step(job.model.host_ns(self.now_ms), waits_ns)
-        self._note(job, decision.state, decision.adjusted)
-        return decision
-
-    def _compute(self, job: _Running) -> None:
-        """All ranks have begun."""
         compute_ms = job.compute()
         change = job.model.change
         if change is not None and self.now_ms >= change[0]:
             compute_ms *= change[1]
         while job.stalls and job.stalls[0][0] <= self.now_ms:
             compute_ms += job.stalls.pop(0)[1]
-        self.at(self.now_ms + compute_ms, lambda: self._send(job))
+        first_ms, all_ms = job.ranks.compute(self.now_ms, compute_ms)
+        self.at(first_ms, job.control.sends)
+        self.at(all_ms, lambda: self._send(job))
 
     def _send(self, job: _Running) -> None:
-        if (release := job.control.sends()) is not None:
-            job.ranks.publish(release)
         self._link.send(job.model.communicate_ms, lambda: self._has_sent(job))
 
     def _has_sent(self, job: _Running) -> None:

@@ -15,9 +15,9 @@ Simulated: jobs on one link, fluid fair sharing; agents, daemons and coordinator
 and requests. A request, its answer and a job's report take 5 ms each; jobs report five times a second, the coordinator
 looks once a second, and both at once where there is news. Jobs are of 110 ms compute and 87 ms communication unless it
 says otherwise; jitter is that of the compute phase. A fluid link has no noise of its own and no queues, so these
-figures say what the control does, not what a network does. Several ranks are four, with clocks up to 50 ms and 20 ppm
-off, each of which comes to an iteration 0.05 ms (exponential) after the collective has ended unless it says otherwise;
-the job alone waits for the last of them too. `make bench-control`; {spent}.
+figures say what the control does, not what a network does. Several ranks are four unless it says otherwise: each comes
+to an iteration 0.05 ms (exponential) after the collective has ended, rank 0 waits, and the job sends when the last has
+computed, as it does alone. `make bench-control`; {spent}.
 
 *Slower*: mean iteration time against the job alone, mean over runs (the worst job of all runs). *p99*: of the iteration
 time, median over runs and jobs. *Waited*: share of time spent waiting. *Adjustments*: per minute and job after the

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cassini_agent.control.controller import Controller
-from cassini_agent.control.release import Follower, Release
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone
 from cassini_agent.loop.timeline import HostTimeline
 
 from .events import Events
@@ -30,7 +28,7 @@ SKEW_MS, OVERSLEPT_MS = 0.05, 0.06
 """By how much a rank leaves a collective later, and a sleep ends later, on average (exponential)."""
 
 TOLD_MS = 1.0
-"""From rank 0's decision until the other rank knows it, and from a report until the daemon has it."""
+"""From a report until the daemon has it."""
 
 Compute = Callable[[int, float], tuple[float, float]]
 """How long an iteration computes (number; s when it begins): ms by itself, and ms that are added."""
@@ -90,36 +88,6 @@ class LaterLink(LocalLink):
     def _send_now(self, data: str) -> None:
         if not self._is_over:
             super().send(json.loads(data))
-
-
-class _Told:
-    """How decisions get from rank 0 to the other: the agent's ``Ranks``, without a store."""
-
-    lag = 1
-
-    def __init__(self, rank: int, decisions: dict[int, list[tuple[int, Release]]], clock: RankClock) -> None:
-        self.missed = 0
-        self._rank = rank
-        self._decisions = decisions
-        self._clock = clock
-        self._follower = Follower(decides=rank == 0)
-
-    def publish(self, iteration: int, release: Release) -> None:
-        known_ns = self._clock.now_ns() + round(1e6 * TOLD_MS)
-        self._decisions.setdefault(iteration, []).append((known_ns, release))
-        self._decisions.pop(iteration - 8, None)
-
-    def due(self, iteration: int, now_ns: int) -> int:
-        told = self._decisions.get(iteration, [])
-        release = next((one for known_ns, one in reversed(told) if self._rank == 0 or known_ns <= now_ns), None)
-        self.missed += release is None and iteration > 0
-        return self._follower.wait_ns(iteration, release, now_ns)
-
-    def interrupted(self) -> None:
-        self._follower.interrupted()
-
-    def close(self) -> None:
-        pass
 
 
 class _Rank:
@@ -187,16 +155,14 @@ class Training:
         self._sends_from_ms = 0.0  # in this iteration
         self._added_ms = 0.0  # to the iteration under way
         self._put_off: list[Callable[[], None]] = []
-        decisions: dict[int, list[tuple[int, Release]]] = {}
         self._ranks = []
         for number, each in enumerate(compute):
             own = RankClock(clock, self._rng)
             decider = None
             if socket is not None and number == 0:
                 self._link = LaterLink(socket, name, 2, events, own)
-                decider = Decider(self._link, Controller(lag=1))
-            ranks = Alone() if socket is None else _Told(number, decisions, own)
-            agent = Agent(ranks, HostTimeline(own.now_ns), decider, own.now_ns, own.wait)
+                decider = Decider(self._link, Controller())
+            agent = Agent(HostTimeline(own.now_ns), decider, own.now_ns, own.wait)
             self._ranks.append(_Rank(number, agent, own, each))
         self._at(begin_ms, self._reach)
 

@@ -49,8 +49,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rank = int(os.environ["RANK"])
     sockets = connected(rank, "127.0.0.1", int(os.environ["MASTER_PORT"]), FLOWS, PATIENCE_S)
-    # The process that leads waits, and the other for it in the exchange.
-    agent = cassini_agent.connect(rank=0, world_size=1) if arguments.agent and rank == 0 else None
+    agent = cassini_agent.connect() if arguments.agent else None
     asked = requests()
     while True:
         with agent.paused() if agent is not None else nullcontext():

@@ -1,6 +1,6 @@
 """The communication of an iteration as PyTorch's DistributedDataParallel does it, over gloo."""
 
-from __future__ import annotations
+# No postponed annotations: DDP looks at those of a hook, and wants the classes themselves.
 
 from collections.abc import Mapping
 from typing import Any

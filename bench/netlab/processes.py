@@ -151,7 +151,6 @@ class Processes:
             "job": job,
             "rank": rank,
             "address": self.topology.address(first),
-            "store_address": self.topology.management(first),
             "out": str(self.folder / f"{host}.json"),
             "ready": str(self.folder / f"{host}.ready"),
             "origin": str(self.folder / "origin"),

@@ -30,7 +30,7 @@ Network namespaces of one machine joined by veth pairs; every bottleneck is a to
 direction, a host's own port is as fast, MTU 9000, one segment a packet. A job is two processes on two hosts:
 compute is a timed wait ({full_ms:g} ms; {light_ms:g} ms for light jobs) with normal jitter in each rank, then both
 send {full_mb:g} MB ({light_mb:g} MB) to each other over TCP, in two halves as a ring all-reduce does. Daemons,
-coordinator and the jobs' stores talk over a network of their own. `python -m bench.netlab`, {lanes} at a time.
+coordinator and DDP's store talk over a network of their own. `python -m bench.netlab`, {lanes} at a time.
 
 *Alone* is the mean iteration time of one job in the same network. *Slower*: mean iteration time over that alone,
 less 1; what a disturbance added to an iteration counts as alone. p50, p90, p99: of iteration times, over the mean

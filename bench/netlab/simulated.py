@@ -1,7 +1,7 @@
 """A run in simulation instead of on a network: the same scenario, and a record of the same form.
 
 All of the product is what runs on the network too: agents, daemons, coordinator, what interleaves. Simulated are time,
-the link, and what lies between processes: no HTTP, and no store of a job's ranks.
+the link, and what lies between processes: no HTTP.
 """
 
 from __future__ import annotations

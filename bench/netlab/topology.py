@@ -1,7 +1,7 @@
 """Which namespaces, links and queues a lab is made of: a plan, and the commands that make it. Nothing is run here.
 
 Hosts hang on routers, routers are a tree, and some links between routers are bottlenecks, shaped in both directions.
-Every host has a second interface to the management network, where daemons, coordinator and the jobs' stores talk: they
+Every host has a second interface to the management network, where daemons, coordinator and DDP's store talk: they
 do not wait behind the traffic that is measured. Each end of a bottleneck has one marker, also where each job has a
 queue.
 

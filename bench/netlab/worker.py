@@ -20,11 +20,10 @@ import cassini_agent
 
 from . import tcp_counters
 from .exchange import Exchange, connected
-from .store import ClientStore, ServerStore
 
 __all__ = ["Compute", "main"]
 
-PORT, STORE_PORT = 29500, 29501
+PORT = 29500
 PATIENCE_S = 30.0
 
 
@@ -74,11 +73,10 @@ def main() -> int:
         agent = cassini_agent.connect(job)
         exchange.attach(agent)
     else:
-        store = (ServerStore if rank == 0 else ClientStore)(options["store_address"], STORE_PORT)
         sockets = connected(rank, options["address"], PORT, options["flows"], PATIENCE_S)
         _check(sockets, options["congestion"])
         exchange = Exchange(sockets, round(options["megabytes"] * 1e6), leads=rank == 0)
-        agent = cassini_agent.connect(job, rank=rank, world_size=2, store=store)
+        agent = cassini_agent.connect(job, rank=rank, world_size=2)
     leaving = False
 
     def leave(*_: object) -> None:

@@ -13,7 +13,6 @@ from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent
 from cassini_agent.loop.cuda_timeline import DRIFT_PPM, MOST_PENDING, RENEW_NS, CudaTimeline
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone
 
 
 class Host:
@@ -182,14 +181,14 @@ CALLS: list[Callable[[Agent], object]] = [
 ]
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from(CALLS)), max_size=60), st.booleans())
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(CALLS)), max_size=60))
 def test_while_a_graph_is_captured_no_event_is_touched_and_no_iteration_counted(
-    calls: list[tuple[bool, Callable[[Agent], object]]], with_decider: bool
+    calls: list[tuple[bool, Callable[[Agent], object]]],
 ) -> None:
     host = Host()
     gpu = Gpu(host)
-    decider = Decider(Link(), Controller(0)) if with_decider else None
-    agent = Agent(Alone(), timeline(host, gpu), decider, host, lambda _: None)
+    decider = Decider(Link(), Controller())
+    agent = Agent(timeline(host, gpu), decider, host, lambda _: None)
     begun = 0
     for gpu.captures, call in calls:
         call(agent)

@@ -125,6 +125,44 @@ def test_without_a_hook_of_its_own_the_model_is_marked_and_trained_alike(agent: 
     assert one.start_ns < one.communication_start_ns < one.communication_end_ns <= one.end_ns
 
 
+@pytest.mark.parametrize("own", [one for one in OWN if one != "built in"])
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_hook_that_is_registered_after_the_agents_takes_its_place_as_on_the_ranks_without_an_agent(
+    own: str, copied: bool, agent: Agent
+) -> None:
+    plain, model = new_model(), new_model()
+    assert attach(agent, model) is True
+    model = copy.deepcopy(model) if copied else model
+    OWN[own](plain)
+    OWN[own](model)
+    for _ in range(3):
+        agent.iteration()
+        assert is_equal(gradients(model), gradients(plain))
+    assert [state for _, state in model._comm_hooks][-1] is None or own == "PowerSGD"
+    with pytest.raises(RuntimeError, match="can only be called once"):
+        OWN[own](model)
+    assert copied or agent._decider._profile[-1].communication_end_ns is not None
+
+
+def wrong(state: object, bucket: int) -> None:
+    """No hook: DDP looks at the annotation."""
+
+
+def test_a_hook_that_ddp_refuses_is_refused_on_all_ranks(agent: Agent, off: Agent) -> None:
+    for one in (agent, off):
+        with pytest.raises(ValueError, match="bucket annotation"):
+            attach(one, new_model(), wrong)
+
+
+def test_a_later_hook_that_ddp_would_refuse_is_refused(agent: Agent) -> None:
+    model = new_model()
+    assert attach(agent, model) is True
+    with pytest.raises(TypeError):
+        model.register_comm_hook(None, "no function")
+    agent.iteration()
+    assert is_equal(gradients(model), gradients(new_model()))
+
+
 def test_switched_off_nothing_is_registered(off: Agent) -> None:
     model = new_model()
     assert attach(off, model) is False

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 
 from cassini_agent.control.controller import Controller
-from cassini_agent.loop import Agent, connecting
+from cassini_agent.loop import Agent
 from cassini_agent.loop.cuda_timeline import CudaTimeline
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone, StoreRanks
 
 LAUNCH = 8 * MS
 """What the host needs to launch an iteration."""
@@ -75,7 +74,7 @@ class Loop:
         self.queue, self.clock, self.link = queue, Clock(), Link()
         self.gpu = Gpu(self.clock)
         timeline = CudaTimeline(0, self.clock, self.gpu)
-        self.agent = Agent(Alone(), timeline, Decider(self.link, Controller(0)), self.clock, self.clock.wait)
+        self.agent = Agent(timeline, Decider(self.link, Controller()), self.clock, self.clock.wait)
         self.starts_ns: list[int] = []
         self.ends_ns: list[int] = []
 
@@ -172,30 +171,6 @@ def test_the_profile_is_that_of_the_gpu(queue: int) -> None:
     assert profile["iteration_ns"] == pytest.approx(NATURAL, abs=MS)
     assert profile["communication_start_ns"] == pytest.approx(60 * MS, abs=MS)
     assert profile["communication_end_ns"] == pytest.approx(100 * MS, abs=MS)
-
-
-class Store:
-    """A store that no decision is written to."""
-
-    def clone(self) -> Store:
-        return self
-
-    def check(self, keys: list[str]) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_of_several_ranks_with_gpus_rank_0_waits_alone(
-    rank: int, monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory
-) -> None:
-    """Nobody could be told in time: hosts come to an iteration long before their GPUs have begun the one before."""
-    for timeline, kind in [(CudaTimeline(0, Clock(), object()), Alone), (None, StoreRanks)]:
-        with monkeypatch.context() as patched:
-            if timeline is not None:
-                patched.setattr(connecting, "_timeline", lambda _, given=timeline: given)
-            agent = connecting.connect("a", rank=rank, world_size=2, socket=str(tmp_path / "none"), store=Store())
-            assert isinstance(agent._ranks, kind)
-            agent.close()
 
 
 def test_a_schedule_that_is_there_before_the_first_iteration_holds_nothing_up() -> None:

@@ -114,4 +114,4 @@ def test_trainers_whose_model_has_a_hook_go_on_with_it(trainer: str, tmp_path: P
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("iterations: 10") == 2
-    assert done.stderr.count("it has a communication hook already") == 2
+    assert done.stderr.count("it has a communication hook already") == 1  # rank 0 says so

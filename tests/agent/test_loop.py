@@ -18,7 +18,6 @@ from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent, connect
 from cassini_agent.loop.decider import Decider
-from cassini_agent.loop.ranks import Alone
 from cassini_agent.loop.timeline import HostTimeline
 
 
@@ -29,7 +28,7 @@ class Loop:
         self.clock = Clock()
         self.link = link if link is not None else Link()
         decider = Decider(self.link, Controller(0))
-        self.agent = Agent(Alone(), timeline(self.clock), decider, self.clock, self.clock.wait)
+        self.agent = Agent(timeline(self.clock), decider, self.clock, self.clock.wait)
         self.starts_ns: list[int] = []
 
     def run(self, iterations: int, natural_ns: Callable[[int], int] = lambda _: NATURAL) -> None:

@@ -1,4 +1,4 @@
-"""Two real ranks over a store of torch, clocks an hour apart: they begin together, on the grid, and never early."""
+"""Two real ranks over gloo, clocks an hour apart: rank 0 begins on the grid, and the other communicates with it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ import torch.distributed as dist
 import cassini_agent
 dist.init_process_group("gloo")
 agent = cassini_agent.connect("a")
-rng, flat, starts_ns = random.Random(3), torch.zeros(1), []
+rng, flat, starts_ns = random.Random(int(os.environ["RANK"])), torch.zeros(1), []
 for _ in range({ITERATIONS}):
     agent.iteration()
     starts_ns.append(true_ns())
@@ -90,8 +90,8 @@ def test_two_ranks_are_held_on_one_grid(tmp_path: Path) -> None:
         (zero, summary), (one, followed) = [json.loads(job.communicate(timeout=120)[0]) for job in jobs]
     errors = sorted(wrap(start - epoch_ns - SHIFT, PACE) for start in zero[SETTLED:])
     assert summary["state"] == "held", summary
-    assert followed["missed"] < ITERATIONS // 10
-    assert errors[len(errors) // 20] > -MS  # a decision in twenty may have come late
+    assert errors[0] > -MS
     assert errors[len(errors) // 2] < 4 * MS
-    apart = [abs(a - b) for a, b in zip(zero[SETTLED:], one[SETTLED:], strict=True)]
-    assert median(apart) < MS
+    assert (followed["iterations"], followed["delay_total_ns"]) == (ITERATIONS, 0)
+    earlier = [a - b for a, b in zip(zero[SETTLED:], one[SETTLED:], strict=True)]
+    assert 0 <= median(earlier) < 2 * (PACE - NATURAL)  # by what rank 0 waits

@@ -1,4 +1,4 @@
-"""The parts of a job: its compute, its communication, its store; and what is planned for a run."""
+"""The parts of a job: its compute, its communication; and what is planned for a run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from bench.netlab import scenarios, tcp_counters
 from bench.netlab.exchange import Exchange
 from bench.netlab.run import offsets_s
 from bench.netlab.settings import Setting
-from bench.netlab.store import ClientStore, ServerStore
 from bench.netlab.worker import Compute
 
-from cassini_agent.control.release import Release
 from cassini_agent.loop.agent import Agent
-from cassini_agent.loop.ranks import Alone, StoreRanks
 from cassini_agent.loop.timeline import HostTimeline
 
 
@@ -54,13 +51,13 @@ def test_ranks_exchange_all_bytes_and_agree_on_the_last(flows: int, size: int) -
     said: list[bool] = []
 
     def follow() -> None:
-        agent = Agent(Alone(), HostTimeline(), None)
+        agent = Agent(HostTimeline(), None)
         other.warm_up()
         said.extend(other.run(agent, last) for last in (True, False, False))
 
     thread = threading.Thread(target=follow)
     thread.start()
-    agent = Agent(Alone(), HostTimeline(), None)
+    agent = Agent(HostTimeline(), None)
     one.warm_up()
     assert [one.run(agent, last) for last in (False, False, True)] == [False, False, True]
     thread.join(20)
@@ -88,31 +85,6 @@ def test_a_rank_whose_neighbour_is_gone_says_so(how: str) -> None:
     other.close()
     with one, pytest.raises(OSError):
         getattr(Exchange([one], 1000, leads=True), how)()
-
-
-def test_decisions_reach_other_ranks_through_the_store() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = ServerStore("127.0.0.1", port)
-    client = ClientStore("127.0.0.1", port)
-    assert not client.check(["x"])
-    server.set("x", "1 2")
-    assert client.check(["x"])
-    assert client.get("x") == b"1 2"
-    assert client.delete_key("x")
-    assert not server.check(["x"])
-    first, second = StoreRanks(server.clone(), 0, "t"), StoreRanks(own := client.clone(), 1, "t")
-    first.publish(1, Release(1, 2, 3, 4))
-    for _ in range(500):
-        if second._due:
-            break
-        threading.Event().wait(0.01)
-    assert second._due == {1: Release(1, 2, 3, 4)}
-    first.close()
-    second.close()
-    for one in (client, own):
-        one.close()
-    server.close()
 
 
 def test_the_kernels_counters_are_read() -> None:

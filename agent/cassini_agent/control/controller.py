@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from statistics import median_low
-from typing import NamedTuple
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
 from .mooring import Mooring, Place
 from .phase import phase_error, wrap
-from .release import Release
 from .worth import Allowance, RunningCost
 
 __all__ = ["Controller", "Decision", "patience_ns"]
@@ -67,8 +65,7 @@ class Decision:
     Attributes
     ----------
     delay_ns : int
-        To wait now (lag 0), or what the wait before the next iteration is expected to be (lag 1); at least 0, less
-        than the pace.
+        To wait now; at least 0, less than the pace.
     state, note : str
         ``waiting``, ``held``, ``adjusting``, ``unlocked``, ``free`` or ``expired``; and why, where it is not plain.
     error_ns : int or None
@@ -82,8 +79,6 @@ class Decision:
     strayed : bool
         This start is out of its place. Known for certain it is only by the next one (then the job is ``adjusting``),
         but who answers other jobs should hear of it at once.
-    release : Release or None
-        With lag 1: when all ranks begin the next iteration. None: they do not wait.
     """
 
     delay_ns: int
@@ -94,18 +89,6 @@ class Decision:
     adjusted: bool = False
     changed: Change | None = None
     strayed: bool = False
-    release: Release | None = None
-
-
-class _Start(NamedTuple):
-    """A start as ``step`` was told of it."""
-
-    now_ns: int
-    applied_ns: int
-    natural_ns: int | None
-    rests: bool
-    stalled: bool
-    compute_ns: int | None
 
 
 class Controller:
@@ -113,9 +96,6 @@ class Controller:
 
     Parameters
     ----------
-    lag : int
-        0: the delay is waited at once (one rank). 1: rank 0 decides at the start of iteration ``k`` when all ranks
-        begin ``k + 1``; what was decided before a pause must not be waited for after it.
     share : float
         Of its time that the job may wait for other reasons than its pace, see ``Allowance``.
 
@@ -125,20 +105,15 @@ class Controller:
         Counted from the start.
     """
 
-    def __init__(self, lag: int = 0, share: float = Allowance.SHARE) -> None:
-        if lag not in (0, 1):
-            raise ValueError(f"lag: expected 0 or 1, got {lag!r}")
+    def __init__(self, share: float = Allowance.SHARE) -> None:
         if not 0 <= share <= 1:
             raise ValueError(f"share: expected 0 to 1, got {share!r}")
-        self.lag = lag
         self._share = share
         self.adjustments = self.delay_total_ns = self.iterations = 0
         self._schedule: Schedule | None = None
         self._paused = False
         self._last_ns: int | None = None  # of the last call; None after a pause
         self._before_ns = 0  # the start before the present one
-        self._release: Release | None = None  # by the last decision
-        self._latest: _Start | None = None  # what the last decision was about, if it may be revised
         self._corrected = False  # by the last decision
         self._unanswered = False  # it was lost, and no answer came in time
         self._recent: deque[int] = deque(maxlen=RECENT)
@@ -148,7 +123,7 @@ class Controller:
         self._is_held = False  # by the last decision
         self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
-        self._paced_ns = 0  # the part of the last decision's wait that is pacing; with lag 1 the pace
+        self._paced_ns = 0  # the part of the last decision's wait that is pacing
         self._mooring = Mooring()
         self._cost = RunningCost()
         self._costs_too_much = ""
@@ -199,7 +174,7 @@ class Controller:
 
     def pause(self) -> None:
         """A checkpoint or an evaluation begins: no delays, and what comes is no iteration."""
-        self._paused, self._last_ns, self._latest = True, None, None
+        self._paused, self._last_ns = True, None
         self._mooring.drop()
 
     def resume(self) -> None:
@@ -207,15 +182,14 @@ class Controller:
         self._paused = False
 
     def step(self, now_ns: int, applied_ns: int = 0, compute_ns: int | None = None) -> Decision:
-        """Decide at the start of an iteration: with lag 0 before its wait, with lag 1 after it. Some 40 us.
+        """Decide at the start of an iteration, before its wait. Some 40 us.
 
         Parameters
         ----------
         now_ns : int
             On the clock of the schedule.
         applied_ns : int
-            What was really waited after the last decision: with lag 0 there and then, with lag 1 just before
-            ``now_ns``.
+            What was really waited after the last decision.
         compute_ns : int, optional
             From the start of the latest iteration of which that is known to the first start of its
             communication; each is told once.
@@ -226,33 +200,10 @@ class Controller:
         natural = None if self._last_ns is None else max(1, now_ns - self._last_ns - applied_ns)
         self._before_ns = now_ns if self._last_ns is None else self._last_ns
         self._last_ns = None if self._paused else now_ns
-        self._pay(applied_ns, natural)
-        if self._release is not None and 2 * applied_ns < self._release.wait_ns(now_ns - applied_ns):
-            self._mooring.missed()
-        self._latest = None
+        self._pay(applied_ns)
         decision = self._decide(now_ns, applied_ns, natural, rests, compute_ns)
         self.adjustments += decision.adjusted
-        return self._take(decision)
-
-    def revise(self) -> Decision | None:
-        """With lag 1: decide again, during an iteration, about the next one, by a grid that has come since it began.
-
-        None where there is no other grid, or where it would change nothing.
-        """
-        if self._latest is None or self._schedule is None or not self._mooring.aligns:
-            return None
-        if self._latest.rests:
-            return None  # nothing is waited after such a start; where the job is, the next one tells
-        if self._latest.now_ns >= self._schedule.expires_ns or self._why_free(self._schedule):
-            return None
-        decision = self._placed(self._schedule, self._latest, None)
-        self.adjustments += decision.adjusted - self._corrected
-        return self._take(decision)
-
-    def _take(self, decision: Decision) -> Decision:
-        """Remember a decision, or another one in its place."""
         self._corrected = decision.adjusted
-        self._release = decision.release
         self._is_held = decision.state == "held"
         self._state = decision.state
         return decision
@@ -290,9 +241,21 @@ class Controller:
         elif natural is not None and self._mooring.lost_since_ns is not None:
             by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
             self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
-        start = _Start(now_ns, applied_ns, natural, rests, stalled, compute_ns)
-        self._latest = start if self.lag else None
-        return self._placed(schedule, start, changed)
+        usual = median_low(list(self._recent)[-HINDERED:]) if self._recent else schedule.iteration_ns
+        place = Place.of(schedule, now_ns, usual)
+        self._paced_ns = 0 if natural is None else max(0, schedule.pace_ns - natural)
+        wait, adjusted = 0, False
+        if not rests and (not stalled or self._mooring.aligns):
+            wait, adjusted = self._wait(schedule, place, now_ns)
+            if now_ns + wait > schedule.expires_ns:
+                wait, adjusted = 0, False  # for a grid that will not be there any more
+        error = phase_error(now_ns + wait, schedule)
+        self._mooring.began(error, place)
+        if not (rests or adjusted):
+            self._mooring.started(error, place, now_ns)
+        state = "held" if self._mooring.lost_since_ns is None else "adjusting"
+        note = self._mooring.note() or self._too_slow(schedule)
+        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed)
 
     def _stalled(self, natural: int, compute_ns: int | None) -> bool:
         """Whether an iteration was so long that it does not say where the job is; what others hold up does say it."""
@@ -303,63 +266,22 @@ class Controller:
             factor = HELD_UP
         return bool(self._recent) and natural > factor * median_low(self._recent)
 
-    def _held_up_ns(self, natural: int | None, compute_ns: int | None) -> int:
-        """By how much others made the last iteration longer; 0 where it is not known how long the job computes."""
-        computing = self._computing
-        if natural is None or compute_ns is None or computing is None or not computing.is_known:
-            return 0
-        longer = natural - median_low(self._recent) - max(0, compute_ns - computing.usual_ns)
-        return max(0, longer)
-
-    def _placed(self, schedule: Schedule, start: _Start, changed: Change | None) -> Decision:
-        """Decide by where a start is on the grid."""
-        now_ns, applied_ns, natural, rests, stalled, compute_ns = start
-        usual = median_low(self._recent) if self._recent else schedule.iteration_ns
-        if self._mooring.aligns or self._state == "adjusting":
-            usual += self._held_up_ns(
-                natural, compute_ns
-            )  # the iteration under way, too, and all who decide reckon with that
-        recent = median_low(list(self._recent)[-HINDERED:]) if self._recent else usual
-        place = Place.of(schedule, now_ns + (usual if self.lag else 0), recent)
-        wait, adjusted, release = 0, False, None
-        if self.lag:
-            self._mooring.began(phase_error(now_ns, schedule), place)
-        took = usual if self.lag else natural
-        pacing = 0 if took is None else max(0, schedule.pace_ns - took)
-        self._paced_ns = schedule.pace_ns if self.lag else pacing
-        if not rests and (not stalled or self._mooring.aligns):
-            wait, adjusted = self._wait(schedule, place, now_ns, pacing)
-            release = self._next(schedule, place, now_ns, applied_ns, usual, wait, adjusted) if self.lag else None
-            if (release.until_ns if release is not None else now_ns + wait) > schedule.expires_ns:
-                wait, adjusted, release = 0, False, None  # for a grid that will not be there any more
-        error = phase_error(now_ns if self.lag else now_ns + wait, schedule)
-        if not self.lag:
-            self._mooring.began(error, place)
-        if not (rests or adjusted):
-            self._mooring.started(error, place, now_ns)
-        state = "held" if self._mooring.lost_since_ns is None else "adjusting"
-        note = self._mooring.note() or self._too_slow(schedule)
-        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed, release)
-
-    def _pay(self, applied_ns: int, natural: int | None) -> None:
+    def _pay(self, applied_ns: int) -> None:
         """What was waited beyond the pace comes out of the allowance, but for the first correction of all."""
         if self._allowance is None or not applied_ns:
             return
-        paced = self._paced_ns
-        if self.lag:
-            paced = 0 if natural is None else max(0, self._paced_ns - natural)
-        excess = max(0, applied_ns - paced)
+        excess = max(0, applied_ns - self._paced_ns)
         if self._corrected and not self._begun:
             self._begun = True
         else:
             self._allowance.spend(excess)
 
-    def _wait(self, schedule: Schedule, place: Place, now_ns: int, pacing_ns: int) -> tuple[int, bool]:
+    def _wait(self, schedule: Schedule, place: Place, now_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
         assert self._allowance is not None  # there is a schedule
-        left = pacing_ns + self._allowance.left_ns(now_ns)
+        left = self._paced_ns + self._allowance.left_ns(now_ns)
         most = left if self._begun else schedule.pace_ns
-        wait, adjusted = self._mooring.wait(place, now_ns, most)
+        wait, adjusted = self._mooring.wait(place, now_ns, most, may_be_early=self._paced_ns > 0)
         lost_since = self._mooring.lost_since_ns
         # Where nobody answered the last time, nobody is waited for: there is no coordinator now.
         patience = 0 if self._unanswered else patience_ns(schedule.pace_ns)
@@ -372,26 +294,6 @@ class Controller:
             return 0, False
         self._unanswered = True
         return self._mooring.jump(place), True
-
-    def _next(
-        self, schedule: Schedule, place: Place, now_ns: int, applied_ns: int, usual_ns: int, wait_ns: int, jumps: bool
-    ) -> Release | None:
-        """When all ranks begin the next iteration: at a grid point, whatever the one under way takes until then."""
-        if not wait_ns and not self._mooring.moored:
-            return None
-        assert self._computing is not None  # there is a schedule
-        assert self._allowance is not None
-        left = self._allowance.left_ns(now_ns) if self._begun or not jumps else schedule.pace_ns
-        until = now_ns + usual_ns + (wait_ns or -place.error_ns)
-        # A job that jumps may take any grid point: where that parts it from another, its iteration is suddenly short.
-        # One that began on a grid point has the next one for its own, however short the iteration is.
-        is_certain = jumps or self._mooring.on_point
-        early = schedule.pace_ns - 1 if is_certain else min(wait_ns + place.quick_ns, schedule.pace_ns - 1)
-        if until - now_ns - schedule.pace_ns > left:
-            early = min(early, left)
-        # Where it is known how long the job computes, it is seen afterwards whether that iteration was a stall.
-        longest = round((HELD_UP if self._computing.is_known else STALL_FACTOR) * usual_ns)
-        return Release(now_ns - applied_ns, until, until - early, now_ns + longest)
 
     def _observe(
         self, schedule: Schedule, natural: int | None, applied_ns: int, compute_ns: int | None

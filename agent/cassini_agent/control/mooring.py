@@ -33,13 +33,10 @@ QUICKER_SHARE = 8
 """A moored job that has been late may be early by this part of an iteration: further off it is not certain which grid
 point is its own."""
 
-RETRIES = 3
-"""Waits for the grid that were decided but not waited for (the decision came too late) are decided again so often."""
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the start that is decided about would be without a wait, all ns.
+    """Where a start would be without a wait, all ns.
 
     Attributes
     ----------
@@ -102,7 +99,6 @@ class Mooring:
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
         self.on_point = False
-        self._retries = 0
 
     @property
     def is_unsure(self) -> bool:
@@ -122,7 +118,6 @@ class Mooring:
     def align(self) -> None:
         """The grid has moved: forget where the job was, and let it wait for the grid once."""
         self.lost_since_ns, self.moored, self._aligning = None, False, True
-        self._retries = 0
         self._forget()
 
     def drop(self) -> None:
@@ -130,16 +125,12 @@ class Mooring:
         self.moored = self.on_point = False
         self._forget()
 
-    def missed(self) -> None:
-        """A wait for the grid was decided, and not waited for."""
-        if self.moored and self._error_ns is None and self._retries < RETRIES:
-            self._aligning = True
-            self._retries += 1
-
-    def wait(self, place: Place, now_ns: int, most_ns: int) -> tuple[int, bool]:
+    def wait(self, place: Place, now_ns: int, most_ns: int, may_be_early: bool) -> tuple[int, bool]:
         """What to wait, and whether that corrects a deviation rather than paces.
 
         A job that may not wait so long for its grid as a correction takes is lost, and others may come to its help.
+        ``may_be_early``: the iteration was shorter than a pace; after one that was longer, a job that began it on a
+        grid point is late, by however much.
         """
         if self._aligning:
             self._aligning, self.moored = False, True
@@ -155,12 +146,12 @@ class Mooring:
         if not self.moored:
             self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
         # After a start on its own grid point the next one is certain, however short the iteration was.
-        if self.moored and early > 0 and (self.on_point or early <= place.quick_ns):
+        if self.moored and early > 0 and ((self.on_point and may_be_early) or early <= place.quick_ns):
             return early, False
         return 0, False
 
     def began(self, error_ns: int, place: Place) -> None:
-        """The last start that is known was ``error_ns`` off the grid: of the next one it is for this to say."""
+        """A start was, or is going to be, ``error_ns`` off the grid: it says of the next one which point is its own."""
         self.on_point = abs(error_ns) <= place.band_ns
 
     def jump(self, place: Place) -> int:

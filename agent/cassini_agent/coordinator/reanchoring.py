@@ -133,13 +133,8 @@ class Reanchoring:
         return moved, told
 
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
-        """Whether a job may at any moment come to where it takes what it is told: to its next iteration, or, if all its
-        ranks have to hear of it before, to the communication of this one.
-        """
-        age_ns, sends_ns = _age_ns(status, now_ns + ANSWER_NS), status.sends_ns
-        if status.lag and sends_ns:
-            return DUE * sends_ns < age_ns <= sends_ns
-        return age_ns > DUE * self._members[job].schedule.iteration_ns
+        """Whether a job may at any moment come to where it takes what it is told: to its next iteration."""
+        return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
 
     def _is_overdue(self, job: str, known: Mapping[str, JobStatus], now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
@@ -194,9 +189,8 @@ class Reanchoring:
         followed = self._members[status.job].schedule
         about_ns = now_ns if status.place_at_ns is None else status.place_at_ns
         begun_ns = about_ns - phase_error(about_ns - place_ns, followed)  # the nearest to that with this very error
-        whole, rest = divmod(_age_ns(status, now_ns + ANSWER_NS), followed.pace_ns + longer_ns)
-        is_in_time = status.lag == 0 or rest <= status.sends_ns
-        return begun_ns + (1 + whole + (not is_in_time)) * (followed.pace_ns + round(CAUTION * longer_ns))
+        whole = _age_ns(status, now_ns + ANSWER_NS) // (followed.pace_ns + longer_ns)
+        return begun_ns + (1 + whole) * (followed.pace_ns + round(CAUTION * longer_ns))
 
     def _longer_ns(self, known: Mapping[str, JobStatus], placed: Mapping[str, int]) -> int:
         """By how much an iteration is made longer by contention now."""

@@ -64,8 +64,6 @@ class JobStatus:
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
-    lag : int
-        What a job is told takes effect at its next start, or so many starts later.
     pattern_ns : tuple of int
         By how much its iterations differ in turn; the natural times are without that.
     recent : Recent
@@ -94,7 +92,6 @@ class JobStatus:
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
     place_at_ns: int | None = None
-    lag: int = 0
     pattern_ns: tuple[int, ...] = ()
     recent: Recent = Recent()
     communication_start_ns: int | None = None

@@ -85,7 +85,6 @@ class Measurements:
         "dropped",
         "followed",
         "iterations",
-        "lag",
         "note",
         "pattern_ns",
         "place_at_ns",
@@ -106,7 +105,6 @@ class Measurements:
         self.followed = 0
         self.place_ns: int | None = None
         self.place_at_ns: int | None = None
-        self.lag = 0
         self.pattern_ns: tuple[int, ...] = ()
         self.adjustments = 0
         self.delay_total_ns = 0
@@ -124,7 +122,6 @@ class Measurements:
             self._brought_apart(message.first)
         elif self.state in OUT_OF_PLACE and message.state == "held":
             self._brought_apart(message.first + len(message.start_ns))
-        self.lag = message.lag
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
         if len(message.pattern_ns) != len(self.pattern_ns):
             self._natural.clear()  # with and without what differs in turn do not go together

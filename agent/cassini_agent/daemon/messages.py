@@ -61,8 +61,7 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
 
     ``version`` is that of the schedule whose grid the errors are from, 0 for none: of one message all are from one.
     ``place_ns`` is the error of the iteration that is under way, which no list has yet, and ``place_at_ns`` when it
-    began. What the job is told in an iteration takes effect at the next start, or ``lag`` starts later.
-    ``pattern_ns``: by how much iterations differ in turn, at ``number % len``.
+    began. ``pattern_ns``: by how much iterations differ in turn, at ``number % len``.
     """
 
     first: _Count
@@ -80,7 +79,6 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
     version: _Count = 0
     place_ns: _Signed | None = None
     place_at_ns: _Instant | None = None
-    lag: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
     pattern_ns: Annotated[tuple[_Signed, ...], msgspec.Meta(max_length=64)] = ()
 
     def __post_init__(self) -> None:

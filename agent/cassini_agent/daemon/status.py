@@ -106,7 +106,6 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "recent": told.recent_ns(),
         "place_ns": told.place_ns,
         "place_at_ns": told.place_at_ns,
-        "lag": told.lag,
         "pattern_ns": list(told.pattern_ns),
         "error_ns": error_ns,
         "error_spread_ns": error_spread_ns,

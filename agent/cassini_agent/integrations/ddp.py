@@ -23,7 +23,7 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = Non
     """Let the agent see when the gradients of ``model`` are reduced.
 
     DDP takes one communication hook in its life. A model that has one keeps it, and its communication is not marked:
-    iterations are held without. To have both, give the hook here instead of to ``model.register_comm_hook``.
+    iterations are held without. To have both, give the hook here, or to ``model.register_comm_hook`` after this call.
 
     Parameters
     ----------
@@ -55,15 +55,18 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = Non
             log.warning("the communication of the model is not marked: %s", why_not)
         return False
     if hook is not None:
+        model._check_comm_hook(hook)  # else only ranks without marks would find out
         model.register_comm_hook(state, communication_hook(agent, hook))
         return True
     had = list(model._comm_hooks)
+    marked = _Marked(agent, default_hooks.allreduce_hook)
     try:
-        model.register_comm_hook(None, communication_hook(agent))
+        DistributedDataParallel.register_comm_hook(model, None, marked)
     except RuntimeError:
         model._comm_hooks[:] = had  # DDP enters a hook before it finds that there is another
         log.warning("the communication of the model is not marked: %s", HAS_ONE)
         return False
+    model.register_comm_hook = _Later(model, marked)
     return True
 
 
@@ -94,14 +97,19 @@ class _Marked:
     def __init__(self, agent: Agent, hook: Hook) -> None:
         self._agent = agent
         self._hook = hook
+        self._states: list[Any] = []  # the hook's, where it came later than this was registered
         # DDP asks for both, and some hooks by name what the hardware must be.
         self.__name__ = getattr(hook, "__name__", type(hook).__name__)
         self.__qualname__ = getattr(hook, "__qualname__", self.__name__)
 
     def __call__(self, state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         self._agent.communication_started()
-        future = self._hook(state, bucket)
+        future = self._hook(self._states[0] if self._states else state, bucket)
         return future.then(self._completed) if bucket.is_last() else future
+
+    def reduce_by(self, hook: Hook, state: Any) -> None:
+        """From now on."""
+        self._hook, self._states = hook, [state]
 
     def _completed(self, done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
         self._agent.communication_ended()
@@ -113,3 +121,23 @@ class _Marked:
 
 def _bare(hook: Hook) -> Hook:
     return hook
+
+
+class _Later:
+    """``model.register_comm_hook`` once the agent's hook is there: the job's own takes its place, once, as DDP allows.
+
+    Rank 0 alone has the agent's, so a job that registers one later would fail there and nowhere else.
+    """
+
+    def __init__(self, model: DistributedDataParallel, marked: _Marked) -> None:
+        self._model = model
+        self._marked: _Marked | Hook | None = marked
+
+    def __call__(self, state: object, hook: Hook) -> None:
+        marked, self._marked = self._marked, None
+        if not isinstance(marked, _Marked):  # there is one of the job's; or a copy, whose marks are gone
+            DistributedDataParallel.register_comm_hook(self._model, state, hook)
+            return
+        self._model._check_comm_hook(hook)
+        marked.reduce_by(hook, state)
+        self._model._comm_hooks[:] = [(marked, state)]

@@ -15,7 +15,6 @@ from ..local_link import SECRET_VARIABLE, LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
 from .decider import Decider
-from .ranks import Alone, Ranks, StoreRanks, own_client
 from .timeline import HostTimeline, Timeline
 
 __all__ = ["connect"]
@@ -39,7 +38,6 @@ def connect(
     world_size: int | None = None,
     socket: str | None = None,
     device: Any = None,
-    store: Any = None,
     adjusting_share: float | None = None,
 ) -> Agent:
     """The agent of this rank. Never fails and never waits: without a daemon it does nothing, and says so once.
@@ -51,14 +49,13 @@ def connect(
         step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own. ``CASSINI_JOB_SECRET`` is shown
         to the daemon with it.
     rank, world_size : int, optional
-        Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
+        Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank. Rank 0
+        waits, and the others for it in the next collective; on the others nothing is done.
     socket : str, optional
         The daemon's socket; default ``CASSINI_AGENT_SOCKET`` or ``/run/cassini-agent/agent.sock``.
     device : torch.device, int or str, optional
         Where the loop runs: on a CUDA device times are those of its current stream. Default: the current CUDA device if
         the process already uses CUDA, else the host's clock.
-    store : torch.distributed.Store, optional
-        Through which rank 0 tells the others; default: the job's own. Only needed where there are several ranks.
     adjusting_share : float, optional
         Of its time that the job may wait to get back to its place, besides what its pace is longer than its
         iterations; default ``CASSINI_AGENT_ADJUSTING_SHARE`` or 0.01.
@@ -69,10 +66,10 @@ def connect(
         ``CASSINI_AGENT=0`` gives one that only counts iterations.
     """
     try:
-        agent = _connect(job, rank, world_size, socket, device, store, adjusting_share)
+        agent = _connect(job, rank, world_size, socket, device, adjusting_share)
     except Exception:
         log.exception("the agent could not be set up; training goes on without time-shifts")
-        agent = Agent(Alone(), HostTimeline(), None)
+        agent = Agent(HostTimeline(), None)
     with suppress(Exception):
         _keep_from_compiler(agent)
     return agent
@@ -107,26 +104,21 @@ def _connect(
     world_size: int | None,
     socket: str | None,
     device: Any,
-    store: Any,
     adjusting_share: float | None,
 ) -> Agent:
     if os.environ.get("CASSINI_AGENT") == "0":
-        return Agent(Alone(), HostTimeline(), None)
+        return Agent(HostTimeline(), None)
     own_rank, size = _place(rank, world_size, os.environ)
-    timeline = _timeline(device)
-    # On GPUs rank 0 waits alone, and the other GPUs for its own in the next collective: a host comes to an iteration
-    # before its GPU has begun the one before, so what is decided there could not reach the other ranks in time.
-    ranks = Alone() if isinstance(timeline, CudaTimeline) else _ranks(own_rank, size, store)
     if own_rank != 0:
-        return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
+        return Agent(HostTimeline(), None)
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
     if secret := os.environ.get(SECRET_VARIABLE):
         hello["secret"] = secret
     if adjusting_share is None:
         adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
-    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag, adjusting_share))
-    return Agent(ranks, timeline, decider)
+    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(adjusting_share))
+    return Agent(_timeline(device), decider)
 
 
 def _job_name(environment: Mapping[str, str]) -> str:
@@ -156,30 +148,6 @@ def _distributed() -> Any:
     """torch.distributed, if the job has initialised it."""
     dist = sys.modules.get("torch.distributed")
     return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
-
-
-def _ranks(rank: int, world_size: int, store: Any) -> Ranks:
-    if world_size <= 1:
-        return Alone()
-    if store is None and _distributed() is not None:
-        from torch.distributed import distributed_c10d
-
-        store = distributed_c10d._get_default_store()
-    if store is None:
-        # Rank 0 alone then delays the job: the others wait for it in the next collective.
-        log.warning("torch.distributed is not initialised: rank 0 alone waits, and the other ranks for it")
-        return Alone()
-    return StoreRanks(store, rank, f"cassini-agent/{_next_generation()}", own_client)
-
-
-_generation = 0
-
-
-def _next_generation() -> int:
-    """The same number on every rank, as each connects as often as the others."""
-    global _generation
-    _generation += 1
-    return _generation
 
 
 def _timeline(device: Any) -> Timeline:

@@ -57,7 +57,7 @@ class CudaTimeline:
         self._cuda = cuda
         self._device = device
         self._now_ns = now_ns
-        self._pending: deque[tuple[tuple[Name, ...], Any]] = deque()
+        self._pending: deque[tuple[Name, Any]] = deque()
         self._spare: list[Any] = []  # events whose times are read: creating one costs more than recording it
         self._anchor: tuple[Any, int] | None = None  # event, host ns
         self._anchor_stream: Any = None
@@ -69,12 +69,12 @@ class CudaTimeline:
         """Whether the current stream is being captured into a CUDA graph, which asking for an event would end."""
         return bool(self._cuda.is_current_stream_capturing())
 
-    def mark(self, *names: Name) -> None:
-        """Record one event on the current stream, whatever the names. The GPU is not waited for."""
+    def mark(self, name: Name) -> None:
+        """Record an event on the current stream. The GPU is not waited for."""
         self._renew_anchor()
         event = self._event()
         event.record(self._cuda.current_stream(self._device))
-        self._pending.append((names, event))
+        self._pending.append((name, event))
         if len(self._pending) > MOST_PENDING:
             self._pending.popleft()
             self.dropped += 1
@@ -87,10 +87,9 @@ class CudaTimeline:
             return marks
         anchor, anchor_ns = self._anchor
         while self._pending and self._pending[0][1].query():
-            names, event = self._pending.popleft()
+            name, event = self._pending.popleft()
             # Negative where the mark was made before the anchor.
-            at_ns = anchor_ns + round(anchor.elapsed_time(event) * 1e6)
-            marks.extend((name, at_ns) for name in names)
+            marks.append((name, anchor_ns + round(anchor.elapsed_time(event) * 1e6)))
             self._spare.append(event)
         return marks
 

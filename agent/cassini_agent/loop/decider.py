@@ -10,7 +10,6 @@ from typing import Any
 
 from ..control.controller import Controller, Decision
 from ..control.pattern import FEWEST, WINDOW, pattern
-from ..control.release import Release
 from ..local_link import LocalLink
 from ..schedule import FORMAT, Schedule, ScheduleError
 from .records import Iteration
@@ -55,7 +54,6 @@ class Decider:
         self._controller = controller
         self._reporter = Reporter(link)
         self._last = Decision(0, "waiting")
-        self._reached = 0, 0  # when the latest iteration could begin, and when the host came to it
         self._ended = -1  # the latest iteration that is known to have ended
         self._decided = -1  # the latest iteration whose start the controller knows
         self._errors: dict[int, tuple[int, int | None]] = {}  # of iterations that have not ended: version and error
@@ -112,7 +110,7 @@ class Decider:
         self._said_alone = True
 
     def starting(self, number: int, now_ns: int, *, came_ns: int | None = None) -> int:
-        """What to wait before iteration ``number``, which could begin now: ns. For a job of one rank (lag 0).
+        """What to wait before iteration ``number``, which could begin now: ns.
 
         ``came_ns`` is when the host came to it, if it waited for its GPU since.
         """
@@ -126,33 +124,6 @@ class Decider:
         wait_ns = max(0, begin_ns - now_ns) + delay_ns if delay_ns > 0 else 0
         self._launched[number] = now_ns + wait_ns
         return wait_ns
-
-    def started(self, iteration: Iteration) -> Release | None:
-        """When all ranks begin the next iteration; None if that is decided already. For lag 1."""
-        if iteration.number <= self._decided or iteration.start_ns is None:
-            return None
-        self._step(iteration.number, iteration.start_ns, iteration.delay_ns)
-        self._reached = iteration.start_ns - iteration.delay_ns, iteration.came_ns
-        return self._release()
-
-    def revised(self, now_ns: int) -> tuple[int, Release] | None:
-        """By a schedule that has come during an iteration: the next one, and when all ranks begin it. For lag 1."""
-        self.listen(now_ns)
-        decision, schedule = self._controller.revise(), self._controller.schedule
-        if decision is None or schedule is None:
-            return None
-        self._follow(schedule.version, now_ns)
-        self._note(self._decided, decision)
-        self._reporter.news()
-        return self._decided + 1, self._release()
-
-    def _release(self) -> Release:
-        """As it was decided last, for hosts that come to an iteration before their GPUs."""
-        reached_ns, came_ns = self._reached
-        release, schedule = self._last.release, self._controller.schedule
-        if release is None or schedule is None:
-            return Release.at_once(reached_ns)
-        return release.ahead(max(0, reached_ns - came_ns), schedule.pace_ns)
 
     def ended(self, iteration: Iteration) -> None:
         """An iteration is over."""
@@ -235,7 +206,7 @@ class Decider:
         decision = self._controller.step(at_ns, waited_ns, self._compute_ns)
         self._compute_ns = None
         self._decided = number
-        self._place_at_ns = at_ns + (decision.delay_ns if self._controller.lag == 0 else 0)
+        self._place_at_ns = at_ns + decision.delay_ns
         if decision.strayed or said != (decision.state, version):
             self._reporter.news()
         self._note(number, decision)
@@ -292,5 +263,4 @@ class Decider:
             "version": self._followed,
             "place_ns": self._last.error_ns if is_under_way else None,
             "place_at_ns": self._place_at_ns if is_under_way else None,
-            "lag": self._controller.lag,
         }

@@ -25,9 +25,6 @@ class Iteration:
     ----------
     number : int
         From 0.
-    came_ns : int
-        When the host came to it, before any wait. Where it runs ahead of its GPU, that is before the end of the
-        iteration before.
     start_ns, end_ns : int or None
         When its work began, after the wait, and when it was done and the next one could begin. On a GPU these are the
         stream's times, so what the host waited while the stream still had work is in no one's way and counts nowhere.
@@ -40,7 +37,6 @@ class Iteration:
     """
 
     number: int
-    came_ns: int = 0
     start_ns: int | None = None
     end_ns: int | None = None
     delay_ns: int = 0
@@ -63,9 +59,9 @@ class Records:
         self._open: deque[Iteration] = deque(maxlen=MOST_OPEN)
         self._last_end: tuple[int, int] | None = None  # number, ns
 
-    def open(self, number: int, came_ns: int) -> None:
+    def open(self, number: int) -> None:
         """A new iteration begins."""
-        self._open.append(Iteration(number, came_ns))
+        self._open.append(Iteration(number))
 
     def interrupted(self) -> None:
         """The loop pauses in the iteration that is under way."""

@@ -23,8 +23,8 @@ class Timeline(Protocol):
     def is_capturing(self) -> bool:
         """Whether what the loop launches is only recorded for later: nothing may be marked or asked for meanwhile."""
 
-    def mark(self, *names: Name) -> None:
-        """Remember this moment, under one name or several."""
+    def mark(self, name: Name) -> None:
+        """Remember this moment."""
 
     def known(self) -> list[tuple[Name, int]]:
         """Marks whose times became known since the last call, in the order they were made, with monotonic ns."""
@@ -44,10 +44,9 @@ class HostTimeline:
         """Never."""
         return False
 
-    def mark(self, *names: Name) -> None:
+    def mark(self, name: Name) -> None:
         """Remember this moment."""
-        now_ns = self._now_ns()
-        self._marks.extend((name, now_ns) for name in names)
+        self._marks.append((name, self._now_ns()))
 
     def known(self) -> list[tuple[Name, int]]:
         """All marks since the last call."""
