@@ -25,7 +25,8 @@ STARTS_WITHIN_S = 30.0
 ENGINE = ("numpy", "cassini-core", "networkx", "numba", "scipy", "torch")
 SCHEDULE = """
 {"format": "cassini-schedule/1", "job": "a", "component": "a", "version": 1, "epoch_ns": %(now)d, "pace_ns": 100000000,
- "shift_ns": 0, "iteration_ns": 100000000, "hold_ns": 1000000, "slack_ns": 1000000, "gain_ns": 0, "expires_ns": %(then)d}
+ "shift_ns": 0, "iteration_ns": 100000000, "hold_ns": 1000000, "slack_ns": 1000000, "gain_ns": 0,
+ "expires_ns": %(then)d}
 """
 JOB = """
 import cassini_agent, sys

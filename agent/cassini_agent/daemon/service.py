@@ -8,9 +8,11 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .activation import Passed, passed_sockets
 from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id
 from .config import Config
 from .counter_source import CounterSource, NoCounters, open_counters
@@ -30,6 +32,7 @@ from .status import CounterView
 __all__ = ["Service", "run"]
 
 HOUSEKEEPING_S = 1.0
+NOTHING_PASSED = Passed()
 JOURNAL_NAME = "jobs.jsonl"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the loop from running; Python's own 5 ms would show in the delivery of schedules."""
@@ -47,7 +50,7 @@ def run(config: Config, clocks: Clocks | None = None, counters: CounterSource | 
     """
     _raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    asyncio.run(Service(config, clocks or SystemClocks(), counters).serve())
+    asyncio.run(Service(config, clocks or SystemClocks(), counters, passed_sockets()).serve())
 
 
 class Service:
@@ -61,11 +64,19 @@ class Service:
         The host's.
     counters : CounterSource, optional
         Of the host's ports; default as the configuration says.
+    passed : Passed
+        Sockets that are open already; they count instead of those of the configuration.
     """
 
-    def __init__(self, config: Config, clocks: Clocks, counters: CounterSource | None = None) -> None:
+    def __init__(
+        self, config: Config, clocks: Clocks, counters: CounterSource | None = None, passed: Passed = NOTHING_PASSED
+    ) -> None:
+        self._passed = passed
+        if passed.http is not None:
+            host, port = passed.http.getsockname()[:2]
+            config = replace(config, host=host, port=port)
         self._config = config
-        access, self._tls = config.check()
+        access, self._tls = config.check(opens_socket=passed.jobs is None)
         self._counts = Counts()
         self._writer = LogWriter(config.log_file)
         self._log: Any = make_logger(self._writer, config.log_level)
@@ -111,8 +122,8 @@ class Service:
         tasks: list[asyncio.Task[None]] = []
         try:
             self._restore()
-            self._socket.start()
-            port = await self._http.start(self._config.host, self._config.port, self._tls)
+            self._socket.start(self._passed.jobs)
+            port = await self._http.start(self._config.host, self._config.port, self._tls, self._passed.http)
             if self._config.port_file is not None:
                 self._config.port_file.write_text(f"{port}\n")
             self._guarded("counters", self._source.start)
