@@ -177,11 +177,11 @@ def report(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     lines = [
         "# Many servers on one coordinator",
         "",
-        f"{options.daemons} played daemons with a job each, {options.jobs} jobs a component; over {options.seconds:g} s, "
-        f"from {SETTLE_S:g} s after",
-        "the schedules were sent. Processor time is that of the coordinator's process, as a share of one core. *As needed*:",
+        f"{options.daemons} played daemons with a job each, {options.jobs} jobs a component; {options.seconds:g} s, from "
+        f"{SETTLE_S:g} s after the",
+        "schedules were sent. Processor time is that of the coordinator's process, as a share of one core. *As needed*:",
         "components of which all jobs are where they should be are looked at every "
-        f"{the_coordinator.REST_S:g} s; *each second*: all are.",
+        f"{the_coordinator.REST_S:g} s; *each second*: all.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "| ---: | --- |" + " ---: |" * (len(COLUMNS) - 2),
