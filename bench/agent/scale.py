@@ -15,6 +15,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -144,7 +145,7 @@ def main() -> None:
         return
     command = [sys.executable, "-m", "bench.agent.scale", f"--daemons={options.daemons}", f"--jobs={options.jobs}"]
     rows = []
-    for strays in (0.0, 5.0):
+    for strays in (0.0, 1.0):
         for how in ("--each-second", ""):
             more = [f"--seconds={options.seconds}", f"--strays={strays}", *([how] if how else [])]
             done = subprocess.run([*command, *more], check=True, stdout=subprocess.PIPE, text=True)
@@ -177,11 +178,13 @@ def report(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     lines = [
         "# Many servers on one coordinator",
         "",
-        f"{options.daemons} played daemons with a job each, {options.jobs} jobs a component; {options.seconds:g} s, from "
-        f"{SETTLE_S:g} s after the",
-        "schedules were sent. Processor time is that of the coordinator's process, as a share of one core. *As needed*:",
-        "components of which all jobs are where they should be are looked at every "
-        f"{the_coordinator.REST_S:g} s; *each second*: all.",
+        textwrap.fill(
+            f"{options.daemons} played daemons with a job each, {options.jobs} jobs a component; {options.seconds:g} s "
+            f"from {SETTLE_S:g} s after the schedules were sent. Processor time is that of the coordinator's process, "
+            "as a share of one core. *As needed*: components of which all jobs are where they should be are looked at "
+            f"every {the_coordinator.REST_S:g} s; *each second*: all.",
+            120,
+        ),
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "| ---: | --- |" + " ---: |" * (len(COLUMNS) - 2),

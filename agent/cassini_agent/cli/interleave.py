@@ -64,8 +64,10 @@ def interleave(
         raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
     jobs, daemons = _where(job, daemon, access)
     network = _network(link, problem, candidate, rate)
-    from ..interleave import Interleaving
-
+    try:
+        from ..interleave import Interleaving
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
     if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
         logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
     told: SimpleQueue[Event] = SimpleQueue()

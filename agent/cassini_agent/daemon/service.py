@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .activation import Passed, passed_sockets
 from .clocks import Clocks, CoordinatorClock, SystemClocks, boot_id
 from .config import Config
 from .counter_source import CounterSource, NoCounters, open_counters
@@ -25,6 +24,7 @@ from .logs import LogWriter, RefusalLog, make_logger
 from .loop_lag import watch_loop_lag
 from .metrics import Metrics
 from .notify import notify, watchdog_s
+from .passed import Passed, passed_sockets
 from .registry import Registry
 from .schedules import Schedules
 from .status import CounterView
