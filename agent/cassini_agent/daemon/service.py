@@ -24,7 +24,7 @@ from .logs import LogWriter, RefusalLog, make_logger
 from .loop_lag import watch_loop_lag
 from .metrics import Metrics
 from .notify import notify, watchdog_s
-from .passed import Passed, passed_sockets
+from .passed import passed_sockets
 from .registry import Registry
 from .schedules import Schedules
 from .status import CounterView
@@ -32,7 +32,6 @@ from .status import CounterView
 __all__ = ["Service", "run"]
 
 HOUSEKEEPING_S = 1.0
-NOTHING_PASSED = Passed()
 JOURNAL_NAME = "jobs.jsonl"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the loop from running; Python's own 5 ms would show in the delivery of schedules."""
@@ -50,11 +49,11 @@ def run(config: Config, clocks: Clocks | None = None, counters: CounterSource | 
     """
     _raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    asyncio.run(Service(config, clocks or SystemClocks(), counters, passed_sockets()).serve())
+    asyncio.run(Service(config, clocks or SystemClocks(), counters).serve())
 
 
 class Service:
-    """One daemon.
+    """One daemon, on the sockets that were passed to the process, or its own.
 
     Parameters
     ----------
@@ -64,19 +63,15 @@ class Service:
         The host's.
     counters : CounterSource, optional
         Of the host's ports; default as the configuration says.
-    passed : Passed
-        Sockets that are open already; they count instead of those of the configuration.
     """
 
-    def __init__(
-        self, config: Config, clocks: Clocks, counters: CounterSource | None = None, passed: Passed = NOTHING_PASSED
-    ) -> None:
-        self._passed = passed
-        if passed.http is not None:
-            host, port = passed.http.getsockname()[:2]
-            config = replace(config, host=host, port=port)
+    def __init__(self, config: Config, clocks: Clocks, counters: CounterSource | None = None) -> None:
         self._config = config
-        access, self._tls = config.check(opens_socket=passed.jobs is None)
+        self._passed = passed_sockets()
+        if self._passed.http is not None:
+            host, port = self._passed.http.getsockname()[:2]
+            self._config = replace(config, host=host, port=port)
+        access, self._tls = self._config.check(opens_socket=self._passed.jobs is None)
         self._counts = Counts()
         self._writer = LogWriter(config.log_file)
         self._log: Any = make_logger(self._writer, config.log_level)
