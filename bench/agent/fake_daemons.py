@@ -96,7 +96,7 @@ class Daemon:
         natural_ns = held["iteration_ns"] if held else 10**8
         place_at_ns, iterations = 0, 0
         if held:
-            late_ns = (time.time_ns() - held["epoch_ns"] - held["shift_ns"]) % pace_ns
+            late_ns = (time.time_ns() - held["epoch_ns"] - held["shift_ns"] - self.strayed_ns) % pace_ns
             place_at_ns, iterations = time.monotonic_ns() - late_ns, (time.time_ns() - held["epoch_ns"]) // pace_ns
         times = {"natural_ns": natural_ns, "communication_start_ns": natural_ns // 2}
         times["communication_end_ns"] = natural_ns * 3 // 4
