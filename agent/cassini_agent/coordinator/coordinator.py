@@ -100,6 +100,7 @@ class Coordinator:
         self._searched_s = -SEARCH_S
         self._silent: set[str] = set()
         self._rests_until_s: dict[Component, float] = {}
+        self._spread = random.Random(0)
         self._news: dict[str, asyncio.Task[None]] = {}
         self._refused: dict[str, int] = {}
         self._again: dict[Component, asyncio.Task[None]] = {}
@@ -194,7 +195,7 @@ class Coordinator:
             one: until for one, until in self._rests_until_s.items() if self._components.get(one.name) is one
         }
         for component in components:  # not all at the same time again
-            self._rests_until_s[component] = time.monotonic() + REST_S * random.uniform(0.5, 1.5)
+            self._rests_until_s[component] = time.monotonic() + REST_S * self._spread.uniform(0.5, 1.5)
         asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
         gate = asyncio.Semaphore(ASKED_AT_ONCE)
         await self._look(components, asked | self._search(), clocks_of=asked, gate=gate)
