@@ -163,6 +163,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "looked at": lambda row: row["looks"],
     "processor": lambda row: f"{row['processor']:.0%}",
     "requests a second": lambda row: f"{row['all requests a second']:.0f}",
+    "processor a request, ms": lambda row: f"{1e3 * row['processor'] / row['all requests a second']:.2f}",
     "clocks": lambda row: f"{row['requests a second'].get('clock', 0):.0f}",
     "jobs": lambda row: f"{row['requests a second'].get('jobs', 0):.0f}",
     "news": lambda row: f"{row['requests a second'].get('news', 0):.0f}",
