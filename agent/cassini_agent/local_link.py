@@ -13,9 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["DEFAULT_SOCKET", "LARGEST_MESSAGE", "LocalLink", "socket_path"]
+__all__ = ["DEFAULT_SOCKET", "LARGEST_MESSAGE", "SECRET_VARIABLE", "LocalLink", "socket_path"]
 
 DEFAULT_SOCKET = "/run/cassini-agent/agent.sock"
+SECRET_VARIABLE = "CASSINI_JOB_SECRET"
+"""Where a job finds the secret that it shows to the daemon."""
+
 LARGEST_MESSAGE = 16 * 1024
 """Bytes of a message in either direction (docs/agent.md)."""
 

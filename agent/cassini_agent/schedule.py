@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .strict_json import load_object, shown
 
-__all__ = ["DAY_NS", "FORMAT", "MS_NS", "SECOND_NS", "Schedule", "ScheduleError"]
+__all__ = ["DAY_NS", "FORMAT", "MS_NS", "SECOND_NS", "OutOfBoundsError", "Schedule", "ScheduleError"]
 
 FORMAT = "cassini-schedule/1"
 
@@ -32,6 +33,10 @@ _DEAD_BAND_DIVISOR = 20  # 5 % of the iteration time, as in the paper (5.7)
 
 class ScheduleError(ValueError):
     """Not a schedule, or one out of bounds: says which key, what was expected, and what came."""
+
+
+class OutOfBoundsError(ScheduleError):
+    """Keys and types are right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,9 @@ class Schedule:
         What interleaving is expected to save per iteration, 0 to ``iteration_ns``; 0: not known.
     expires_ns : int
         From then on the job runs free; on the clock of ``epoch_ns``.
+    secret_sha256 : str, optional
+        SHA-256, in hexadecimal, of the secret that the job shows to the daemon (``dispatch.JobSecret``); None: the
+        daemon goes by the job's user.
 
     Raises
     ------
@@ -80,6 +88,7 @@ class Schedule:
     slack_ns: int
     gain_ns: int
     expires_ns: int
+    secret_sha256: str | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.job, "job")
@@ -93,6 +102,7 @@ class Schedule:
         _check_int(self.slack_ns, "slack_ns", self.hold_ns, self.pace_ns // 2)
         _check_int(self.gain_ns, "gain_ns", 0, self.iteration_ns)
         _check_int(self.expires_ns, "expires_ns", -MAX_TIME_NS, MAX_TIME_NS)
+        _check_hash(self.secret_sha256)
 
     @property
     def dead_band_ns(self) -> int:
@@ -106,20 +116,23 @@ class Schedule:
 
     def to_mapping(self) -> dict[str, Any]:
         """The keys of the format, ``format`` first."""
-        return {"format": FORMAT, **dataclasses.asdict(self)}
+        mapping = {"format": FORMAT, **dataclasses.asdict(self)}
+        if self.secret_sha256 is None:  # daemons of before know no such key
+            del mapping["secret_sha256"]
+        return mapping
 
     def to_json(self) -> str:
         return json.dumps(self.to_mapping(), separators=(",", ":"))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Schedule:
-        """From the keys of the format; unknown and missing keys are errors."""
+        """From the keys of the format; unknown and missing keys are errors, but ``secret_sha256`` may be missing."""
         if mapping.get("format", FORMAT) != FORMAT:
             raise ScheduleError(f"schedule.format: expected {FORMAT!r}, got {shown(mapping['format'])}")
         keys = _KEYS | {"format"}
         if unknown := [key for key in mapping if key not in keys]:
             raise ScheduleError(f"schedule: expected the keys of {FORMAT}, got {shown(unknown[0])}")
-        if missing := sorted(keys - mapping.keys()):
+        if missing := sorted(keys - mapping.keys() - {"secret_sha256"}):
             raise ScheduleError(f"schedule.{missing[0]}: expected a value, got none")
         return cls(**{key: value for key, value in mapping.items() if key != "format"})
 
@@ -135,6 +148,8 @@ class Schedule:
         return cls.from_mapping(mapping)
 
 
+_HASH = re.compile("[0-9a-f]{64}")
+
 _KEYS = frozenset(field.name for field in dataclasses.fields(Schedule))
 
 
@@ -142,13 +157,18 @@ def _check_int(value: object, key: str, low: int, high: int) -> None:
     if type(value) is not int:  # True is an int too, and 1.0 equals one
         raise ScheduleError(f"schedule.{key}: expected a whole number, got {shown(value)}")
     if not low <= value <= high:
-        raise ScheduleError(f"schedule.{key}: expected {low} to {high}, got {shown(value)}")
+        raise OutOfBoundsError(f"schedule.{key}: expected {low} to {high}, got {shown(value)}")
+
+
+def _check_hash(value: object) -> None:
+    if value is not None and not (isinstance(value, str) and _HASH.fullmatch(value)):
+        raise ScheduleError(f"schedule.secret_sha256: expected 64 digits 0 to 9 and a to f, got {shown(value)}")
 
 
 def _check_id(value: object, key: str) -> None:
     if not isinstance(value, str):
         raise ScheduleError(f"schedule.{key}: expected text, got {shown(value)}")
     if not 1 <= len(value) <= MAX_ID_CHARACTERS:
-        raise ScheduleError(f"schedule.{key}: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(value)}")
+        raise OutOfBoundsError(f"schedule.{key}: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(value)}")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ScheduleError(f"schedule.{key}: expected Unicode text, got a lone surrogate in {shown(value)}")

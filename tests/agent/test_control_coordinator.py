@@ -576,6 +576,47 @@ def test_a_job_that_turns_up_on_another_host_is_followed_there() -> None:
     assert not [event for event in told if isinstance(event, events.MemberLeft)]
 
 
+def test_a_job_with_a_secret_is_followed_only_to_where_it_has_shown_it() -> None:
+    """On another host anybody may report under its name, until the daemon there has its schedule."""
+    played, told = pair(60 * MS_NS), list[events.Event]()
+    daemons, played.iterations = PlayedHosts(played), 100
+    for job in "ab":
+        played.has[job] = replace(played.has[job], secret_sha256=job * 64)
+        played.members[job].follow(played.has[job])
+    squatter_may_stay, there = True, dict[str, Schedule]()
+
+    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
+        if host == "a":
+            return [played.status("a")]
+        if host == "z" and squatter_may_stay:
+            lies = replace(played.status("b"), place_ns=50 * MS_NS, schedule=there.get("b"))
+            return [replace(lies, version=0, followed=played.has["b"].version)]
+        return []
+
+    async def take(host: str, sent: Schedule) -> None:
+        if host == "z":
+            there[sent.job] = sent
+        else:
+            assert sent.job == "a"
+            played._take(sent, daemons.now_ns)
+
+    daemons.jobs, daemons.put = jobs, take  # type: ignore[method-assign]
+    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns, hosts=["a", "b", "z"])
+    coordinator.keep(played.members.values())
+    for second in range(1, 3):
+        daemons.now_ns = second * SECOND_NS
+        asyncio.run(coordinator.poll())
+        squatter_may_stay = not there  # its daemon evicts it when the schedule comes
+    assert there["b"].secret_sha256 == "b" * 64
+    assert not [event for event in told if isinstance(event, events.MemberMoved)]
+    assert coordinator.component("c").members["b"].host == "b"
+    squatter_may_stay = True  # by now only the job itself could be there
+    coordinator._searched_s = -60.0
+    daemons.now_ns = 3 * SECOND_NS
+    asyncio.run(coordinator.poll())
+    assert events.MemberMoved("c", "b", "z", "b") in told
+
+
 def test_a_component_under_another_name_takes_the_place_of_the_old_one() -> None:
     coordinator = Coordinator(PlayedHosts(pair()), lambda _: None)
     coordinator.keep([Member(schedule(job), job) for job in "ab"])

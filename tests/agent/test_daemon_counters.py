@@ -53,8 +53,13 @@ class Nobody:
     rank = 0
     uid = 0
     pid = 1
+    secret_sha256 = None
 
     def send(self, message: bytes) -> None: ...
+
+    def prove(self) -> None: ...
+
+    def evict(self, reason: str) -> None: ...
 
 
 def play(root: Path, vendor: str) -> tuple[CounterWatch, Train, int]:

@@ -179,13 +179,18 @@ def test_measurements_of_a_job_that_began_again_do_not_mix() -> None:
 
 
 class Nobody:
-    rank, pid = 0, 1
+    rank, pid, secret_sha256 = 0, 1, None
 
     def __init__(self, uid: int) -> None:
         self.uid = uid
 
     def send(self, message: bytes) -> None:
         raise AssertionError
+
+    prove = send
+
+    def evict(self, reason: str) -> None:
+        self.evicted = reason
 
 
 def test_the_longest_unheard_job_makes_room() -> None:
@@ -194,15 +199,22 @@ def test_the_longest_unheard_job_makes_room() -> None:
         job, _ = registry.join(f"job{i}", Nobody(0), i)
         if i < 3:
             registry.leave(job, next(iter(job.links)), i)
-    registry.get_or_add("job0", 5).keep_until_ns = 100
+    scheduled = registry.get_or_add("job0", 5)
+    scheduled.version, scheduled.keep_until_ns = 1, 100
     registry.touch(registry.get_or_add("job1", 5), 5)
     registry.join("new", Nobody(0), 6)  # job0 has a version to remember, job3 is connected, job1 was heard of last
     assert sorted(registry.ids()) == ["job0", "job1", "job3", "new"]
     registry.join("newer", Nobody(0), 7)
     assert sorted(registry.ids()) == ["job0", "job3", "new", "newer"]
+    (connected,) = registry.get_or_add("job3", 5).links
+    registry.join("newest", Nobody(0), 8)  # of those that no schedule has named the one that is longest unheard goes
+    assert sorted(registry.ids()) == ["job0", "new", "newer", "newest"]
+    assert connected.evicted == "too_many_jobs"  # type: ignore[attr-defined]
+    for name in ("new", "newer", "newest"):
+        registry.get_or_add(name, 9).version = 1
     with pytest.raises(TooManyError, match="too_many_jobs"):
-        registry.join("newest", Nobody(0), 8)
-    registry.get_or_add("newest", 101)  # by now nothing of job0 could be replayed
+        registry.get_or_add("last", 10)
+    registry.get_or_add("last", 101)  # by now nothing of job0 could be replayed
     assert registry.get("job0") is None
 
 

@@ -7,7 +7,7 @@ import socket
 import ssl
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,35 @@ def test_plain_text_and_silence_do_not_pass_for_tls(start: Start, authorities: A
     assert status_of(daemon, authorities.client(authorities.ours)) == 200
     until(lambda: scrape(daemon, authorities, 'reason="tls"') >= 2)
     row("security", "plain text on the TLS port, a handshake that does not go on", "closed, counted as `tls`")
+
+
+def test_handshakes_that_do_not_go_on_keep_nobody_out(start: Start, authorities: Authorities, row: Row) -> None:
+    limits = {"http_connections": 16, "http_connections_per_peer": 4}
+    daemon = start(
+        *options_of(authorities.folder), "--tls-client-name=scheduler.cluster", test_options={"limits": limits}
+    )
+
+    def descriptors() -> int:
+        return len(list(Path(f"/proc/{daemon.pid}/fd").iterdir()))
+
+    before = descriptors()
+    context = authorities.client(authorities.ours)
+    with ExitStack() as held:
+        for number in range(32):
+            address = (f"127.0.0.{2 + number % 4}", 0)
+            held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), source_address=address))
+        assert status_of(daemon, context) == 200
+        known = http.client.HTTPSConnection("127.0.0.1", daemon.port, context=context, timeout=PATIENCE_S)
+        held.callback(known.close)
+        for _ in range(2):  # a certificate keeps its place as a token does
+            known.request("GET", "/v1/jobs")
+            assert known.getresponse().read()
+            for number in range(16):
+                address = (f"127.0.0.{2 + number % 4}", 0)
+                held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), source_address=address))
+    until(lambda: descriptors() <= before)
+    assert "internal_error" not in daemon.log.read_text()
+    row("security", "handshakes that do not go on, from many addresses", "the oldest makes room for who comes")
 
 
 def scrape(daemon: DaemonProcess, authorities: Authorities, labels: str) -> float:

@@ -134,7 +134,7 @@ def test_jobs_that_win_nothing_run_free() -> None:
 def test_each_job_is_either_held_or_free_and_told_so_once(odd_ms: float, order: list[str], is_apart: bool) -> None:
     """A job that keeps no ratio with the others shares their link: no schedule of theirs may name it."""
     even, other, odd = order
-    jobs = [burst(even, 200, 0, 90), burst(other, 200, 50, 90), burst(odd, odd_ms, 0, 60)]
+    jobs = [burst(even, 200, 0, 90), burst(other, 200, 50, 90), burst(odd, odd_ms, 0, 4)]
     routes = {even: ["x"], other: ["x"], odd: ["x", "y"] if is_apart else ["x"]}
     links = [cc.Link("x", 50), cc.Link("y", 50)]
     plan, ranking = planned(cc.Problem(jobs, links, [cc.Candidate("c", routes)]))

@@ -114,6 +114,64 @@ def test_the_live_table_is_shown_until_ctrl_c(both: dict[str, DaemonProcess]) ->
     assert "Traceback" not in shown
 
 
+NEWER = "another-token-that-may-do-all"
+
+
+def replace_token(daemon: DaemonProcess, token: str) -> None:
+    fresh = daemon.folder / "fresh"
+    fresh.write_text(token)
+    fresh.chmod(0o600)
+    fresh.replace(daemon.folder / "token")
+
+
+def test_a_token_that_is_replaced_is_read_again(both: dict[str, DaemonProcess]) -> None:
+    command = [sys.executable, "-m", "cassini_agent.cli", *options(both), "--every-s=0.2", "--release"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert any("arranged" in line for line in process.stdout)
+        replace_token(both["a"], "short")
+        assert any("reading the token or certificates failed" in line for line in process.stdout)
+        for daemon in both.values():
+            replace_token(daemon, NEWER)
+        for daemon in both.values():
+            wait_until(lambda daemon=daemon: daemon.ask("GET", "/v1/jobs", token=NEWER).status == 200)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        for job, daemon in both.items():
+            assert daemon.ask("GET", f"/v1/jobs/{job}", token=NEWER).body["schedule"] is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_live_status_reads_a_token_that_is_replaced(
+    both: dict[str, DaemonProcess], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon, sleep, looks = both["a"], time.sleep, []
+
+    def between_two_looks(seconds: float) -> None:
+        if seconds == 0.7:
+            looks.append(seconds)
+        if seconds != 0.7:
+            sleep(seconds)
+        elif len(looks) == 1:
+            replace_token(daemon, "short")
+        elif len(looks) == 2:
+            replace_token(daemon, NEWER)
+            wait_until(lambda: daemon.ask("GET", "/v1/jobs", token=NEWER).status == 200)
+        else:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", between_two_looks)
+    url = f"http://127.0.0.1:{daemon.port}"
+    assert main(["status", f"--url={url}", f"--token-file={daemon.folder / 'token'}", "--every-s=0.7"]) == 130
+    shown = capsys.readouterr().out
+    assert "1 jobs" in shown
+    assert "unauthorized" not in shown
+
+
 def read_until(terminal: int, wanted: str) -> str:
     shown, end_s = b"", time.monotonic() + 60
     while wanted not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode(errors="replace")):

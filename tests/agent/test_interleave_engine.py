@@ -11,6 +11,7 @@ from played_interleaving import ONE, Played, two
 from cassini_agent.control.phase import wrap
 from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
+from cassini_agent.dispatch import JobSecret
 from cassini_agent.interleave import Network, describe, engine, groups, planning
 from cassini_agent.interleave.events import Arranged, Failed, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
 from cassini_agent.schedule import Schedule
@@ -42,6 +43,16 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
     component = next(iter(schedules.values())).component
     assert set(played.coordinator.component(component).members) == {"a", "b"}
     assert played.engine.is_arranged
+
+
+def test_jobs_keep_their_secrets_however_often_they_are_arranged() -> None:
+    played, secret = Played(two()), JobSecret()
+    played.engine.update(secrets={"a": secret})
+    played.look(32)
+    played.engine.update(secrets={})
+    played.settle()  # they were parted, and are arranged again
+    assert len(played.arranged()) == 2
+    assert [played.daemons.schedules[job].secret_sha256 for job in "ab"] == [secret.sha256, None]
 
 
 def test_a_restarted_one_goes_on_with_the_same_grids() -> None:

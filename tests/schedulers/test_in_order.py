@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,19 @@ def test_packed_places_are_as_good(state: ClusterState) -> None:
 def test_first_fit_fills_hosts_in_order() -> None:
     state = ClusterState(network(2, 2, 2), 0.0, [task("a", 3), task("b", 2)])
     assert FirstFit().propose(state, 1) == [{"a": {"h1-1": 2, "h1-2": 1}, "b": {"h1-2": 1, "h2-1": 1}}]
+
+
+@given(state=states(), draw=st.randoms(use_true_random=False))
+def test_other_places_of_first_fit_leave_no_gaps(state: ClusterState, draw: random.Random) -> None:
+    """As first fit does from some host on: of the hosts between a task's, all have given what they had."""
+    empty = placement_of(state, {})
+    for number, one in enumerate(state.tasks):
+        room = empty.room(number)
+        where = FirstFit().other(state.cluster, room, one.requested_workers, draw)
+        if where is not None:
+            given_up, last = dict(where[:-1]), where[-1][0]
+            taken = range(where[0][0], last)
+            assert {host: int(room[host]) for host in taken if room[host]} == given_up
 
 
 def test_ideal_gives_every_task_the_empty_cluster() -> None:

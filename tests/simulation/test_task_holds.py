@@ -35,7 +35,7 @@ def decision(
     why_not: str | None = None,
 ) -> Decision:
     gains = dict.fromkeys(shifts_ms, gain_ms)
-    component = HeldComponent(tuple(sorted(shifts_ms)), hold_ms, gains, why_not)
+    component = HeldComponent(tuple(sorted(shifts_ms)), hold_ms, 1.0, gains, why_not)
     return Decision({}, shifts_ms, paces_ms, dict.fromkeys(shifts_ms, hold_ms), (component,))
 
 
@@ -63,12 +63,12 @@ def test_the_pattern_is_the_one_ranked_and_goes_on_where_the_slowest_is(
 
     paces = {name: pace * longer for name, pace in paces.items()}
     after = holds_of(decision(told, paces), profiles, first, now_ms, **NO_JITTER)
+    scale = 1.0 + LEAST_MARGIN
     for name, one in after.items():
-        assert one.grid.pace_ms == pytest.approx(paces[name] * (1.0 + LEAST_MARGIN))
+        assert one.grid.pace_ms == pytest.approx(paces[name] * scale)
         for other, two in after.items():
             # What counts of two jobs' shifts is their difference modulo what their paces have in common (F1).
             common = math.gcd(laps[name], laps[other]) * BASE_MS * longer
-            scale = 1.0 + LEAST_MARGIN
             assert apart((one.grid.at_ms - two.grid.at_ms) / scale, told[name] - told[other], common) < 1e-3
             assert apart(one.shift_ms - two.shift_ms, told[name] - told[other], common) < 1e-3
     slowest = max(first, key=lambda name: (first[name].grid.pace_ms, name))
@@ -143,3 +143,20 @@ def test_who_is_not_to_move_does_not_where_the_slowest_is(longer: float) -> None
     for name in "bc":
         assert apart(next_ms(after[name]), next_ms(before[name]), after[name].grid.pace_ms) < 1.0
         assert longer > 1.0 or after[name] is before[name]
+
+
+@given(st.floats(0.0, 4e-4), st.floats(0.0, 4e-4), st.floats(0.0, 1e8))
+def test_who_stays_about_where_the_iteration_ends_has_not_moved(
+    before_ms: float, after_ms: float, now_ms: float
+) -> None:
+    """Shifts of schedulers are told modulo paces without margin: just before the end is just after the beginning."""
+    profiles = {"a": job("a", 2), "b": job("b", 2)}
+    paces = {name: one.iteration_ms for name, one in profiles.items()}
+    options = NO_JITTER | {"margin": 0.01}
+    first = holds_of(decision({"a": 200.0 - before_ms, "b": 100.0}, paces), profiles, {}, 0.0, **options)
+    # Another pace, so that the pattern is begun anew where the one who stays has come to: a, as b moves.
+    paces = {name: pace * 1.02 for name, pace in paces.items()}
+    after = holds_of(decision({"a": after_ms, "b": 60.0}, paces), profiles, first, now_ms, **options)
+    grid, other = first["a"].grid, after["a"].grid
+    next_ms = grid.at_ms + math.ceil((now_ms - grid.at_ms) / grid.pace_ms) * grid.pace_ms
+    assert apart(next_ms, other.at_ms, other.pace_ms) < 0.01

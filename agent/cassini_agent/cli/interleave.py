@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+    from ..daemon.credentials import Credentials
     from ..endpoint import Endpoint
     from ..interleave import Interleaving, Network, Row
     from ..interleave.events import Event
@@ -65,12 +67,21 @@ def interleave(
     jobs, daemons = _where(job, daemon, access)
     network = _network(link, problem, candidate, rate)
     try:
+        from ..daemon.credentials import Credentials
         from ..interleave import Interleaving
+        from ..interleave.events import Failed
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
     if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
         logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
     told: SimpleQueue[Event] = SimpleQueue()
+
+    def on_unfit(why: str) -> None:
+        event = Failed("reading the token or certificates", why, 1)
+        running.events.append((time.time(), event))
+        told.put(event)
+
+    credentials = Credentials(_Daemons(job, daemon, access), lambda hosts: running.update(daemons=hosts), on_unfit)
     is_live = not once and sys.stdout.isatty()
     try:
         with Interleaving(network, daemons, jobs=jobs, tell=None if is_live else told.put) as running:
@@ -78,9 +89,9 @@ def interleave(
                 if once:
                     _once(running, told)
                 elif is_live:
-                    _show(running, every_s)
+                    _show(running, credentials, every_s)
                 else:
-                    _go_on(running, told, every_s)
+                    _go_on(running, told, credentials, every_s)
             except KeyboardInterrupt:
                 pass
             finally:
@@ -93,6 +104,22 @@ def interleave(
     held = sum(row.component is not None for row in rows)
     if held and not release:
         print(f"{held} jobs keep their schedules for up to an hour; cassini-agent interleave goes on with them")
+
+
+@dataclass(frozen=True)
+class _Daemons:
+    """Reads the token and the certificates again."""
+
+    jobs: tuple[str, ...]
+    daemons: tuple[str, ...]
+    access: Access
+
+    def credentials(self) -> tuple[dict[str, Endpoint]]:
+        return (_where(self.jobs, self.daemons, self.access)[1],)
+
+    def credential_files(self) -> list[Path]:
+        files = (self.access.token_file, self.access.ca, self.access.certificate, self.access.key)
+        return [file for file in files if file is not None]
 
 
 def _where(
@@ -177,20 +204,22 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
         raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
 
 
-def _go_on(running: Interleaving, told: SimpleQueue[Event], every_s: float) -> None:
+def _go_on(running: Interleaving, told: SimpleQueue[Event], credentials: Credentials, every_s: float) -> None:
     while True:
         running.status()  # raises what ended it
+        credentials.refresh()
         _print_new(told)
         time.sleep(every_s)
 
 
-def _show(running: Interleaving, every_s: float) -> None:
+def _show(running: Interleaving, credentials: Credentials, every_s: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(markup=False, emoji=False, highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
+            credentials.refresh()
             live.update(_screen(running), refresh=True)
             time.sleep(every_s)
 

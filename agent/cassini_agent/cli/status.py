@@ -35,35 +35,34 @@ def status(
     """
     if not every_s >= 0.1:
         raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
-    client = Client(daemon)
     if json:
-        print(json_library.dumps(client.ask("GET", "/v1/jobs")))
+        print(json_library.dumps(Client(daemon).ask("GET", "/v1/jobs")))
         return
     if once:
-        print_table(_table(_jobs(client)))
+        print_table(_table(_jobs(daemon)))
         return
-    _live(client, every_s)
+    _live(daemon, every_s)
 
 
-def _jobs(client: Client) -> list[Mapping[str, Any]]:
-    answer = client.ask("GET", "/v1/jobs")
+def _jobs(daemon: Daemon) -> list[Mapping[str, Any]]:
+    answer = Client(daemon).ask("GET", "/v1/jobs")  # whose token may have been replaced since the last look
     if not isinstance(answer, dict) or not isinstance(answer.get("jobs"), list):
         raise AnswerError("expected a list of jobs from the daemon")
     return sorted(answer["jobs"], key=lambda job: str(job.get("job")))
 
 
-def _live(client: Client, every_s: float) -> None:
-    """Until interrupted; a daemon that is away for a while is waited for."""
+def _live(daemon: Daemon, every_s: float) -> None:
+    """Until interrupted; a daemon that is away for a while is waited for, and so is a token that is being replaced."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console(markup=False, emoji=False, highlight=False)
-    with Live(_table(_jobs(client)), console=console, auto_refresh=False, screen=console.is_terminal) as live:
+    with Live(_table(_jobs(daemon)), console=console, auto_refresh=False, screen=console.is_terminal) as live:
         while True:
             time.sleep(every_s)
             try:
-                table = _table(_jobs(client))
-            except AnswerError as error:
+                table = _table(_jobs(daemon))
+            except (AnswerError, ValueError) as error:
                 table = _table([])
                 table.caption = str(error)
             live.update(table, refresh=True)

@@ -320,7 +320,7 @@ class Coordinator:
         if self._components.get(component.name) is not component:
             return  # let go of meanwhile
         try:
-            self._follow_moves(component, statuses)
+            unproved = self._follow_moves(component, statuses)
             outcome = component.decide(_of_members(component, statuses), self._clock_ns())
         except Exception as error:
             self._note_failure(component.name, error)
@@ -334,7 +334,9 @@ class Coordinator:
             self._tell(event)
         async with asyncio.TaskGroup() as group:
             for schedule in outcome.send:
-                group.create_task(self._put(component, schedule))
+                group.create_task(self._put(component, schedule, component.members[schedule.job].host))
+            for host, member in unproved:
+                group.create_task(self._put(component, member.schedule, host))
             for member in outcome.released:
                 group.create_task(self._clear(member))
 
@@ -352,13 +354,25 @@ class Coordinator:
         if self._is_running and component not in self._again:
             self._again[component] = asyncio.create_task(look())
 
-    def _follow_moves(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
-        """A job that reports elsewhere, and not where it was, has moved."""
+    def _follow_moves(
+        self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]
+    ) -> list[tuple[str, Member]]:
+        """A job that reports elsewhere, and not where it was, has moved.
+
+        One that has a secret must have shown it there: to these hosts its schedule is to be sent first.
+        """
+        unproved = []
         for job, member in component.members.items():
             found = [host for host, jobs in statuses.items() if job in jobs and _reports(jobs[job])]
-            if found and member.host not in found:
-                self._tell(events.MemberMoved(component.name, job, found[0], member.host))
-                member.host = found[0]
+            if not found or member.host in found:
+                continue
+            proved = [host for host in found if _is_proved(statuses[host][job], member.schedule)]
+            if proved:
+                self._tell(events.MemberMoved(component.name, job, proved[0], member.host))
+                member.host = proved[0]
+            else:
+                unproved += [(host, member) for host in found]
+        return unproved
 
     def _note_failure(self, name: str, error: Exception) -> None:
         self.failures[name] += 1
@@ -373,11 +387,11 @@ class Coordinator:
         except Exception:
             log.exception("the scheduler failed on %r", event)
 
-    async def _put(self, component: Component, schedule: Schedule) -> None:
+    async def _put(self, component: Component, schedule: Schedule, host: str) -> None:
         """What does not get there is sent again: the next round sees that it is not there."""
         job, version = schedule.job, schedule.version
         try:
-            await _in_time(self._transport.put(component.members[job].host, schedule))
+            await _in_time(self._transport.put(host, schedule))
         except RefusedError as error:
             if self._refused.get(job) != version:
                 self._refused[job] = version
@@ -406,6 +420,11 @@ class Coordinator:
 def _reports(status: JobStatus) -> bool:
     """Whether rank 0 is there: other ranks are connected to the daemons of their hosts too, but tell nothing."""
     return status.connected and status.iterations > 0 and status.state != "silent"
+
+
+def _is_proved(status: JobStatus, schedule: Schedule) -> bool:
+    """Whether the daemon that says this has turned away who has not shown the job's secret, if it has one."""
+    return schedule.secret_sha256 is None or status.schedule == schedule
 
 
 async def _in_time(request: Awaitable[_T]) -> _T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 from contextlib import suppress
 from typing import Protocol
@@ -27,6 +28,10 @@ class Talk(Protocol):
 
     def on_refused(self, connection: Connection, reason: str, detail: str) -> None: ...
 
+    def on_proved(self, connection: Connection) -> None:
+        """It has shown the secret of its job."""
+        ...
+
     def on_closed(self, connection: Connection) -> None: ...
 
 
@@ -39,6 +44,8 @@ class Connection:
         -1 until hello.
     uid, pid : int
         Of the process that connected, as the kernel says.
+    secret_sha256 : str or None
+        Of the secret that it has shown, if any.
     """
 
     def __init__(
@@ -47,9 +54,11 @@ class Connection:
         self.uid = uid
         self.pid = pid
         self.rank = -1
+        self.secret_sha256: str | None = None
         self._sock = sock
         self._talk = talk
-        self._buckets = buckets
+        self._own, self._of_user = buckets
+        self._is_proved = False
         self._waiting: bytes | None = None
         self._refusals = 0
         self._closed = False
@@ -78,6 +87,16 @@ class Connection:
         self._sock.close()
         self._talk.on_closed(self)
 
+    def evict(self, reason: str) -> None:
+        """It has no business here, or no place."""
+        self._refuse(reason, "")
+        self.close()
+
+    def prove(self) -> None:
+        """The secret that it has shown is that of its job."""
+        self._is_proved = True
+        self._talk.on_proved(self)
+
     def greet(self, hello: Hello) -> None:
         """The hello was taken."""
         self.rank = hello.rank
@@ -91,7 +110,9 @@ class Connection:
     def _on_readable(self) -> None:
         for _ in range(MESSAGES_PER_TURN):
             now = self._loop.time()
-            if wait_s := max(bucket.wait_s(now) for bucket in self._buckets):
+            # Others of its user may take that user's share, but neither a hello nor the messages of who is vouched for.
+            buckets = (self._own,) if self.rank < 0 or self._is_proved else (self._own, self._of_user)
+            if wait_s := max(bucket.wait_s(now) for bucket in buckets):
                 self._pause(wait_s)
                 return
             try:
@@ -104,7 +125,7 @@ class Connection:
             if not data:  # the peer has gone; an empty message looks the same and means nothing anyway
                 self.close()
                 return
-            for bucket in self._buckets:
+            for bucket in buckets:
                 bucket.take(now, 1 + len(data) / 4096)
             self._on_data(data, bool(flags & socket.MSG_TRUNC))
             if self._closed:
@@ -119,6 +140,8 @@ class Connection:
         except ValueError as error:
             self._refuse("malformed", str(error))
             return
+        if isinstance(message, Hello) and self.rank < 0 and message.secret is not None:
+            self.secret_sha256 = hashlib.sha256(message.secret.encode()).hexdigest()
         if self.rank < 0 and not isinstance(message, Hello):
             self._refuse("no_hello", "expected hello first")
         elif reason := self._talk.on_message(self, message):

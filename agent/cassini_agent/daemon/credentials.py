@@ -1,16 +1,24 @@
-"""Tokens and certificates that are replaced while the daemon runs: looked for once a second, read when they change."""
+"""Tokens and certificates that are replaced while they are in use: looked for once a second, read when they change."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable
-
-from .access import Access
-from .config import Config, ConfigError
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol
 
 __all__ = ["Credentials"]
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class Reader(Protocol):
+    """What reads the files, such as ``Config``."""
+
+    def credentials(self) -> tuple[Any, ...]:
+        """What they hold; ValueError if that is not fit for use."""
+        ...
+
+    def credential_files(self) -> Iterable[Path]: ...
 
 
 class Credentials:
@@ -18,18 +26,18 @@ class Credentials:
 
     Parameters
     ----------
-    config : Config
+    config : Reader
         Whose files have been read.
     use : callable
-        Given what they hold now, when that is something else and fit for use.
+        Given what they hold now, when they have changed and are fit for use.
     on_unfit : callable
         Told why it is not, once for each change; what was read before goes on counting.
     """
 
     def __init__(
         self,
-        config: Config,
-        use: Callable[[Access, ssl.SSLContext | None], None],
+        config: Reader,
+        use: Callable[..., None],
         on_unfit: Callable[[str], None],
     ) -> None:
         self._config = config
@@ -44,11 +52,11 @@ class Credentials:
             return
         self._stamp = stamp  # as it was before reading: what is written meanwhile is another change
         try:
-            access, tls = self._config.credentials()
-        except ConfigError as error:
+            read = self._config.credentials()
+        except ValueError as error:
             self._on_unfit(str(error))
         else:
-            self._use(access, tls)
+            self._use(*read)
 
     def _look(self) -> Stamp:
         stamps: list[tuple[int, int, int] | None] = []

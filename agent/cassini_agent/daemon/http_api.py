@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import socket
 import ssl
@@ -14,7 +13,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from ..schedule import FORMAT, MAX_ID_CHARACTERS, Schedule, ScheduleError
+from ..schedule import MAX_ID_CHARACTERS, OutOfBoundsError, Schedule, ScheduleError
 from ..strict_json import load_object
 from .access import Access
 from .clocks import ClockMapping, CoordinatorClock
@@ -155,8 +154,7 @@ class HttpApi:
         if guard is not None:
             guard.request_begins()
         try:
-            self._check_rate(request, loop.time())
-            self._check_access(request, loop.time())
+            self._check(request, loop.time())
             async with asyncio.timeout(self._limits.http_request_s):
                 return await handler(request)
         except RefusedError as error:
@@ -183,27 +181,42 @@ class HttpApi:
     def _guard_of(self, request: web.Request) -> Guard | None:
         return None if self._listener is None else self._listener.guard_of(request.transport)
 
-    def _check_rate(self, request: web.Request, now: float) -> None:
-        cost = 1 + LIST_COST * len(self._listed(request)) if request.path == "/v1/jobs" else 1
-        if not self._requests.of(request.remote or "", now).take(now, cost):
+    def _check(self, request: web.Request, now: float) -> None:
+        """Access and rate; who has none is counted apart, even at the address of who has."""
+        try:
+            is_known = self._check_access(request, now)
+        except web.HTTPException:
+            self._check_rate(request, now, is_known=False)
+            raise
+        self._check_rate(request, now, is_known)
+
+    def _check_rate(self, request: web.Request, now: float, is_known: bool) -> None:
+        cost = 1 + LIST_COST * len(self._listed(request)) if is_known and request.path == "/v1/jobs" else 1
+        if not self._requests.of(f"{request.remote} {is_known}", now).take(now, cost):
             raise web.HTTPTooManyRequests(text="too many requests")
 
-    def _check_access(self, request: web.Request, now: float) -> None:
+    def _check_access(self, request: web.Request, now: float) -> bool:
+        """Whether it has shown that it may; False where nobody has to."""
         if request.path == "/v1/health":
-            return
+            return False
+        guard = self._guard_of(request)
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
         if self._access.knows(certificate):
-            return
+            if guard is not None:
+                guard.keep_place()
+            return True
         authorization = request.headers.get("Authorization")
         if authorization is not None:
-            guard, denials = self._guard_of(request), self._denials.of(request.remote or "", now)
+            denials = self._denials.of(request.remote or "", now)
             # Of an address that guesses nothing is compared for a while, but what a connection has shown before.
             if denials.wait_s(now) and (guard is None or guard.shown != authorization):
                 raise web.HTTPTooManyRequests(text="too many wrong tokens")
             if self._access.allows(authorization, request.method == "GET"):
                 if guard is not None:
                     guard.shown = authorization
-                return
+                    if self._access.allows(authorization, reading=False):
+                        guard.keep_place()
+                return True
             denials.take(now)
         raise web.HTTPUnauthorized(text="expected a valid token or certificate")
 
@@ -223,14 +236,11 @@ class HttpApi:
         job_id = _job_id(request)
         body = await request.read()
         try:
-            # Both steps of Schedule.from_json, so that the metrics can tell garbage from a value out of bounds.
-            mapping = load_object(body, "schedule")
-        except ValueError as error:
-            raise RefusedError("malformed", str(error)) from None
-        try:
-            schedule = Schedule.from_mapping(mapping)
+            schedule = Schedule.from_json(body)
+        except OutOfBoundsError as error:
+            raise RefusedError("out_of_bounds", str(error)) from None
         except ScheduleError as error:
-            raise RefusedError("out_of_bounds" if _is_shaped(mapping) else "malformed", str(error)) from None
+            raise RefusedError("malformed", str(error)) from None
         job, is_new = self._schedules.offer(job_id, schedule)
         self._counts.event("schedules_accepted")
         if is_new:
@@ -343,16 +353,6 @@ def _job_id(request: web.Request) -> str:
     if not 1 <= len(job_id) <= MAX_ID_CHARACTERS:
         raise RefusedError("out_of_bounds", f"job: expected 1 to {MAX_ID_CHARACTERS} characters, got {len(job_id)}")
     return job_id
-
-
-def _is_shaped(mapping: dict[str, Any]) -> bool:
-    """Whether it has the keys of a schedule and values of the right types, so that only their size can be wrong."""
-    types = {field.name: str if field.name in ("job", "component") else int for field in dataclasses.fields(Schedule)}
-    return (
-        mapping.get("format") == FORMAT
-        and mapping.keys() == {"format", *types}
-        and all(type(mapping[key]) is kind for key, kind in types.items())
-    )
 
 
 def _answer(status: int, body: dict[str, Any]) -> web.Response:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 
 from .counts import Counts
-from .limits import Limits
+from .limits import FullError, Limits, Places
 
 __all__ = ["Guard", "HttpListener"]
 
@@ -40,11 +39,16 @@ class Guard(asyncio.Protocol):
         Since when the peer does not read its answer.
     shown : str or None
         The ``Authorization`` that was right last.
+    keep_place : callable
+        Who may all has shown it on this connection: it makes room for nobody.
     """
 
-    def __init__(self, inner: asyncio.Protocol, now: float, lost: asyncio.Future[None]) -> None:
+    def __init__(
+        self, inner: asyncio.Protocol, now: float, lost: asyncio.Future[None], keep_place: Callable[[], None]
+    ) -> None:
         self._inner = inner
         self._lost = lost
+        self.keep_place = keep_place
         self.waits_since: float | None = now
         self.began = False
         self.served = 0
@@ -109,12 +113,11 @@ class HttpListener:
         self._on_refused = on_refused
         self._listener: socket.socket | None = None
         self._guards: dict[asyncio.BaseTransport, Guard] = {}
-        self._open: dict[socket.socket, str] = {}
-        self._of_peer: Counter[str] = Counter()
+        self._places: Places[asyncio.Task[None]] = Places(limits.http_connections)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._places)
 
     def start(self, host: str, port: int, passed: socket.socket | None = None) -> int:
         """Listen, on a socket that is passed if one is; the port, which the system chooses if 0 was asked for.
@@ -149,9 +152,6 @@ class HttpListener:
             self._listener.close()
         for task in list(self._tasks):
             task.cancel()
-        for transport in list(self._guards):
-            assert isinstance(transport, asyncio.Transport)
-            transport.abort()
 
     def use(self, tls: ssl.SSLContext | None) -> None:
         """Other certificates, for connections that come from now on."""
@@ -171,30 +171,37 @@ class HttpListener:
                 self._counts.error("http")
                 asyncio.get_running_loop().remove_reader(self._listener)
                 return
-            peer = str(address[0])
-            most = self._limits.http_connections_per_peer
-            if len(self._open) >= self._limits.http_connections or self._of_peer[peer] >= most:
-                self._refuse("too_many_connections", peer)
-                sock.close()
-                continue
             sock.setblocking(False)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-            self._open[sock] = peer
-            self._of_peer[peer] += 1
-            self._watch(asyncio.get_running_loop().create_task(self._serve(sock, peer)))
+            peer = str(address[0])
+            task = asyncio.get_running_loop().create_task(self._serve(sock, peer))
+            self._watch(task)
+            task.add_done_callback(partial(self._on_end, sock))
+            try:
+                goes = self._places.take(task, peer, self._limits.http_connections_per_peer)
+            except FullError:
+                goes = task
+            if goes is not None:
+                self._refuse("too_many_connections", peer)
+                goes.cancel()
+
+    def _on_end(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
+        self._places.leave(task)
+        sock.close()
 
     def _watch(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, sock: socket.socket, peer: str) -> None:
-        loop = asyncio.get_running_loop()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
         lost = loop.create_future()
         handshake_s = TLS_HANDSHAKE_S if self._tls else None
-        transport: asyncio.BaseTransport | None = None
+        transport: asyncio.Transport | None = None
         try:
             transport, guard = await loop.connect_accepted_socket(
-                lambda: Guard(self._factory(), loop.time(), lost),
+                lambda: Guard(self._factory(), loop.time(), lost, partial(self._places.keep, task)),
                 sock,
                 ssl=self._tls,
                 ssl_handshake_timeout=handshake_s,
@@ -203,15 +210,10 @@ class HttpListener:
             await lost
         except (TimeoutError, OSError):  # a handshake that failed or came to nothing
             self._refuse("tls", peer)
-            with suppress(OSError):
-                sock.close()
         finally:
             if transport is not None:
                 self._guards.pop(transport, None)
-            del self._open[sock]
-            self._of_peer[peer] -= 1
-            if not self._of_peer[peer]:
-                del self._of_peer[peer]
+                transport.abort()
 
     def _refuse(self, reason: str, peer: str) -> None:
         self._counts.refuse("http", reason)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar
 
-__all__ = ["Limits", "PeerBuckets", "TokenBucket"]
+__all__ = ["FullError", "Limits", "PeerBuckets", "Places", "TokenBucket"]
+
+T = TypeVar("T", bound=Hashable)
+
+PEERS_LOOKED_AT = 1024
+"""For who has most: with more peers than that, those that came last are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +88,63 @@ class PeerBuckets:
                 self._buckets.popitem(last=False)
         self._buckets[peer] = bucket
         return bucket
+
+
+class FullError(Exception):
+    """All places are taken by those who stay."""
+
+
+class Places(Generic[T]):
+    """``most`` places. Who is not known to need one makes room for who comes.
+
+    Who goes is the oldest of the peer that has most: who comes once is not pushed out by who comes again and again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._peers: dict[T, str | int] = {}
+        self._of_peer: Counter[str | int] = Counter()
+        self._strangers: dict[str | int, dict[T, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def take(self, one: T, peer: str | int, share: int) -> T | None:
+        """A place for a stranger, and who has to give up theirs for it.
+
+        Raises
+        ------
+        FullError
+            Nobody has to: the peer has its ``share``, or all have places that they keep.
+        """
+        goes = None
+        if self._of_peer[peer] >= share:
+            goes = next(iter(self._strangers.get(peer, ())), None)
+        elif len(self._peers) >= self._most:
+            peers = islice(self._strangers.values(), PEERS_LOOKED_AT)
+            most: dict[T, None] = max(peers, key=len, default={})
+            goes = next(iter(most), None)
+        else:
+            goes = one
+        if goes is None:
+            raise FullError
+        self.leave(goes)
+        self._peers[one] = peer
+        self._of_peer[peer] += 1
+        self._strangers.setdefault(peer, {})[one] = None
+        return None if goes is one else goes
+
+    def keep(self, one: T) -> None:
+        """It is no stranger any more."""
+        if (peer := self._peers.get(one)) is not None and (strangers := self._strangers.get(peer)) is not None:
+            strangers.pop(one, None)
+            if not strangers:
+                del self._strangers[peer]
+
+    def leave(self, one: T) -> None:
+        """Its place is free, if it had one."""
+        self.keep(one)
+        if (peer := self._peers.pop(one, None)) is not None:
+            self._of_peer[peer] -= 1
+            if not self._of_peer[peer]:
+                del self._of_peer[peer]

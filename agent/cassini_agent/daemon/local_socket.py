@@ -9,7 +9,6 @@ import asyncio
 import errno
 import socket
 import struct
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +16,9 @@ from pathlib import Path
 from .clocks import Clocks
 from .connection import Connection
 from .counts import Counts
-from .limits import Limits, PeerBuckets, TokenBucket
+from .limits import FullError, Limits, PeerBuckets, Places, TokenBucket
 from .messages import PROTOCOL, Changed, Hello, Iterations, Message, to_job
-from .registry import ROOT, Job, NameTakenError, NotYoursError, Registry, TooManyError
+from .registry import ROOT, Job, NameTakenError, NotYoursError, Registry, TooManyError, WrongSecretError
 
 __all__ = ["LocalSocket"]
 
@@ -59,8 +58,10 @@ class LocalSocket:
         self._on_claimed = on_claimed
         self._log_refused = on_refused
         self._jobs: dict[Connection, Job | None] = {}
-        self._of_user: Counter[int] = Counter()
-        self._buckets = PeerBuckets(limits.user_messages_per_s, limits.user_message_burst)
+        self._places: Places[Connection] = Places(limits.connections)
+        self._arrivals, self._messages = (
+            PeerBuckets(limits.user_messages_per_s, limits.user_message_burst) for _ in range(2)
+        )
         self._listener: socket.socket | None = None
         self._is_own = True
 
@@ -116,19 +117,21 @@ class LocalSocket:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, _ = _CREDENTIALS.unpack(credentials)
         now = asyncio.get_running_loop().time()
-        of_user = self._buckets.of(uid, now)
-        share = self.limits.connections if uid == ROOT else self.limits.connections // 2
-        full = len(self._jobs) >= self.limits.connections or self._of_user[uid] >= share
-        if full or not of_user.take(now):
-            reason = "too_many_connections" if full else "too_fast"
-            self._counts.refuse("socket", reason)
-            self._log_refused(reason, {"uid": uid, "pid": pid})
+        if not self._arrivals.of(uid, now).take(now):
+            self._counts.refuse("socket", "too_fast")
+            self._log_refused("too_fast", {"uid": uid, "pid": pid})
             sock.close()
             return
         own = TokenBucket(self.limits.messages_per_s, self.limits.message_burst, now)
-        connection = Connection(sock, uid, pid, self, (own, of_user))
+        connection = Connection(sock, uid, pid, self, (own, self._messages.of(uid, now)))
         self._jobs[connection] = None
-        self._of_user[uid] += 1
+        share = self.limits.connections if uid == ROOT else self.limits.connections // 2
+        try:
+            goes = self._places.take(connection, uid, share)
+        except FullError:
+            goes = connection
+        if goes is not None:
+            goes.evict("too_many_connections")
 
     def on_message(self, connection: Connection, message: Message) -> str | None:
         self._counts.event("messages")
@@ -138,6 +141,7 @@ class LocalSocket:
         assert job is not None
         if connection.rank != 0:
             return "not_rank_0"
+        job.hear(connection.secret_sha256)
         is_urgent = False
         if isinstance(message, Iterations):
             before = job.measurements.state, job.measurements.followed
@@ -163,6 +167,8 @@ class LocalSocket:
         now_ns = self._clocks.monotonic_ns()
         try:
             job, claimed = self._registry.join(hello.job, connection, now_ns, hello.rank)
+        except WrongSecretError:
+            return "wrong_secret"
         except NotYoursError:
             return "not_yours"
         except NameTakenError:
@@ -181,11 +187,12 @@ class LocalSocket:
         self._counts.refuse("socket", reason)
         self._log_refused(reason, {"uid": connection.uid, "pid": connection.pid, "detail": detail})
 
+    def on_proved(self, connection: Connection) -> None:
+        self._places.keep(connection)
+
     def on_closed(self, connection: Connection) -> None:
         job = self._jobs.pop(connection, None)
-        self._of_user[connection.uid] -= 1
-        if not self._of_user[connection.uid]:
-            del self._of_user[connection.uid]
+        self._places.leave(connection)
         if job is not None:
             self._registry.leave(job, connection, self._clocks.monotonic_ns())
 

@@ -5,6 +5,7 @@ Keys that this version does not know are passed over: a container may bring a ne
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -38,13 +39,17 @@ _List = msgspec.Meta(max_length=MAX_ITERATIONS)
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
-    """First on each connection: which job, which rank of it."""
+    """First on each connection: which job, which rank of it, and the job's secret, which is never shown again."""
 
     protocol: int
     job: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
     rank: Annotated[int, msgspec.Meta(ge=0, lt=MAX_RANKS)]
     world_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_RANKS)]
     pid: _Count
+    secret: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+
+    def __repr__(self) -> str:
+        return f"Hello(job={self.job!r}, rank={self.rank})"
 
     def __post_init__(self) -> None:
         if self.rank >= self.world_size:
@@ -113,8 +118,8 @@ def read_message(data: bytes | memoryview) -> Message:
 
 
 def to_job(schedule: Schedule) -> bytes:
-    """The message that gives a job its schedule, which is on the host's monotonic clock."""
-    return _encode({"type": "schedule", **schedule.to_mapping()})
+    """The message that gives a job its schedule, which is on the host's monotonic clock; without the secret's hash."""
+    return _encode({"type": "schedule", **replace(schedule, secret_sha256=None).to_mapping()})
 
 
 def refused(reason: str) -> bytes:

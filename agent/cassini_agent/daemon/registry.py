@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -11,14 +12,27 @@ from ..schedule import Schedule
 from .changes import Changes
 from .limits import Limits
 from .measurements import Measurements
+from .messages import CLEAR
 
-__all__ = ["Job", "Link", "NameTakenError", "NotYoursError", "Registry", "TooManyError"]
+__all__ = [
+    "Job",
+    "Link",
+    "NameTakenError",
+    "NotYoursError",
+    "Registry",
+    "TooManyError",
+    "WrongSecretError",
+]
 
 ROOT = 0
 
 
 class NotYoursError(Exception):
     """The job belongs to another user."""
+
+
+class WrongSecretError(Exception):
+    """The secret is not that of the job's schedule."""
 
 
 class NameTakenError(Exception):
@@ -39,9 +53,18 @@ class Link(Protocol):
     rank: int
     uid: int
     pid: int
+    secret_sha256: str | None
 
     def send(self, message: bytes) -> None:
         """Send or keep as the newest message that waits; never blocks."""
+        ...
+
+    def prove(self) -> None:
+        """The secret that it has shown is that of its job."""
+        ...
+
+    def evict(self, reason: str) -> None:
+        """Say why and close; it has left its job then."""
         ...
 
 
@@ -51,7 +74,7 @@ class Job:
     Attributes
     ----------
     owner : int or None
-        The user who said hello first; None before.
+        The user who said hello first, or who showed the job's secret; None before.
     links : set of Link
         Open connections.
     offered : Schedule or None
@@ -68,6 +91,8 @@ class Job:
         Until then (monotonic) an older schedule could still be replayed: the version must be known.
     seen_ns, heard_ns : int or None
         When anything happened to it last, and when its rank 0 last reported (monotonic).
+    reporter : str or None
+        Hash of the secret that who reported last has shown.
     line : bytes
         What the journal holds of it; empty: to be made anew.
     revision : int
@@ -87,6 +112,7 @@ class Job:
         "measurements",
         "offered",
         "owner",
+        "reporter",
         "revision",
         "seen_ns",
         "status_cache",
@@ -103,6 +129,7 @@ class Job:
         self.version = 0
         self.cleared = False
         self.keep_until_ns = 0
+        self.reporter: str | None = None
         self.line = b""
         self.measurements = Measurements()
         self.changed: dict[str, int] | None = None
@@ -111,9 +138,18 @@ class Job:
         self.revision = 0
         self.status_cache: tuple[object, bytes] | None = None
 
+    def hear(self, secret_sha256: str | None) -> None:
+        """From who has shown this secret: what was reported under another one is of another job."""
+        if secret_sha256 != self.reporter:
+            self.reporter, self.measurements, self.changed, self.heard_ns = secret_sha256, Measurements(), None, None
+
     def in_force(self, now_ns: int) -> Schedule | None:
         """The schedule on the host's clock, if it has not expired."""
         return self.host if self.host is not None and now_ns < self.host.expires_ns else None
+
+    def secret_sha256(self, now_ns: int) -> str | None:
+        """Of the secret that who speaks for it must have shown: of the schedule in force. None: its user counts."""
+        return None if self.offered is None or self.in_force(now_ns) is None else self.offered.secret_sha256
 
     def send(self, message: bytes) -> None:
         for link in self.links:
@@ -169,19 +205,25 @@ class Registry:
         self._jobs.move_to_end(job.id)
 
     def join(self, job_id: str, link: Link, now_ns: int, rank: int = 0) -> tuple[Job, bool]:
-        """A connection says which job it is of; True if it is the first ever, whose user owns the job from now on.
+        """A connection says which job it is of; True if its user owns the job from now on: it is the first ever, or has
+        shown the job's secret.
 
         Raises
         ------
+        WrongSecretError
+            The job's schedule says which secret it has, and this is another one, or none.
         NotYoursError
-            The job belongs to another user. Root may all.
+            The schedule does not say, and the job belongs to another user. Root may all.
         NameTakenError
             Rank 0 of the job is another process: two jobs were given one name.
         TooManyError
             The job has all connections it may have, the user all jobs.
         """
         known = self._jobs.get(job_id)
-        if known is not None and known.owner is not None and link.uid not in (known.owner, ROOT):
+        secret = None if known is None else known.secret_sha256(now_ns)
+        if known is not None and not _may_join(known, link, secret):
+            if secret is not None:
+                raise WrongSecretError(f"job {job_id!r} has another secret")
             raise NotYoursError(f"job {job_id!r} belongs to user {known.owner}")
         if (
             rank == 0
@@ -191,22 +233,41 @@ class Registry:
             raise NameTakenError(f"job {job_id!r} has another process as its rank 0")
         if known is not None and len(known.links) >= self._limits.connections_per_job:
             raise TooManyError("too_many_connections")
-        claims = known is None or known.owner is None
-        if claims and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
+        claims = known is None or known.owner is None or (secret is not None and known.owner != link.uid)
+        if claims and secret is None and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
             raise TooManyError("too_many_jobs")
         job = self.get_or_add(job_id, now_ns)
         if claims:
             self.claim(job, link.uid)
+        if secret is not None:
+            link.prove()
         job.links.add(link)
         self.touch(job, now_ns)
         self.changes.note()
         return job, claims
 
-    def claim(self, job: Job, uid: int) -> None:
+    def claim(self, job: Job, uid: int | None) -> None:
         if job.owner is not None:
             self._of_user[job.owner] -= 1
+            if not self._of_user[job.owner]:
+                del self._of_user[job.owner]
         job.owner = uid
-        self._of_user[uid] += 1
+        if uid is not None:
+            self._of_user[uid] += 1
+
+    def check_secret(self, job: Job, secret: str) -> None:
+        """A schedule has come that says which secret the job has.
+
+        Who has shown another one, or none, goes, runs free, and what they reported counts no more.
+        """
+        for link in list(job.links):
+            if _may_join(job, link, secret):
+                link.prove()
+            else:
+                link.send(CLEAR)
+                link.evict("wrong_secret")
+        job.hear(secret)
+        self.claim(job, next((link.uid for link in job.links), None))
 
     def leave(self, job: Job, link: Link, now_ns: int) -> None:
         job.links.discard(link)
@@ -217,16 +278,24 @@ class Registry:
     def _make_room(self, now_ns: int) -> None:
         for job in self._jobs.values():
             if not job.links and job.keep_until_ns <= now_ns:
-                self._remove(job)
-                return
+                return self._remove(job)
+        for job in self._jobs.values():  # what users name makes room: they may have as many names as they like
+            if job.version == 0:
+                return self._remove(job)
         raise TooManyError("too_many_jobs")
 
     def _remove(self, job: Job) -> None:
+        for link in list(job.links):
+            link.evict("too_many_jobs")
         del self._jobs[job.id]
-        if job.owner is not None:
-            self._of_user[job.owner] -= 1
-            if not self._of_user[job.owner]:
-                del self._of_user[job.owner]
+        self.claim(job, None)
+
+
+def _may_join(job: Job, link: Link, secret: str | None) -> bool:
+    """By its secret, if a schedule says which that is; else by its user."""
+    if secret is not None:
+        return hmac.compare_digest(link.secret_sha256 or "", secret)
+    return job.owner is None or link.uid in (job.owner, ROOT)
 
 
 def _is_other(pid: int, than: int) -> bool:

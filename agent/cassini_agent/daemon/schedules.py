@@ -72,7 +72,10 @@ class Schedules:
         job = known or self._registry.get_or_add(job_id, now_ns)
         if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
             job.changed = None  # else it is as true as before, and the job will not say it again
+        had_secret, secret = job.secret_sha256(now_ns), schedule.secret_sha256
         job.version, job.cleared, job.offered = schedule.version, False, schedule
+        if secret is not None and secret != had_secret:
+            self._registry.check_secret(job, secret)
         job.host, job.follows = on_host(schedule, mapping, now_ns), True
         job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
         job.revision += 1
@@ -95,7 +98,7 @@ class Schedules:
         return job.host is not None
 
     def clear(self, job_id: str, version: int) -> Job:
-        """Let a job run free.
+        """Let a job run free. With the greatest version there is, no schedule of it is known any more.
 
         Raises
         ------
@@ -113,6 +116,8 @@ class Schedules:
         job.version, job.cleared, job.host = version, True, None
         # Any schedule that is older than this expires within a day.
         job.keep_until_ns = now_ns + DAY_NS
+        if version == MAX_VERSION:  # else nothing could follow what was numbered wrongly
+            job.version, job.cleared, job.offered, job.keep_until_ns = 0, False, None, 0
         job.revision += 1
         job.send(CLEAR)
         return job

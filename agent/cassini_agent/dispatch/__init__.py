@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import cassini_core as cc
 
+from ..job_secret import JobSecret
 from .arrange import Arrangement, NaturalTimes, arrange, with_margins
 from .difference import difference, is_torn
 from .plan import Plan, plan
@@ -22,6 +23,7 @@ __all__ = [
     "Acknowledgement",
     "Arrangement",
     "Endpoint",
+    "JobSecret",
     "Known",
     "NaturalTimes",
     "Plan",
@@ -58,6 +60,7 @@ def apply(
     *,
     natural: cc.Problem | None = None,
     since_ns: int | None = None,
+    secrets: Mapping[str, JobSecret] | None = None,
     lease_s: float = LEASE_S,
     lead_s: float = LEAD_S,
     transport: Transport | None = None,
@@ -82,6 +85,9 @@ def apply(
         The problem before margins for jitter were added, if they were (:func:`with_margins`).
     since_ns : int, optional
         The instant that running shifts count from, where the ranking was told of them (:func:`running`).
+    secrets : mapping of str to JobSecret, optional
+        Of jobs that were started with one in their environment: the daemon then takes no other process for the job.
+        Jobs that are not named here keep what their schedules say.
     lease_s : float
         The agents let their jobs run free so long after, unless a newer schedule has come.
     lead_s : float
@@ -107,6 +113,7 @@ def apply(
             where,
             natural=natural,
             since_ns=since_ns,
+            secrets=secrets,
             lease_s=lease_s,
             lead_s=lead_s,
             transport=transport,
@@ -163,6 +170,7 @@ async def apply_async(
     *,
     natural: cc.Problem | None = None,
     since_ns: int | None = None,
+    secrets: Mapping[str, JobSecret] | None = None,
     lease_s: float = LEASE_S,
     lead_s: float = LEAD_S,
     transport: Transport | None = None,
@@ -179,7 +187,7 @@ async def apply_async(
     lease_ns = round(lease_s * 1e9)
     planned = plan(
         ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=natural, since_ns=since_ns
-    )
+    ).with_secrets(secrets or {})
     if transport is not None:
         return await send_plan(planned, version, where, transport, lease_s=lease_s)
     from .http import HttpTransport

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import cassini_core as cc
 from cassini_core.periods.harmonize_jobs import lengthen
+from cassini_core.ranking.fitting import fitted
 from cassini_core.units import ticks_from_ms
 
 from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, loss_ns, measured_jitter
@@ -57,7 +59,7 @@ class Arrangement:
     natural : Problem
         Natural iteration times, and the one candidate that was arranged.
     problem : Problem
-        The same with margins: what was ranked.
+        The same with margins, and with longer paces where jobs fit only in part: what was ranked.
     ranking : Ranking
         Of ``problem``.
     margins : mapping of str to float
@@ -131,8 +133,9 @@ def arrange(
 
     Notes
     -----
-    Ranks three times at most: to choose the candidate, to find the hold that margins depend on, and what is sent. Where
-    jobs run, the last two once more without regard to that, and again where that is better for some of them.
+    Ranks four times at most: to choose the candidate, to find what fits only in part (some times more for those, see
+    :func:`cassini_core.ranking.fitting.fitted`), to find the hold that margins depend on, and what is sent. Where jobs
+    run, all but the first once more without regard to that, and again where that is better for some of them.
     """
     natural = _with_one_candidate(problem, margins or {}, alike, most_loss, candidate)
 
@@ -169,10 +172,14 @@ def _arranged(
     most_loss: float,
 ) -> Arrangement:
     shares = dict(margins or {})
+    rank = functools.partial(cc.rank, period_tolerance=most_loss)
+    # Margins come on top: what is sent late without any has to be made up for too, and who is late has to have room.
+    alone = with_margins(natural, {}, alike=alike)
+    fits, _ = fitted(alone, rank(alone), rank, natural)
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
-        shares |= _margins_from(natural, wanted, shares, alike, most_loss)
-    longer = with_margins(natural, shares, alike=alike)
-    return Arrangement(natural, longer, cc.rank(longer, period_tolerance=most_loss), shares)
+        shares |= _margins_from(natural, fits, wanted, shares, alike, most_loss)
+    longer = with_margins(fits, shares, alike=alike)
+    return Arrangement(natural, longer, rank(longer), shares)
 
 
 def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
@@ -243,13 +250,14 @@ def _with_one_candidate(
 
 def _margins_from(
     natural: cc.Problem,
+    fits: cc.Problem,
     measured: Mapping[str, NaturalTimes],
     margins: Mapping[str, float],
     alike: float,
     most_loss: float,
 ) -> dict[str, float]:
-    """Margins by how much each job jitters, and how far it may be late where the ranking puts it."""
-    longer = with_margins(natural, {**dict.fromkeys(measured, FIRST_MARGIN), **margins}, alike=alike)
+    """Margins by how much each job jitters, and how far it may be late where the ranking of ``fits`` puts it."""
+    longer = with_margins(fits, {**dict.fromkeys(measured, FIRST_MARGIN), **margins}, alike=alike)
     ranking = cc.rank(longer, period_tolerance=most_loss)
     first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, natural=natural)
     held = {one.job: one for one in first.schedules}

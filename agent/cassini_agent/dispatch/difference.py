@@ -59,7 +59,8 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
     Notes
     -----
     Equal names of components mean equal plans (:class:`Plan`). A coordinator may have moved the grid since, or adapted
-    the paces: its changes are kept, as they are made from newer measurements than the plan.
+    the paces: its changes are kept, as they are made from newer measurements than the plan. A job keeps its secret, by
+    the hash that its daemon has, unless the plan has another one.
     """
     found = Difference()
     for _, group in groupby(sorted(plan.schedules, key=lambda one: one.component), key=lambda one: one.component):
@@ -68,11 +69,19 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
         # Where there is no newer one its daemon refuses what is sent, and the acknowledgement says so.
         newest = min(MAX_VERSION, max([version, *(each.version + 1 for each in answered.values())]))
         running = {job: each.schedule for job, each in answered.items() if each.schedule is not None}
+        planned = [_with_secret(one, running.get(one.job)) for one in planned]
         if not _runs(planned, answered, running):
             found.send += _placed([replace(one, version=newest) for one in planned], running, now_ns)
             continue
-        if len(running) == len(planned) and any(one.expires_ns < now_ns + lease_ns // 2 for one in running.values()):
-            later = {job: replace(one, version=newest, expires_ns=now_ns + lease_ns) for job, one in running.items()}
+        hashes = {one.job: one.secret_sha256 for one in planned}
+        is_due = any(
+            one.expires_ns < now_ns + lease_ns // 2 or one.secret_sha256 != hashes[job] for job, one in running.items()
+        )
+        if len(running) == len(planned) and is_due:
+            later = {
+                job: replace(one, version=newest, expires_ns=now_ns + lease_ns, secret_sha256=hashes[job])
+                for job, one in running.items()
+            }
             found.send += with_recent_epoch(later, now_ns).values()
             continue
         found.kept |= _filled(planned, running)
@@ -99,6 +108,10 @@ def _runs(planned: Sequence[Schedule], answered: Mapping[str, Known], running: M
         return False
     said = {(one.component, one.version, one.epoch_ns) for one in running.values()}
     return len(said) == 1 and next(iter(said))[0] == planned[0].component
+
+
+def _with_secret(planned: Schedule, had: Schedule | None) -> Schedule:
+    return replace(planned, secret_sha256=planned.secret_sha256 or (None if had is None else had.secret_sha256))
 
 
 def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[str, Schedule]:

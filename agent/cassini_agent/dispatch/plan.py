@@ -12,6 +12,7 @@ import cassini_core as cc
 from cassini_core.ranking.holding import held_components
 from cassini_core.units import ticks_from_ms
 
+from ..job_secret import JobSecret
 from ..schedule import MS_NS, Schedule
 
 __all__ = ["ALONE", "Plan", "holds_ns", "plan"]
@@ -46,6 +47,12 @@ class Plan:
             if reason != ALONE:
                 by_reason.setdefault(reason, []).append(repr(job))
         return tuple(f"not held: {', '.join(jobs)}: {reason}" for reason, jobs in by_reason.items())
+
+    def with_secrets(self, secrets: Mapping[str, JobSecret]) -> Plan:
+        """The same plan for jobs that have these secrets; names of components say nothing of them."""
+        hashes = {job: secret.sha256 for job, secret in secrets.items()}
+        schedules = [replace(one, secret_sha256=hashes.get(one.job, one.secret_sha256)) for one in self.schedules]
+        return replace(self, schedules=tuple(schedules))
 
 
 def plan(

@@ -12,6 +12,7 @@ from ..coordinator import events as of_coordinator
 from ..coordinator.presence import DISCONNECTED, has_left
 from ..dispatch.meeting import that_meet
 from ..dispatch.send import Acknowledgement, Endpoint, Requests
+from ..job_secret import JobSecret
 from ..schedule import SECOND_NS
 from .changes import as_scheduled, changes
 from .events import Arranged, Event, GoesOn, LeftFree, NotKnown, NotSent
@@ -64,8 +65,9 @@ class Engine:
         network: Network | None = None,
         hosts: Mapping[str, Endpoint] | None = None,
         wanted: Collection[str] | None = None,
+        secrets: Mapping[str, JobSecret] | None = None,
     ) -> None:
-        """From the next round on another network, other daemons, or other jobs; None for what stays.
+        """From the next round on another network, other daemons, jobs or secrets of jobs; None for what stays.
 
         Raises
         ------
@@ -77,6 +79,7 @@ class Engine:
             last.network if network is None else network,
             last.hosts if hosts is None else dict(hosts),
             last.wanted if wanted is None else frozenset(wanted),
+            last.secrets if secrets is None else dict(secrets),
         )
         self.is_paused = False
 
@@ -230,7 +233,7 @@ class Engine:
         seen = [self.seen.jobs[job] for job in sorted(jobs)]
         held = {job.name: job.schedule for job in seen if job.schedule is not None and job.status.state == "held"}
         plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, version, held)
-        plan = replace(plan, free={**plan.free, **left_out})
+        plan = replace(plan, free={**plan.free, **left_out}).with_secrets(self.scope.secrets)
         answers = await self.holding.send(plan, version, self._host_of(jobs))
         for job in jobs:
             self.seen.jobs[job].plan(profiles.get(job))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ..dispatch.http import HttpTransport
 from ..dispatch.send import Acknowledgement, Endpoint
 from ..event_loop_thread import EventLoopThread
+from ..job_secret import JobSecret
 from .engine import Engine
 from .events import Event, Failed
 from .network import Network
@@ -38,6 +39,8 @@ class Interleaving:
         Daemons of all hosts on which the ranks 0 of jobs run, by name; without names by host and port.
     jobs : collection of str, optional
         Who takes part; by default all jobs that the daemons have and the network knows.
+    secrets : mapping of str to JobSecret, optional
+        Of jobs that were started with one (``dispatch.JobSecret``), from the next time on that they are arranged.
     tell : callable, optional
         Called with each event (``events``, ``coordinator.events``) at once, in the thread of the interleaving.
 
@@ -66,10 +69,11 @@ class Interleaving:
         daemons: Mapping[str, Endpoint] | Iterable[Endpoint],
         *,
         jobs: Collection[str] | None = None,
+        secrets: Mapping[str, JobSecret] | None = None,
         tell: Callable[[Event], None] | None = None,
     ) -> None:
         self.events: deque[tuple[float, Event]] = deque(maxlen=REMEMBERED)
-        self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs))
+        self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs), dict(secrets or {}))
         self._also_tell = tell
         self._engine: Engine | None = None
         self._ready = threading.Event()
@@ -95,10 +99,11 @@ class Interleaving:
         network: Network | None = None,
         daemons: Mapping[str, Endpoint] | Iterable[Endpoint] | None = None,
         jobs: Collection[str] | None = None,
+        secrets: Mapping[str, JobSecret] | None = None,
     ) -> None:
-        """From now on another network, other daemons, or other jobs; None for what stays."""
+        """From now on another network, other daemons, jobs, or secrets of jobs; None for what stays."""
         hosts = None if daemons is None else _named(daemons)
-        self._call(lambda engine: engine.update(network, hosts, jobs))
+        self._call(lambda engine: engine.update(network, hosts, jobs, secrets))
 
     def acknowledged(self) -> list[Acknowledgement]:
         """What became of each job that is there at its latest arrangement, by name."""

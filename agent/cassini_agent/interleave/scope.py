@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..endpoint import Endpoint
+from ..job_secret import JobSecret
 from .network import Network
 
 __all__ = ["Scope"]
@@ -22,6 +23,8 @@ class Scope:
         Daemons by the names of their hosts.
     wanted : frozenset of str or None
         Jobs that take part; None: all that the daemons have and the network knows.
+    secrets : mapping of str to JobSecret
+        By job.
 
     Raises
     ------
@@ -32,6 +35,7 @@ class Scope:
     network: Network
     hosts: Mapping[str, Endpoint]
     wanted: frozenset[str] | None = None
+    secrets: Mapping[str, JobSecret] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if unknown := sorted(job for job in self.wanted or () if not self.network.route(job)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..control.controller import Controller
 from ..control.worth import Allowance
-from ..local_link import LocalLink, socket_path
+from ..local_link import SECRET_VARIABLE, LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
 from .decider import Decider
@@ -48,7 +48,8 @@ def connect(
     ----------
     job : str, optional
         Name under which the scheduler knows the job; default: ``CASSINI_JOB_ID``, or the job id of Slurm (of its second
-        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own.
+        step ``JOB.1``) or torchrun. A job that nobody has named gets a name of its own. ``CASSINI_JOB_SECRET`` is shown
+        to the daemon with it.
     rank, world_size : int, optional
         Default: of ``torch.distributed`` if it is initialised, else ``RANK`` and ``WORLD_SIZE``, else one rank.
     socket : str, optional
@@ -120,6 +121,8 @@ def _connect(
         return Agent(ranks, HostTimeline(), None)  # follows; nobody asks when its iterations were
     name = job if job is not None else _job_name(os.environ)
     hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": size, "pid": os.getpid()}
+    if secret := os.environ.get(SECRET_VARIABLE):
+        hello["secret"] = secret
     if adjusting_share is None:
         adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
     decider = Decider(LocalLink(socket or socket_path(), hello), Controller(ranks.lag, adjusting_share))

@@ -29,7 +29,10 @@ RECENT = 8
 SCHEDULE_KEYS = frozenset({"format", *(field.name for field in fields(Schedule))})
 """A newer daemon may send more."""
 
-HINTS = {"name_taken": "name_taken: another process of this host runs under its name; CASSINI_JOB_ID gives it one"}
+HINTS = {
+    "name_taken": "name_taken: another process of this host runs under its name; CASSINI_JOB_ID gives it one",
+    "wrong_secret": "wrong_secret: CASSINI_JOB_SECRET is not that of the job which the scheduler has started",
+}
 """What to do about a reason of the daemon's."""
 
 AHEAD = 0.95

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from ..joint.affinity import Component, affinity_graph, components
 from ..kernel.prepared_link import DEFAULT_RESOLUTION_MS, PreparedLink
@@ -15,7 +15,12 @@ from ..periods.harmonize_jobs import lengthen
 from ..results import RankedCandidate, Ranking
 from ..units import ms_from_ticks, ticks_from_ms
 
-__all__ = ["HeldComponent", "held_components"]
+__all__ = ["LEAST_SCORE", "HeldComponent", "held_components"]
+
+LEAST_SCORE = 0.97
+"""Of each link of a component that is held. Below, its jobs are held up in each iteration, come late, and wait for the
+next point of their grids again and again: at random phases they fare better (``python -m bench.testbed --only
+partial``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class HeldComponent:
         By id.
     hold_ms : float
         How far all of them may move at once, ms: the least over the links of the component.
+    score : float
+        The least over its links: 1 - score is the share of the time by which demand above capacity is sent later.
     gain_ms : mapping of str to float
         By job what interleaving saves per iteration, ms, on its worst link and against random phases.
     why_not : str or None
@@ -36,8 +43,14 @@ class HeldComponent:
 
     jobs: tuple[str, ...]
     hold_ms: float
+    score: float
     gain_ms: Mapping[str, float] = field(hash=False)
     why_not: str | None
+
+    def is_worth(self, paces_ms: Mapping[str, float], alone_ms: Mapping[str, float]) -> bool:
+        """Whether interleaving saves its jobs more than these paces cost them, both as shares of iteration times."""
+        cost = sum(paces_ms[job] / alone_ms[job] - 1.0 for job in self.jobs)
+        return cost < sum(self.gain_ms[job] / alone_ms[job] for job in self.jobs)
 
 
 def held_components(ranking: Ranking, problem: Problem, natural: Problem | None = None) -> tuple[HeldComponent, ...]:
@@ -62,17 +75,17 @@ def held_components(ranking: Ranking, problem: Problem, natural: Problem | None 
     if best is None:
         return ()
     candidate = next(one for one in problem.candidates if one.id == best.id)
-    natural_ticks = {job.id: ticks_from_ms(job.iteration_ms) for job in (natural or problem).jobs}
+    alone_ms = {job.id: job.iteration_ms for job in (natural or problem).jobs}
+    scores = {link.id: link.score for link in best.links if link.score is not None}
     found = _components(candidate, best)
     holds = _holds(ranking, problem, candidate, best, found)
-    gains = _gains(problem, candidate, best)
+    gains = _gains(natural or problem, candidate, best)
     made = []
     for component, hold in zip(found, holds, strict=True):
-        paces = [ticks_from_ms(ranking.paces_ms[job]) for job in component.jobs]
-        naturals = [natural_ticks[job] for job in component.jobs]
-        why_not = _why_not(hold, paces, naturals, max(gains[job] for job in component.jobs))
         gain_ms = {job: ms_from_ticks(gains[job]) for job in component.jobs}
-        made.append(HeldComponent(component.jobs, ms_from_ticks(hold), gain_ms, why_not))
+        score = min((scores[link] for link in component.links if link in scores), default=1.0)
+        one = HeldComponent(component.jobs, ms_from_ticks(hold), score, gain_ms, None)
+        made.append(replace(one, why_not=_why_not(one, ranking.paces_ms, alone_ms)))
     return tuple(made)
 
 
@@ -116,16 +129,21 @@ def _holds(
     return [min((on_links[link] for link in one.links), default=0) for one in found]
 
 
-def _why_not(hold: int, paces: Sequence[int], naturals: Sequence[int], gain: int) -> str | None:
-    if gain == 0:
+def _why_not(one: HeldComponent, paces_ms: Mapping[str, float], alone_ms: Mapping[str, float]) -> str | None:
+    if not any(one.gain_ms.values()):
         return "interleaving wins nothing: at random phases its links score as much"
-    if hold == 0:
+    if one.hold_ms == 0:
         return "nothing can be held: the best shifts leave its jobs no room to move"
     # One job late, the others early: twice the hold apart, to either side.
-    if 4 * hold >= max(repeats(Counter(paces)).values()):
+    paces = Counter(ticks_from_ms(paces_ms[job]) for job in one.jobs)
+    if 4 * ticks_from_ms(one.hold_ms) >= max(repeats(paces).values()):
         return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
-    if any(2 * pace > 3 * natural for pace, natural in zip(paces, naturals, strict=True)):
+    if one.score < LEAST_SCORE:
+        return f"its jobs fit only in part: at the best shifts a link scores {one.score:.2f}"
+    if any(paces_ms[job] > 1.5 * alone_ms[job] for job in one.jobs):
         return "a job of its component would be slowed by more than half"
+    if not one.is_worth(paces_ms, alone_ms):
+        return "its paces would cost more than interleaving wins"
     return None
 
 
@@ -135,6 +153,8 @@ def _gains(problem: Problem, candidate: Candidate, best: RankedCandidate) -> dic
     Demand above capacity has to be sent later. Per iteration that is its mean over time, as a share of the capacity,
     times the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives
     where it treats all jobs as free (F1b).
+
+    ``problem`` has the natural iteration times: what runs free is not paced.
     """
     jobs = {job.id: job for job in problem.jobs}
     capacity = {link.id: link.capacity_gbps for link in problem.links}

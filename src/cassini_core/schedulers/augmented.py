@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..errors import refusal, shown
 from ..model import Candidate, Problem
 from ..placement.job_request import JobRequest
 from ..placement.worker_routes import WorkerRoutes
+from ..ranking.fitting import fitted
 from ..ranking.holding import HeldComponent, held_components
 from ..ranking.ranker import Ranker
 from ..results import Ranking
@@ -176,14 +178,18 @@ class Augmented:
         if ranking.best is None:
             # The paper's rule discards all, and the scheduler goes on as it would without Cassini.
             return Decision(allocations[0], ranking=ranking)
-        best = int(ranking.best.id.removeprefix("c"))
-        shifts_ms = {jobs.task_of[job]: shift for job, shift in ranking.best.shifts_ms.items()}
-        placed = {job: pace for job, pace in ranking.paces_ms.items() if job in named[best]}
+        chosen = int(ranking.best.id.removeprefix("c"))
+        longer, paced = fitted(problem, ranking, partial(self._ranker.rank, **self._options), problem)
+        held = tuple(jobs.tasks_of(one) for one in held_components(paced, longer, problem))
+        best = paced.best
+        if best is None:
+            raise AssertionError("a placement that was ranked has no rank with longer paces")
+        shifts_ms = {jobs.task_of[job]: shift for job, shift in best.shifts_ms.items()}
+        placed = {job: pace for job, pace in paced.paces_ms.items() if job in named[chosen]}
         paces_ms = {jobs.task_of[job]: pace for job, pace in placed.items()}
-        free = set(ranking.best.free_jobs)
-        slack_ms = {jobs.task_of[job]: slack for job, slack in ranking.best.slack_ms.items() if job not in free}
-        held = tuple(jobs.tasks_of(one) for one in held_components(ranking, problem))
-        return Decision(allocations[best], shifts_ms, paces_ms, slack_ms, held, ranking)
+        free = set(best.free_jobs)
+        slack_ms = {jobs.task_of[job]: slack for job, slack in best.slack_ms.items() if job not in free}
+        return Decision(allocations[chosen], shifts_ms, paces_ms, slack_ms, held, ranking)
 
     def _problem(self, state: ClusterState, jobs: _Jobs, allocations: Sequence[Allocation]) -> Problem:
         """The allocations, by names of jobs, as candidates."""

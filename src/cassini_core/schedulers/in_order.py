@@ -88,7 +88,7 @@ class Random(InOrder):
 
 
 class FirstFit(InOrder):
-    """Workers on the first hosts with room, in the order of the network. Any other hosts are as good to it."""
+    """Workers on the first hosts with room, in the order of the network. From any other host on is as good to it."""
 
     def first(self, cluster: Cluster, room: Int64Array, workers: int, rng: random.Random) -> HostWorkers | None:
         for start, end in zip(*cluster.parts, strict=True):
@@ -101,7 +101,8 @@ class FirstFit(InOrder):
         return None
 
     def other(self, cluster: Cluster, room: Int64Array, workers: int, rng: random.Random) -> HostWorkers | None:
-        return random_hosts(cluster, room, workers, rng)
+        later = np.arange(len(room)) >= below(rng, len(room))
+        return self.first(cluster, room * later, workers, rng)
 
 
 class Packed(InOrder):

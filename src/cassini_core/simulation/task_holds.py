@@ -46,13 +46,14 @@ class Held:
     hold : Hold
     grid : Grid
         The hold's.
-    shift_ms : float
-        Its shift as schedulers have it, whose paces are without margin, ms.
+    shift_ms, pace_ms : float
+        Its shift and its pace as schedulers have them, whose paces are without margin, ms.
     """
 
     hold: Hold
     grid: Grid
     shift_ms: float
+    pace_ms: float
 
 
 def holds_of(
@@ -91,22 +92,22 @@ def holds_of(
         alone_ms = {task: profiles[task].iteration_ms for task in component.jobs}
         longer = 1.0 + (_margin(component, profiles, jitter, jitter_share) if margin is None else margin)
         pace_ms = {task: decision.paces_ms.get(task, alone) * longer for task, alone in alone_ms.items()}
-        cost = sum(pace_ms[task] / alone - 1.0 for task, alone in alone_ms.items())
-        if cost >= sum(component.gain_ms[task] / alone for task, alone in alone_ms.items()):
+        if not component.is_worth(pace_ms, alone_ms):
             continue
         begin_ms = _begin_ms(decision, pace_ms, longer, before, now_ms)
         for task, pace in pace_ms.items():
             shift_ms, known = decision.shifts_ms[task], before.get(task)
             grid = Grid(begin_ms + shift_ms * longer, pace, _LATE * alone_ms[task])
             told_ms = (shift_ms + begin_ms / longer) % (pace / longer)
-            if known is not None and _is_same(known.grid, grid):
+            stays = known is not None and _is_same_pace(known.pace_ms, pace / longer) and _is_same(known.grid, grid)
+            if known is not None and stays:
                 grid, told_ms = known.grid, known.shift_ms
             hold: Hold = grid
             if holding == "agent":
                 hold_ms, slack_ms = component.hold_ms, decision.slack_ms[task]
                 hold = AgentHold(grid, alone_ms[task], hold_ms, slack_ms, component.gain_ms[task])
-            made = Held(hold, grid, told_ms)
-            found[task] = known if known is not None and _says(known) == _says(made) else made
+            made = Held(hold, grid, told_ms, pace / longer)
+            found[task] = known if known is not None and stays and _says(known) == _says(made) else made
     return found
 
 
@@ -119,15 +120,15 @@ def _begin_ms(
     if not stay:
         return 0.0
     slowest = max(stay, key=lambda task: (before[task].grid.pace_ms, task))
-    grid = before[slowest].grid
-    if _is_same_pace(grid.pace_ms, pace_ms[slowest]):
+    grid, told_ms = before[slowest].grid, before[slowest].pace_ms
+    if _is_same_pace(grid.pace_ms, pace_ms[slowest]) and _is_same_pace(told_ms, pace_ms[slowest] / longer):
         return 0.0
     passed = math.ceil((now_ms - grid.at_ms) / grid.pace_ms)
     return grid.at_ms + passed * grid.pace_ms - decision.shifts_ms[slowest] * longer
 
 
 def _apart_ms(shift_ms: float, before: Held) -> float:
-    return abs(math.remainder(shift_ms - before.shift_ms, before.grid.pace_ms))
+    return abs(math.remainder(shift_ms - before.shift_ms, before.pace_ms))
 
 
 def _says(held: Held) -> tuple[object, ...]:
