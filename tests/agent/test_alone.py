@@ -11,7 +11,7 @@ import pytest
 
 AGENT = Path(__file__).resolve().parents[2] / "agent"
 
-IN_THE_JOB = ("loop", "control", "local_link", "schedule")
+IN_THE_JOB = ("loop", "control", "local_link", "schedule", "job_secret")
 ON_THE_SERVER = ("daemon", "cli", "counters", "endpoint", "strict_json")
 
 IMPORT_ALL = """

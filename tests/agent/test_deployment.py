@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import hmac
 import os
 import re
@@ -16,10 +15,12 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Start
+from daemon_process import schedule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_agent.cli import main, serve
+from cassini_agent.job_secret import JobSecret
 from cassini_agent.loop.connecting import _job_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,16 +148,23 @@ def test_a_step_has_the_name_that_the_job_gives_itself(job: int, step: int | Non
     assert "CASSINI_JOB_ID" not in exported("task-prolog", {**slurm, "CASSINI_JOB_ID": "mine"})
 
 
-def test_all_nodes_and_the_scheduler_make_the_same_secret_and_it_goes_with_the_job(tmp_path: Path) -> None:
+def test_the_job_has_the_secret_that_the_scheduler_makes_of_its_name(start: Start, tmp_path: Path) -> None:
     key, folder = tmp_path / "job-key", tmp_path / "jobs"
     key.write_text("of the site\n")
     slurm = {"SLURM_JOB_ID": "1234", "SLURM_JOB_UID": str(os.getuid())}
     places = {"CASSINI_JOB_KEY": str(key), "CASSINI_JOB_SECRETS": str(folder)}
     assert exported("prolog", {**slurm, **places}) == {}
-    secret = hmac.new(b"of the site", b"1234", hashlib.sha256).hexdigest()
-    assert exported("task-prolog", {**slurm, **places})["CASSINI_JOB_SECRET"] == secret
+    secret = JobSecret(hmac.new(key.read_bytes().strip(), b"1234", "sha256").hexdigest())  # as the page has it
+    given = exported("task-prolog", {**slurm, **places})
+    assert given == secret.environment("1234")
     assert (folder / "1234").stat().st_mode & 0o777 == 0o400
     assert folder.stat().st_mode & 0o777 == 0o711
+    daemon = start()
+    assert daemon.put(schedule_of("1234", secret_sha256=secret.sha256)).body["accepted"]
+    with daemon.job(given["CASSINI_JOB_ID"], secret=given["CASSINI_JOB_SECRET"]) as job:
+        assert (job.receive() or {})["type"] == "schedule"
+    with daemon.job("1234", secret="of somebody else, as long") as other:
+        assert (other.receive() or {})["reason"] == "wrong_secret"
     assert exported("epilog", {**slurm, **places}) == {}
     assert list(folder.iterdir()) == []
     assert "CASSINI_JOB_SECRET" not in exported("task-prolog", {**slurm, **places})
