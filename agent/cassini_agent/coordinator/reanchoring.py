@@ -24,6 +24,9 @@ __all__ = ["Reanchoring"]
 DUE = 0.9
 """After this part of its natural iteration time a job may begin the next iteration at any moment."""
 
+PUT_OFF_PACES = 5
+"""So long a decision waits for a moment at which no job is due. Less, and three jobs with jitter are moved more often."""
+
 HELD_UP, REPORT_NS = 0.5, SECOND_NS // 4
 """Contention makes iterations longer by no more than the bursts of the others, which together take no less than this
 part of a pace. Who has not begun by then, and the time between two reports, is held up by something else."""
@@ -147,13 +150,14 @@ class Reanchoring:
         return age_ns > DUE * self._members[job].schedule.iteration_ns
 
     def _is_put_off(self, is_due: bool, now_ns: int) -> bool:
-        """Whether a decision waits for a job that is due; for a pace at most: of many jobs there is always one."""
+        """Whether a decision waits for a job that is due; not for ever: of many jobs there is always one."""
         if not is_due:
             self._put_off_since_ns = None
             return False
         if self._put_off_since_ns is None:
             self._put_off_since_ns = now_ns
-        return now_ns - self._put_off_since_ns < max(member.schedule.pace_ns for member in self._members.values())
+        longest = max(member.schedule.pace_ns for member in self._members.values())
+        return now_ns - self._put_off_since_ns < PUT_OFF_PACES * longest
 
     def _is_overdue(self, job: str, known: Mapping[str, JobStatus], now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
