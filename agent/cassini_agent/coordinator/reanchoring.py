@@ -25,7 +25,7 @@ DUE = 0.9
 """After this part of its natural iteration time a job may begin the next iteration at any moment."""
 
 PUT_OFF_PACES = 5
-"""So long a decision waits for a moment at which no job is due. With less three jobs with jitter are moved more often."""
+"""So long a decision waits for a moment at which no job is due; with less, three jobs with jitter are moved more."""
 
 HELD_UP, REPORT_NS = 0.5, SECOND_NS // 4
 """Contention makes iterations longer by no more than the bursts of the others, which together take no less than this
