@@ -182,17 +182,19 @@ count: $(VENV)/.tools ## instructions per call of the kernel's loops against the
 check-answers: $(VENV)/.installed ## the answers to 403 recorded problems, byte by byte
 	@$(PY) -m bench.answers.recorded
 
-wheel: $(VENV)/.tools ## source distribution and manylinux wheel in dist/
+wheel: $(VENV)/.tools ## source distribution, manylinux wheel, and the wheel of the agent alone, in dist/
 	@rm -rf dist build/wheel && mkdir -p build
 	@$(ON_PATH) $(PY) -m build --no-isolation --outdir build/wheel . > build/wheel.log || { cat build/wheel.log; exit 1; }
 	@$(ON_PATH) $(PY) -m auditwheel repair --wheel-dir dist build/wheel/*.whl >> build/wheel.log 2>&1 \
 	  || { cat build/wheel.log; exit 1; }
+	@$(PY) -m build --no-isolation --wheel --outdir dist agent >> build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
 	@cp build/wheel/*.tar.gz dist
 	@ls -l dist
 
-check-wheel: $(VENV)/.tools ## use the wheel outside the tree with every Python found: import, rank, fast tests
+check-wheel: $(VENV)/.tools ## use the wheels outside the tree: import, rank, fast tests with every Python found; the agent alone
 	@test -n "$$(ls dist/*.whl 2>/dev/null)" || $(MAKE) --no-print-directory wheel
 	@$(PY) .ci/check_wheel.py dist tests/data/two-jobs.json tests
+	@$(PY) .ci/check_agent_wheel.py dist
 
 check-free-threaded: $(VENV)/.tools ## build for a Python without the global lock and share objects between threads there
 	@$(PY) .ci/check_free_threaded.py . $(FREE_THREADED)

@@ -102,7 +102,7 @@ def check_use(wheel: Path, sdist: Path, problem: Path, tests: Path) -> bool:
 def main() -> None:
     """Exit status 1 if anything is not as it must be."""
     dist, problem, tests = (Path(argument).resolve() for argument in sys.argv[1:])
-    (wheel,), (sdist,) = list(dist.glob("*.whl")), list(dist.glob("*.tar.gz"))
+    (wheel,), (sdist,) = list(dist.glob("cassini_core-*.whl")), list(dist.glob("*.tar.gz"))
     wheel_contents.check(wheel, sdist)
     if not check_use(wheel, sdist, problem, tests):
         sys.exit(1)

@@ -223,7 +223,7 @@ def main() -> None:
                 )
             print(f"{name}: left out, no {', '.join(missing)}")
             del recipes[name]
-    (wheel,) = options.dist.resolve().glob("*.whl")
+    (wheel,) = options.dist.resolve().glob("cassini_core-*.whl")
     with tempfile.TemporaryDirectory(prefix="hosts-") as folder:
         workshop = Workshop(Path(folder), wheel)
         ranked = workshop.shell(workshop.folder, f"cassini-core rank {shlex.quote(str(PROBLEM))} --json")

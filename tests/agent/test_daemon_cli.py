@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -97,17 +98,21 @@ def test_systemd_hears_when_the_daemon_is_ready(start: Start, tmp_path: Path, mo
     assert not daemon.socket.exists()
 
 
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["systemd-unit"]) == 0
-    text = capsys.readouterr().out
-    assert "Type=notify" in text
+def test_the_units_are_ones_that_systemd_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    units = {}
+    for name, option in (("cassini-agent.service", ()), ("cassini-agent.socket", ("--socket",))):
+        assert main(["systemd-unit", *option]) == 0
+        units[name] = capsys.readouterr().out
+    assert "Type=notify" in units["cassini-agent.service"]
+    assert "RuntimeDirectory" not in units["cassini-agent.service"]  # it would be another folder after each restart
+    assert "ListenSequentialPacket=/run/cassini-agent/agent.sock\n" in units["cassini-agent.socket"]
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
-    unit = tmp_path / "cassini-agent.service"
-    program = next(line for line in text.splitlines() if line.startswith("ExecStart="))
-    unit.write_text(text.replace(program, "ExecStart=/bin/true"))
-    done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60)
-    assert "cassini-agent.service" not in done.stderr, done.stderr
+    for name, text in units.items():
+        (tmp_path / name).write_text(re.sub("^ExecStart=.*$", "ExecStart=/bin/true", text, flags=re.MULTILINE))
+    command = ["systemd-analyze", "verify", *(str(tmp_path / name) for name in units)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "cassini-agent" not in done.stderr, done.stderr
 
 
 def test_the_job_s_own_part_imports_neither_the_daemon_nor_its_libraries() -> None:

@@ -13,28 +13,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
-from cyclopts.config import Env
-
 from ..schedule import ScheduleError
-from . import interleave, schedule, serve, status, systemd_unit
-from .errors import AnswerError, UsageError
+from .errors import PROGRAM, AnswerError, UsageError, what_is_missing
 
 __all__ = ["PROGRAM", "entry_point", "main"]
 
-PROGRAM = "cassini-agent"
 LONGEST_MESSAGE = 2000
-
-HELP = """Hold the time-shifts of training jobs, and show whether they are held.
-
-One daemon per server passes schedules from the scheduler to the jobs and measurements back: `cassini-agent serve`.
-`cassini-agent status` shows the jobs of a server, `cassini-agent interleave` keeps the jobs of some servers
-interleaved.
-
-Every option may also come from the environment: --token-file is CASSINI_AGENT_TOKEN_FILE.
-
-Exit status: 0 done, 2 the input or the configuration is wrong, 1 anything else.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,8 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status. Nothing is raised and the process is not ended.
     """
+    try:  # a job's environment has no library for command lines
+        from cyclopts import CycloptsError
+
+        from .application import application
+    except ModuleNotFoundError as error:
+        return _fail(2, what_is_missing(error))
     try:
-        _application()(sys.argv[1:] if argv is None else list(argv))
+        application()(sys.argv[1:] if argv is None else list(argv))
         if sys.stdout is not None:
             sys.stdout.flush()
         return 0
@@ -67,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(2, f"{str(error).rstrip('.')}. See {PROGRAM} --help")
     except (UsageError, ScheduleError) as error:
         return _fail(2, str(error))
+    except ModuleNotFoundError as error:
+        return _fail(2, what_is_missing(error))
     except AnswerError as error:
         return _fail(error.status, str(error))
     except OSError as error:
@@ -80,33 +72,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def entry_point() -> NoReturn:
     """The console script: :func:`main` and its exit status."""
     sys.exit(main())
-
-
-def _application() -> App:
-    application = App(
-        name=PROGRAM,
-        help=HELP,
-        help_format="markdown",
-        version=_version,
-        config=Env("CASSINI_AGENT_", command=False),
-        result_action="return_value",
-        exit_on_error=False,
-        print_error=False,
-        suppress_keyboard_interrupt=False,
-    )
-    application.command(serve.serve, sort_key=1)
-    application.command(serve.check_config, name="check-config", sort_key=2)
-    application.command(status.status, sort_key=3)
-    application.command(interleave.interleave, sort_key=4)
-    application.command(schedule.schedule, sort_key=5)
-    application.command(systemd_unit.systemd_unit, name="systemd-unit", sort_key=6)
-    return application
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return f"{PROGRAM} {version('cassini-core')}"
 
 
 def _fail(status: int, message: str) -> int:

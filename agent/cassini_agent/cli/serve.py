@@ -85,10 +85,8 @@ def check_config(*, options: Options = Options()) -> None:
 
 
 def _config(options: Options) -> Config:
-    try:
-        from ..daemon.config import Config
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
+    from ..daemon.config import Config
+
     if not 0 <= options.port <= 65535:
         raise UsageError(f"--port: expected 0 to 65535, got {options.port}")
     values = dict(vars(options))

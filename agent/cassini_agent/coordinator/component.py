@@ -53,6 +53,8 @@ class Component:
         Those that are held together.
     over : bool
         Nothing is held any more: by a newer command of the scheduler, or as too few are left.
+    calm_looks : int
+        So many looks in a row found all jobs where they should be, and had nothing to do.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class Component:
             raise ValueError(f"component: expected schedules of one component, got those of {sorted(names)}")
         (self.name,) = names
         self.superseded = False
+        self.calm_looks = 0
         self._renewal = Renewal(self.name, self.members, profiles)
         self._reanchoring = Reanchoring(self.name, self.members)
         self._presence = Presence(self.name)
@@ -114,7 +117,18 @@ class Component:
             return outcome
         self._let_go_of_those_who_left(statuses, now_ns, outcome)
         self._keep_together(statuses, now_ns, outcome)
+        self.calm_looks = self.calm_looks + 1 if self._is_calm(statuses, outcome) else 0
         return outcome
+
+    def _is_calm(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> bool:
+        return not (outcome.send or outcome.released or outcome.events or self.look_again) and all(
+            (status := statuses.get(job)) is not None
+            and status.connected
+            and status.state == "held"
+            and status.followed == member.schedule.version
+            and status.changed is None
+            for job, member in self.members.items()
+        )
 
     def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
         if not self.members:

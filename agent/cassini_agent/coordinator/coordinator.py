@@ -1,17 +1,19 @@
 """Asks daemons, has each component decided about, and tells daemons and the scheduler.
 
-Once a second all is looked at. In between each daemon answers as soon as one of its jobs has news (it is out of its
-place, came, left, changed), and the component of that job is decided about at once.
+Each daemon answers as soon as one of its jobs has news (it is out of its place, came, left, changed), and the component
+of that job is decided about at once. Besides, components are looked at once a second, and rarely while all is calm.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..control.clock_sync import ClockTrack
 from ..schedule import SECOND_NS, Schedule
@@ -32,6 +34,12 @@ log = logging.getLogger("cassini_agent")
 
 POLL_S = 1.0
 
+CALM_LOOKS, REST_S = 16, 10.0
+"""Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
+
+ASKED_AT_ONCE = 32
+"""Daemons that are asked at once in a round: with more, the time that an answer takes would be that of the others."""
+
 ANSWER_S = 0.8
 """A daemon that takes longer is passed over in this round."""
 
@@ -49,6 +57,8 @@ SEARCH_S = 5.0
 
 LET_GO_NS = 60 * SECOND_NS
 """Who is in no component that is kept any more is set free so long after: the scheduler may still be sending."""
+
+NO_GATE = nullcontext()
 
 _T = TypeVar("_T")
 
@@ -89,6 +99,8 @@ class Coordinator:
         self._clocks: dict[str, ClockTrack] = {}
         self._searched_s = -SEARCH_S
         self._silent: set[str] = set()
+        self._rests_until_s: dict[Component, float] = {}
+        self._spread = random.Random(0)
         self._news: dict[str, asyncio.Task[None]] = {}
         self._refused: dict[str, int] = {}
         self._again: dict[Component, asyncio.Task[None]] = {}
@@ -157,7 +169,7 @@ class Coordinator:
         try:
             while True:
                 begun = time.monotonic()
-                await self.poll()
+                await self._poll([one for one in self.components() if not self._rests(one)])
                 self._watch()
                 await asyncio.sleep(max(0.0, poll_s - (time.monotonic() - begun)))
         finally:
@@ -170,12 +182,27 @@ class Coordinator:
             self._again.clear()
 
     async def poll(self) -> None:
-        """One round: clocks and jobs of all hosts at once, decisions, schedules. Failures are told, not raised."""
+        """One round: clocks and jobs of all hosts, decisions, schedules. Failures are told, not raised."""
+        await self._poll(self.components())
+
+    async def _poll(self, components: Collection[Component]) -> None:
+        """The same for some components, and for all hosts on which something is to be withdrawn."""
         hosts = self.hosts()
         for gone in self._clocks.keys() - hosts:
             del self._clocks[gone]
         self._silent &= hosts | set(self._all_hosts)
-        await self._look(self.components(), hosts | self._search(), clocks_of=hosts)
+        self._rests_until_s = {
+            one: until for one, until in self._rests_until_s.items() if self._components.get(one.name) is one
+        }
+        for component in components:  # not all at the same time again
+            self._rests_until_s[component] = time.monotonic() + REST_S * self._spread.uniform(0.5, 1.5)
+        asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
+        gate = asyncio.Semaphore(ASKED_AT_ONCE)
+        await self._look(components, asked | self._search(), clocks_of=asked, gate=gate)
+
+    def _rests(self, component: Component) -> bool:
+        """Whether it need not be looked at now."""
+        return component.calm_looks >= CALM_LOOKS and time.monotonic() < self._rests_until_s.get(component, 0.0)
 
     def hosts(self) -> set[str]:
         """Whose daemons are asked: those of all members, and of jobs whose schedules are to be withdrawn."""
@@ -193,32 +220,42 @@ class Coordinator:
 
     def _watch(self) -> None:
         """A task for each host, that waits for its news."""
+        gate = asyncio.Semaphore(ASKED_AT_ONCE)
         hosts = self.hosts()
         for host in self._news.keys() - hosts:
             self._news.pop(host).cancel()
         for host in hosts:
             if host not in self._news or self._news[host].done():
-                self._news[host] = asyncio.create_task(self._hear(host))
+                self._news[host] = asyncio.create_task(self._hear(host, gate))
 
-    async def _hear(self, host: str) -> None:
+    async def _hear(self, host: str, gate: AbstractAsyncContextManager[Any]) -> None:
         known: int | None = None
         while host not in self._silent:  # one that is silent is asked once a second
             try:
-                async with asyncio.timeout(NEWS_S + ANSWER_S):
+                # The first answer comes at once, and so would those of all hosts.
+                async with gate if known is None else NO_GATE, asyncio.timeout(NEWS_S + ANSWER_S):
                     change = await self._transport.news(host, known, NEWS_S)
             except (TransportError, TimeoutError):
-                return
+                break
             except Exception:
                 log.exception("waiting for the news of %s failed", host)
-                return
+                break
             if known is not None and change != known:
                 concerned = [one for one in self._components.values() if host in one.hosts()]
-                await self._look(concerned, {other for one in concerned for other in one.hosts()} - self._silent)
+                hosts = {other for one in concerned for other in one.hosts()} - self._silent
+                await self._look(concerned, hosts, clocks_of=hosts)  # they may have rested, and clocks run on
             known = change
             await asyncio.sleep(LEAST_S)
+        for component in self.components():  # what it does not tell has to be asked for
+            if host in component.hosts():
+                component.calm_looks = 0
 
     async def _look(
-        self, components: Collection[Component], hosts: Collection[str], clocks_of: Collection[str] = ()
+        self,
+        components: Collection[Component],
+        hosts: Collection[str],
+        clocks_of: Collection[str] = (),
+        gate: AbstractAsyncContextManager[Any] = NO_GATE,
     ) -> None:
         """Ask hosts, and decide about each component as soon as its own have answered: what they say is old soon."""
         jobs_on = {host: set(self._withdrawals.jobs_on(host)) for host in sorted(hosts)}
@@ -233,8 +270,12 @@ class Coordinator:
         def jobs_there(host: str) -> Awaitable[list[JobStatus]]:
             return self._transport.jobs(host, jobs_on[host])
 
+        async def ask(host: str) -> dict[str, JobStatus] | None:
+            async with NO_GATE if host in self._silent else gate:  # whom nothing is expected of keeps nobody waiting
+                return await self._ask(host, jobs_there, host in clocks_of)
+
         async with asyncio.TaskGroup() as group:
-            asked = {host: group.create_task(self._ask(host, jobs_there, host in clocks_of)) for host in jobs_on}
+            asked = {host: group.create_task(ask(host)) for host in jobs_on}
             for host in self._withdrawals.hosts() & asked.keys():
                 group.create_task(self._withdraw(host, jobs_on[host], asked[host]))
             for component, its in of_component.items():

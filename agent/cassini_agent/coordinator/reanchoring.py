@@ -24,6 +24,9 @@ __all__ = ["Reanchoring"]
 DUE = 0.9
 """After this part of its natural iteration time a job may begin the next iteration at any moment."""
 
+PUT_OFF_PACES = 5
+"""So long a decision waits for a moment at which no job is due; with less, three jobs with jitter are moved more."""
+
 HELD_UP, REPORT_NS = 0.5, SECOND_NS // 4
 """Contention makes iterations longer by no more than the bursts of the others, which together take no less than this
 part of a pace. Who has not begun by then, and the time between two reports, is held up by something else."""
@@ -85,12 +88,14 @@ class Reanchoring:
         self._allowance: Allowance | None = None
         self._uncounted_since_ns: int | None = None  # since when it was not counted what jobs lose to each other
         self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
+        self._put_off_since_ns: int | None = None  # since when a decision waits for a job that is due
         self._is_unsteady = False
         self.look_again = False
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = self._allowance = self._deaf_since_ns = self._uncounted_since_ns = None
+        self._last = self._allowance = None
+        self._deaf_since_ns = self._uncounted_since_ns = self._put_off_since_ns = None
 
     def decide(
         self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
@@ -103,13 +108,15 @@ class Reanchoring:
         places = {job: self._members[job].place_ns(status) for job, status in known.items()}
         may_do_without = self._may_do_without(places, now_ns)
         if is_alone or not any(status.state == "adjusting" for status in known.values()):
-            self._uncounted_since_ns = None
+            self._uncounted_since_ns = self._put_off_since_ns = None
             return drafts, told
         if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
             return drafts, told
         if any(self._is_overdue(job, known, now_ns) for job in known):
             return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
-        self.look_again = any(self._is_due(job, status, now_ns) for job, status in known.items())
+        self.look_again = self._is_put_off(
+            any(self._is_due(job, status, now_ns) for job, status in known.items()), now_ns
+        )
         if self.look_again:
             return drafts, told  # it would depend on moments whether the answer is there before its next start
         if not may_do_without:
@@ -123,6 +130,7 @@ class Reanchoring:
         found = anchor([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
         if not self._may_cost(found.cost, now_ns, told):
             return drafts, told
+        self._put_off_since_ns = None
         self._note(now_ns, known)
         told.append(events.Reanchored(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
         epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
@@ -135,6 +143,16 @@ class Reanchoring:
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether a job may at any moment come to where it takes what it is told: to its next iteration."""
         return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
+
+    def _is_put_off(self, is_due: bool, now_ns: int) -> bool:
+        """Whether a decision waits for a job that is due; not for ever: of many jobs there is always one."""
+        if not is_due:
+            self._put_off_since_ns = None
+            return False
+        if self._put_off_since_ns is None:
+            self._put_off_since_ns = now_ns
+        longest = max(member.schedule.pace_ns for member in self._members.values())
+        return now_ns - self._put_off_since_ns < PUT_OFF_PACES * longest
 
     def _is_overdue(self, job: str, known: Mapping[str, JobStatus], now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""

@@ -42,15 +42,16 @@ class Config:
     port_file: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
-    def check(self) -> tuple[Access, ssl.SSLContext | None]:
-        """Read tokens and certificates.
+    def check(self, opens_socket: bool = True) -> tuple[Access, ssl.SSLContext | None]:
+        """Read tokens and certificates; the path of the socket counts if the daemon is to open it.
 
         Raises
         ------
         ConfigError
             Somebody could get in, or nobody could; or a path cannot work.
         """
-        _check_socket_path(self.socket)
+        if opens_socket:
+            _check_socket_path(self.socket)
         access, tls = self.credentials()
         if tls is None and not self.plain_http and not _is_loopback(self.host):
             raise ConfigError(

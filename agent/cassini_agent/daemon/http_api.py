@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -87,8 +88,8 @@ class HttpApi:
     def connections(self) -> int:
         return 0 if self._listener is None else len(self._listener)
 
-    async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
-        """Listen; the port.
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None, passed: socket.socket | None = None) -> int:
+        """Listen, on a socket that is passed if one is; the port.
 
         Raises
         ------
@@ -124,7 +125,7 @@ class HttpApi:
             tls,
             lambda why, peer: self._log_refused(why, {"peer": peer}),
         )
-        return self._listener.start(host, port)
+        return self._listener.start(host, port, passed)
 
     def _library_log(self) -> logging.Logger:
         """What the library says of requests that never reach a route."""

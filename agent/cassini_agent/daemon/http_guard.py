@@ -119,14 +119,21 @@ class HttpListener:
     def __len__(self) -> int:
         return len(self._places)
 
-    def start(self, host: str, port: int) -> int:
-        """Listen; the port, which the system chooses if 0 was asked for.
+    def start(self, host: str, port: int, passed: socket.socket | None = None) -> int:
+        """Listen, on a socket that is passed if one is; the port, which the system chooses if 0 was asked for.
 
         Raises
         ------
         OSError
             The place is taken or not this host's.
         """
+        self._listener = self._listen(host, port) if passed is None else passed
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._listener, self._on_connections)
+        self._watch(loop.create_task(self._sweep()))
+        return int(self._listener.getsockname()[1])
+
+    def _listen(self, host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         try:
@@ -137,11 +144,7 @@ class HttpListener:
         except BaseException:
             listener.close()
             raise
-        self._listener = listener
-        loop = asyncio.get_running_loop()
-        loop.add_reader(listener, self._on_connections)
-        self._watch(loop.create_task(self._sweep()))
-        return int(listener.getsockname()[1])
+        return listener
 
     def stop(self) -> None:
         if self._listener is not None:

@@ -63,27 +63,30 @@ class LocalSocket:
             PeerBuckets(limits.user_messages_per_s, limits.user_message_burst) for _ in range(2)
         )
         self._listener: socket.socket | None = None
+        self._is_own = True
 
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def start(self) -> None:
-        """Listen.
+    def start(self, passed: socket.socket | None = None) -> None:
+        """Listen, on a socket that stays when the daemon ends if one is passed.
 
         Raises
         ------
         OSError
             Another daemon listens there, or the place cannot be written.
         """
-        self._listener = _listen(self._path)
+        self._is_own = passed is None
+        self._listener = _listen(self._path) if passed is None else passed
         asyncio.get_running_loop().add_reader(self._listener, self._on_connections)
 
     def stop(self) -> None:
         if self._listener is not None:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
-            with suppress(OSError):
-                self._path.unlink()
+            if self._is_own:
+                with suppress(OSError):
+                    self._path.unlink()
         for connection in list(self._jobs):
             connection.close()
 

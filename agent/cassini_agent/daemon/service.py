@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from .logs import LogWriter, RefusalLog, make_logger
 from .loop_lag import watch_loop_lag
 from .metrics import Metrics
 from .notify import notify, watchdog_s
+from .passed import passed_sockets
 from .registry import Registry
 from .schedules import Schedules
 from .status import CounterView
@@ -52,7 +54,7 @@ def run(config: Config, clocks: Clocks | None = None, counters: CounterWatch | N
 
 
 class Service:
-    """One daemon.
+    """One daemon, on the sockets that were passed to the process, or its own.
 
     Parameters
     ----------
@@ -66,7 +68,11 @@ class Service:
 
     def __init__(self, config: Config, clocks: Clocks, counters: CounterWatch | None = None) -> None:
         self._config = config
-        access, self._tls = config.check()
+        self._passed = passed_sockets()
+        if self._passed.http is not None:
+            host, port = self._passed.http.getsockname()[:2]
+            self._config = replace(config, host=host, port=port)
+        access, self._tls = self._config.check(opens_socket=self._passed.jobs is None)
         self._counts = Counts()
         self._writer = LogWriter(config.log_file)
         self._log: Any = make_logger(self._writer, config.log_level)
@@ -112,8 +118,8 @@ class Service:
         tasks: list[asyncio.Task[None]] = []
         try:
             self._restore()
-            self._socket.start()
-            port = await self._http.start(self._config.host, self._config.port, self._tls)
+            self._socket.start(self._passed.jobs)
+            port = await self._http.start(self._config.host, self._config.port, self._tls, self._passed.http)
             if self._config.port_file is not None:
                 self._config.port_file.write_text(f"{port}\n")
             if self._source is not None:
