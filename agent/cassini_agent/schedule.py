@@ -57,7 +57,7 @@ class Schedule:
     shift_ns : int
         The job's delay on the grid, 0 to ``pace_ns``, exclusive.
     iteration_ns : int
-        Natural iteration time, without waiting, 1 ms to 2^40 ns.
+        Uncontrolled iteration time, without waiting, 1 ms to 2^40 ns.
     hold_ns : int
         How far all jobs may move at once, 0 to ``pace_ns / 2``; 0: nothing can be held.
     slack_ns : int

@@ -24,7 +24,7 @@ from pathlib import Path
 from cassini_agent.control.controller import Controller
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 from cassini_agent.loop.timeline import HostTimeline, Timeline
 
 ITERATION_MS = 50.0
@@ -68,7 +68,7 @@ def _read_all(peer: socket.socket) -> None:
 def agent(path: str, timeline: Timeline) -> Agent:
     """As ``connect()`` makes it on rank 0, but that nothing is waited for."""
     hello = {"type": "hello", "protocol": 1, "job": "a", "rank": 0, "world_size": 1, "pid": os.getpid()}
-    return Agent(timeline, Decider(LocalLink(path, hello), Controller()), wait=lambda until_ns: None)
+    return Agent(timeline, Rank0Controller(LocalLink(path, hello), Controller()), wait=lambda until_ns: None)
 
 
 def timed(one: Agent, between: Callable[[], None] = lambda: None) -> list[float]:

@@ -22,13 +22,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from cassini_agent.dispatch.http import HttpTransport
+
 from bench.agent.fake_daemons import address, job_on
 from bench.measuring import machine
 from cassini_agent.coordinator import coordinator as the_coordinator
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.coordinator.member import Member
-from cassini_agent.dispatch.http import HttpTransport
 from cassini_agent.dispatch.send import Endpoint, send
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 

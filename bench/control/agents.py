@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cassini_agent.control.controller import Controller, Decision
 from cassini_agent.loop.agent import Agent
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 from cassini_agent.loop.timeline import HostTimeline
 from cassini_agent.schedule import Schedule
 
@@ -39,20 +39,20 @@ class AgentControl:
         """To the daemon of the job's host; before it begins."""
         self._clock = RankClock(_HostClock(model, events), random.Random(0), overslept_ms=0.0)
         self._link = LaterLink(socket, model.name, model.ranks, events, self._clock, REPORT_MS)
-        self._decider = Decider(self._link, Controller())
+        self._rank0_controller = Rank0Controller(self._link, Controller())
         now_ns, wait = self._clock.now_ns, self._clock.wait
-        self._agent = Agent(HostTimeline(now_ns), self._decider, now_ns, wait)
+        self._agent = Agent(HostTimeline(now_ns), self._rank0_controller, now_ns, wait)
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """The daemon does that."""
         raise NotImplementedError
 
     def step(self, now_ns: int) -> Decision:
-        before = self._decider.adjustments
+        before = self._rank0_controller.adjustments
         self._agent.iteration()
-        adjusted = self._decider.adjustments > before
+        adjusted = self._rank0_controller.adjustments > before
         delay_ns = round(1e6 * self._clock.ahead_ms())
-        return Decision(delay_ns, self._decider.state, adjusted=adjusted)
+        return Decision(delay_ns, self._rank0_controller.state, adjusted=adjusted)
 
     def sends(self) -> None:
         self._agent.communication_started()

@@ -1,4 +1,4 @@
-"""Schedules of simulated jobs on one link, as a scheduler would make them: profile, margin, harmonize, shifts."""
+"""Schedules of simulated jobs on one link, as a scheduler would make them: profile, headroom, harmonize, shifts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 import cassini_core as cc
-from cassini_agent.control.margin import cheapest_margin, loss_ns, measured_jitter
+from cassini_agent.control.headroom import cheapest_headroom, loss_ns, measured_jitter
 from cassini_agent.control.phase import late_reach_ns
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 from cassini_core.results import Harmonized
@@ -19,24 +19,24 @@ __all__ = ["LINK_GBPS", "schedules"]
 
 LINK_GBPS = 50.0
 PROFILE = 512
-"""Iterations of a job alone that its margin is taken from."""
+"""Iterations of a job alone that its headroom is taken from."""
 
 TOLERANCE = 0.1
 """By how much a pace may exceed what a job needs by itself."""
 
 
-def schedules(models: Sequence[JobModel], seed: int, *, margins: bool = True) -> list[Schedule]:
-    """A schedule per job, on a link that each fills when it sends; ``margins=False`` for paces as short as can be."""
+def schedules(models: Sequence[JobModel], seed: int, *, headroom: bool = True) -> list[Schedule]:
+    """A schedule per job, on a link that each fills when it sends; ``headroom=False`` for paces as short as can be."""
     jitters = [measured_jitter(_profile_ms(model, seed * 1000 + 500 + i)) for i, model in enumerate(models)]
     needed = [jitter.iteration_ns for jitter in jitters]
-    if margins:
+    if headroom:
         longer = [1.01 * natural for natural in needed]
         first = _solved(models, longer)
         gain = max(0.0, first.score - _at_random(_jobs(models, needed)))
         reach = late_reach_ns(round(first.hold_ms * MS_NS)) / MS_NS
         for i, jitter in enumerate(jitters):
             loss = loss_ns(round(needed[i] * MS_NS), round(gain * needed[i] * MS_NS)) / MS_NS
-            needed[i] += cheapest_margin(jitter.deviation_ns, reach, loss).margin_ns
+            needed[i] += cheapest_headroom(jitter.deviation_ns, reach, loss).headroom_ns
     solution = _solved(models, needed)
     paced = _harmonized(models, needed)
     at_random = _at_random(paced.jobs)
@@ -80,7 +80,7 @@ def _solved(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> cc.Lin
 
 
 def _harmonized(models: Sequence[JobModel], iteration_ms: Sequence[float]) -> Harmonized:
-    # Margins of equal jobs differ by some percent with their profiles.
+    # Headroom of equal jobs differs by some percent with their profiles.
     return cc.harmonize(_jobs(models, iteration_ms), TOLERANCE, capacity_gbps=LINK_GBPS)
 
 

@@ -37,7 +37,7 @@ class NextPoint:
     Parameters
     ----------
     tolerance : float
-        Relative to the natural iteration time; 0.05 is the paper's rule (5.7), 0 waits always.
+        Relative to the uncontrolled iteration time; 0.05 is the paper's rule (5.7), 0 waits always.
     """
 
     def __init__(self, tolerance: float) -> None:

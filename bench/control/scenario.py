@@ -50,8 +50,8 @@ class Scenario:
     models : tuple of JobModel
     rule : str
         Of ``RULES``.
-    margins : bool
-        Whether the pace has a margin; without, it is the (longest) natural iteration time.
+    headroom : bool
+        Whether the pace has headroom; without, it is the (longest) uncontrolled iteration time.
     minutes : float
     coordinator_s : tuple of (float, float)
         When there is no coordinator: from, to.
@@ -66,7 +66,7 @@ class Scenario:
     name: str
     models: tuple[JobModel, ...]
     rule: str = "agent"
-    margins: bool = True
+    headroom: bool = True
     minutes: float = 5.0
     absent_s: tuple[float, float] = (0.0, 0.0)
     ranks_again: bool = False
@@ -102,7 +102,7 @@ def run(scenario: Scenario, seed: int) -> Outcome:
     """Simulate a scenario."""
     models = scenario.models
     first = [model for model in models if model.start_ms < JOINING_MS]
-    plan = schedules(first, seed, margins=scenario.margins)
+    plan = schedules(first, seed, headroom=scenario.headroom)
     controls = [RULES[scenario.rule]() for _ in models]
     simulator = Simulator(models, controls, seed)
     told: list[str] = []
@@ -240,7 +240,7 @@ def _measured(
     }
     return Outcome(
         scenario.name,
-        scenario.rule + ("" if scenario.margins else ", no margin"),
+        scenario.rule + ("" if scenario.headroom else ", no margin"),
         seed,
         [schedule.pace_ns * 1e-6 for schedule in plan],
         [schedule.shift_ns * 1e-6 for schedule in plan],

@@ -40,10 +40,10 @@ def skewed(models: Sequence[JobModel], clock_ms: float, ppm: float) -> tuple[Job
 
 
 def pair_rules(minutes: float) -> list[Scenario]:
-    """The pair with 3 % jitter under each rule, on the paced grid and on a grid of the natural iteration time."""
+    """The pair with 3 % jitter under each rule, on the paced grid and on a grid of the uncontrolled iteration time."""
     models = jittered(PAIR, 0.03)
     found = [Scenario("3 % jitter", models, rule, minutes=minutes) for rule in RULES]
-    return found + [Scenario("3 % jitter", models, rule, margins=False, minutes=minutes) for rule in list(RULES)[1:]]
+    return found + [Scenario("3 % jitter", models, rule, headroom=False, minutes=minutes) for rule in list(RULES)[1:]]
 
 
 def sweeps(minutes: float) -> list[Scenario]:

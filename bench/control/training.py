@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from cassini_agent.control.controller import Controller
 from cassini_agent.local_link import LocalLink
 from cassini_agent.loop.agent import Agent
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 from cassini_agent.loop.timeline import HostTimeline
 
 from .events import Events
@@ -158,11 +158,11 @@ class Training:
         self._ranks = []
         for number, each in enumerate(compute):
             own = RankClock(clock, self._rng)
-            decider = None
+            rank0_controller = None
             if socket is not None and number == 0:
                 self._link = LaterLink(socket, name, 2, events, own)
-                decider = Decider(self._link, Controller())
-            agent = Agent(HostTimeline(own.now_ns), decider, own.now_ns, own.wait)
+                rank0_controller = Rank0Controller(self._link, Controller())
+            agent = Agent(HostTimeline(own.now_ns), rank0_controller, own.now_ns, own.wait)
             self._ranks.append(_Rank(number, agent, own, each))
         self._at(begin_ms, self._reach)
 

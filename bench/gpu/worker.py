@@ -51,11 +51,11 @@ class Starts:
         if self._device.type != "cuda":
             return list(self._marks)
         torch.cuda.synchronize()
-        anchor = torch.cuda.Event(enable_timing=True)
-        anchor.record()
+        reference = torch.cuda.Event(enable_timing=True)
+        reference.record()
         torch.cuda.synchronize()
         now_ns = time.monotonic_ns()
-        return [now_ns - round(mark.elapsed_time(anchor) * 1e6) for mark in self._marks]
+        return [now_ns - round(mark.elapsed_time(reference) * 1e6) for mark in self._marks]
 
 
 class Training:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cassini_agent.integrations.kept_agent import KeptAgent
+from cassini_agent.integrations.callback_base import CallbackBase
 from cassini_agent.loop import connect
 
 
@@ -30,7 +30,7 @@ def test_a_model_that_has_a_hook_is_trained_without_marks(
     ddp = types.ModuleType("cassini_agent.integrations.ddp")
     ddp.attach = lambda agent, model: model.register_comm_hook(None, agent)
     monkeypatch.setitem(sys.modules, "cassini_agent.integrations.ddp", ddp)
-    model, kept = Model(), KeptAgent(connect(rank=0, world_size=1))
+    model, kept = Model(), CallbackBase(connect(rank=0, world_size=1))
     kept._attach(model)
     assert (len(model.hooks), caplog.records) == (1, [])
     kept._attach(model)
@@ -43,6 +43,6 @@ def test_a_torch_that_has_no_ddp_is_trained_without_marks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "cassini_agent.integrations.ddp", None)  # importing it fails
-    KeptAgent(connect(rank=0, world_size=1))._attach(Model())
+    CallbackBase(connect(rank=0, world_size=1))._attach(Model())
     (record,) = caplog.records
     assert "the communication of the model is not marked" in record.getMessage()

@@ -41,8 +41,8 @@ def test_a_compiled_step_calls_the_agent_each_time_and_the_agent_is_not_compiled
     assert agent.summary()["iterations"] == 10
     assert agent.summary()["note"] == ""
     if is_on:
-        assert len(agent._decider._profile) == 9
-        for one in agent._decider._profile:
+        assert len(agent._rank0_controller._profile) == 9
+        for one in agent._rank0_controller._profile:
             assert one.start_ns < one.communication_start_ns < one.communication_end_ns <= one.end_ns
     files = [one.co_filename or "" for one in get_compilation_metrics()]
     assert any(file == __file__ for file in files)

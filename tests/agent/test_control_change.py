@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_agent.control.change import CONFIRMING, PROFILE, ChangeDetector, ComputeWatch
-from cassini_agent.control.worth import Allowance, RunningCost
+from cassini_agent.control.cost_budget import Allowance, RunningCost
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
 NATURAL = 197 * MS_NS

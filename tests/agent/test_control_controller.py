@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cassini_agent.control.controller import Controller, Decision
+from cassini_agent.control.cost_budget import Allowance
 from cassini_agent.control.phase import phase_error
-from cassini_agent.control.worth import Allowance
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 SCHEDULE = Schedule(
@@ -495,12 +495,12 @@ def test_an_answer_is_followed_at_the_next_start_whatever_the_iteration_before_i
     assert 0 <= phase_error(job.starts[-1], job.schedule) <= 2 * SCHEDULE.hold_ns + 2 * 3 * MS_NS
 
 
-@given(longer_ms=st.integers(1, 290), margin_ms=st.integers(0, 20), compute_ms=st.none() | st.just(110))
+@given(longer_ms=st.integers(1, 290), headroom_ms=st.integers(0, 20), compute_ms=st.none() | st.just(110))
 def test_after_an_iteration_that_was_longer_than_a_pace_a_job_is_late_and_waits_for_nothing(
-    longer_ms: int, margin_ms: int, compute_ms: int | None
+    longer_ms: int, headroom_ms: int, compute_ms: int | None
 ) -> None:
     """However late: by more than half a pace it is nearer to the grid point after its own."""
-    natural_ms = 200 - margin_ms
+    natural_ms = 200 - headroom_ms
     schedule = replace(SCHEDULE, iteration_ns=natural_ms * MS_NS)
     job = Played(now_ns=50 * MS_NS, schedule=schedule)
     compute_ns = None if compute_ms is None else compute_ms * MS_NS
@@ -509,19 +509,19 @@ def test_after_an_iteration_that_was_longer_than_a_pace_a_job_is_late_and_waits_
     assert job.errors_ms()[-1] == 0
     job.iterate((200 + longer_ms) * MS_NS, compute_ns)
     job.iterate(natural_ms * MS_NS, compute_ns)
-    near_ms = schedule.iteration_ns / 8 / MS_NS + margin_ms  # so early it would wait wherever it came from
+    near_ms = schedule.iteration_ns / 8 / MS_NS + headroom_ms  # so early it would wait wherever it came from
     assert job.waits[-1] == 0 or longer_ms >= 200 - near_ms
 
 
-@given(late_ms=st.integers(0, 99), margin_ms=st.integers(1, 20), hold_ms=st.integers(1, 20))
-def test_on_a_new_grid_no_job_is_left_where_it_meets_others(late_ms: int, margin_ms: int, hold_ms: int) -> None:
+@given(late_ms=st.integers(0, 99), headroom_ms=st.integers(1, 20), hold_ms=st.integers(1, 20))
+def test_on_a_new_grid_no_job_is_left_where_it_meets_others(late_ms: int, headroom_ms: int, hold_ms: int) -> None:
     """It waits for its grid, however much its pace makes good in ten iterations."""
     hold = hold_ms * MS_NS
-    schedule = replace(SCHEDULE, iteration_ns=(200 - margin_ms) * MS_NS, hold_ns=hold, slack_ns=2 * hold)
+    schedule = replace(SCHEDULE, iteration_ns=(200 - headroom_ms) * MS_NS, hold_ns=hold, slack_ns=2 * hold)
     job = Played(now_ns=(50 + late_ms) * MS_NS, schedule=schedule)
-    job.run(steady(200 - margin_ms), 6)
+    job.run(steady(200 - headroom_ms), 6)
     late_ns = [phase_error(start, schedule) for start in job.starts[1:]]
-    assert max(late_ns) <= max(schedule.dead_band_ns, 2 * hold) + 2 * margin_ms * MS_NS
+    assert max(late_ns) <= max(schedule.dead_band_ns, 2 * hold) + 2 * headroom_ms * MS_NS
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-6])

@@ -35,7 +35,7 @@ def test_jobs_that_strayed_get_one_epoch_and_are_held(error_a: int, error_b: int
     assert len({one.epoch_ns for one in played.has.values()}) == 1
     assert len({one.version for one in played.has.values()}) == 1
     strayed = max(abs(error_a), abs(error_b)) > 7
-    assert len([event for event in told if isinstance(event, events.Reanchored)]) == strayed
+    assert len([event for event in told if isinstance(event, events.Rephased)]) == strayed
     assert len([event for event in told if isinstance(event, events.Settled)]) == strayed
     together = wrap((played.has["b"].shift_ns - played.has["a"].shift_ns), PACE)
     assert together in (PACE // 2, -PACE // 2)
@@ -61,7 +61,7 @@ def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
             for job, last in errors.items()
         }
         told = component.decide(statuses, second * SECOND_NS).events
-        moved += [event for event in told if isinstance(event, events.Reanchored)]
+        moved += [event for event in told if isinstance(event, events.Rephased)]
     (only,) = moved  # while it is not followed, no other is decided
     assert only.epoch_shift_ns >= (30 + 8 - 4) * MS_NS
 
@@ -81,7 +81,7 @@ def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int)
         for job, shift in zip("abc", (0, 70, 140), strict=True)
     }
     three = Played(members, {"a": error_a * MS_NS, "b": 0, "c": 0}, says={"b": state})
-    assert [type(event) for event in run(three, 12)] == [events.Reanchored, events.Settled]
+    assert [type(event) for event in run(three, 12)] == [events.Rephased, events.Settled]
     del three.says["b"]
     assert {three.status(job).state for job in "ac"} == {"held"}
 
@@ -139,7 +139,7 @@ def test_a_component_that_does_not_get_steady_is_moved_less_and_less_often() -> 
     for second in range(300):
         played.errors_ns = {"a": 60 * MS_NS, "b": 0}
         told = played.poll(second).events
-        moves += [second for event in told if isinstance(event, events.Reanchored)]
+        moves += [second for event in told if isinstance(event, events.Rephased)]
         if any(isinstance(event, events.Unsteady) for event in told):
             assert len(moves) >= 3
     assert 3 <= len(moves) <= 10
@@ -183,7 +183,7 @@ def test_a_clock_that_is_set_back_does_not_put_off_what_is_to_be_done() -> None:
     assert run(played, 10, begin=1000) != []
     played.errors_ns = {"a": 0, "b": 60 * MS_NS}
     told = run(played, 20, begin=60)
-    assert [type(event) for event in told] == [events.Reanchored, events.Settled]
+    assert [type(event) for event in told] == [events.Rephased, events.Settled]
     assert {played.status(job).state for job in "ab"} == {"held"}
 
 
@@ -260,7 +260,7 @@ def test_what_costs_more_than_it_wins_is_set_free() -> None:
     played = pair(gain_ns=MS_NS, pace_ns=230 * MS_NS)
     outcomes = [played.poll(second) for second in range(100)]
     told = [event for outcome in outcomes for event in outcome.events]
-    assert [type(event) for event in told] == [events.NotWorth]
+    assert [type(event) for event in told] == [events.OverBudget]
     assert [member.schedule.job for outcome in outcomes for member in outcome.released] == ["a", "b"]
     assert not outcomes[-1].send
 
@@ -301,7 +301,7 @@ def test_a_coordinator_that_was_restarted_goes_on_where_its_predecessor_was(
     assert len({one.epoch_ns for one in played.has.values()}) == 1
     # What is decided from now on reaches the daemons.
     played.errors_ns = {"a": 60 * MS_NS, "b": 0}
-    assert events.Reanchored in {type(event) for event in run(played, 5, begin=3)}
+    assert events.Rephased in {type(event) for event in run(played, 5, begin=3)}
     assert {played.status(job).state for job in "ab"} == {"held"}
 
 
@@ -350,7 +350,7 @@ def test_a_member_that_is_missing_is_told_of_then_left_behind_and_the_last_one_i
     assert played.cleared == {"c"}
     # The others go on without it, and are brought together as ever.
     played.errors_ns = {"a": 60 * MS_NS, "b": 0, "c": 0}
-    assert [type(event) for event in seconds(160, 170, "c")] == [events.Reanchored, events.Settled]
+    assert [type(event) for event in seconds(160, 170, "c")] == [events.Rephased, events.Settled]
     assert "c" not in played.component.members
     # It stays let go of when it is back; and one that is alone has nobody to keep clear of.
     assert seconds(170, 180) == []
@@ -365,7 +365,7 @@ def test_while_a_daemon_is_away_a_job_that_is_out_of_place_stays_there_but_a_sil
     played = pair(60 * MS_NS)
     report = played.status
     played.status = lambda job: replace(report(job), state="silent") if job == "b" else report(job)  # type: ignore[method-assign]
-    assert events.Reanchored in {type(event) for event in run(played, 3)}
+    assert events.Rephased in {type(event) for event in run(played, 3)}
     assert played.has["a"].epoch_ns == played.has["b"].epoch_ns
 
 
@@ -380,7 +380,7 @@ def test_a_job_whose_bursts_are_elsewhere_than_it_says_moves_nobody_and_it_is_sa
     played.status = lambda job: replace(report(job), **say) if job == "a" else report(job)  # type: ignore[method-assign]
     told = run(played, 20)
     assert ([event for event in told if isinstance(event, events.Contradicted)] != []) == is_told
-    assert any(isinstance(event, events.Reanchored) for event in told) != is_told
+    assert any(isinstance(event, events.Rephased) for event in told) != is_told
     if is_told:
         assert told == [events.Contradicted("c", "a", "bursts elsewhere")]
 
@@ -392,7 +392,7 @@ def test_a_job_that_follows_nothing_is_not_waited_for_long() -> None:
     report = played.status
     deaf = {"state": "free", "followed": 0, "place_ns": None, "errors_ns": ()}
     played.status = lambda job: replace(report(job), **deaf) if job == "b" else report(job)  # type: ignore[method-assign]
-    moved = [isinstance(e, events.Reanchored) for second in range(12) for e in played.poll(second).events]
+    moved = [isinstance(e, events.Rephased) for second in range(12) for e in played.poll(second).events]
     assert any(moved)
 
 
@@ -656,7 +656,7 @@ def test_news_of_a_job_are_decided_about_before_the_next_round() -> None:
             await task
 
     asyncio.run(briefly())
-    assert isinstance(told[0], events.Reanchored)
+    assert isinstance(told[0], events.Rephased)
 
 
 def test_another_ratio_is_seen_by_harmonizing_again() -> None:

@@ -38,7 +38,7 @@ def test_a_decision_is_put_off_for_five_paces_at_most(jobs: int) -> None:
                 place_at_ns=now_ns - old_ns - late_ns,
             )
         outcome = component.decide(statuses, now_ns)
-        if any(isinstance(event, events.Reanchored) for event in outcome.events):
+        if any(isinstance(event, events.Rephased) for event in outcome.events):
             assert not component.look_again
             return
     raise AssertionError("nothing was decided")

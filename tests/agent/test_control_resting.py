@@ -13,9 +13,9 @@ from cassini_agent.control.change import Change
 from cassini_agent.coordinator import coordinator as the_coordinator
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.coordinator import Coordinator
+from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
-from cassini_agent.coordinator.transport import TransportError
 from cassini_agent.schedule import MS_NS
 
 ROUNDS = 40
@@ -134,7 +134,7 @@ def test_news_that_are_dealt_with_at_once_end_it_for_a_while_only() -> None:
 
     played = pair()
     count, told = asked_in_the_end(played, stray)
-    assert [type(event) for event in told] == [events.Reanchored, events.Settled]
+    assert [type(event) for event in told] == [events.Rephased, events.Settled]
     assert 3 <= count <= 8
     assert played.status("b").state == "held"
 

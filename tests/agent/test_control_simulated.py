@@ -100,7 +100,7 @@ def test_applying_again_changes_nothing(every_s: float) -> None:
     models = jittered(PAIR, 0.05)
     once = run(Scenario("", models, minutes=2), seed=1)
     again = run(Scenario("", models, minutes=2, applied_every_s=every_s), seed=1)
-    assert any("Reanchored" in event for event in once.events)
+    assert any("Rephased" in event for event in once.events)
     assert again.events == once.events
     assert again.slower == once.slower
 
@@ -138,7 +138,7 @@ def test_the_rules_it_is_compared_with_do_what_is_known_of_them() -> None:
     models = jittered(PAIR, 0.03)
     agent = run(Scenario("", models, minutes=2), 1)
     free = run(Scenario("", models, "first shift only", minutes=2), 1)
-    naive = run(Scenario("", models, "next grid point", margins=False, minutes=2), 1)
+    naive = run(Scenario("", models, "next grid point", headroom=False, minutes=2), 1)
     assert min(free.slower) > 0.08  # drifts into phase
     assert min(naive.slower) > 0.15  # waits whole periods
     assert max(agent.slower) < min(free.slower + naive.slower) / 4

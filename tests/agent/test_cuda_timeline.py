@@ -12,7 +12,7 @@ from played_loop import Link
 from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent
 from cassini_agent.loop.cuda_timeline import DRIFT_PPM, MOST_PENDING, RENEW_NS, CudaTimeline
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 
 
 class Host:
@@ -67,7 +67,7 @@ class Gpu:
         return Event(self)
 
     def Stream(self, device: object, priority: int) -> str:
-        return "anchor"
+        return "reference"
 
     def current_stream(self, device: object) -> str:
         return "work"
@@ -101,7 +101,7 @@ def test_times_are_those_of_the_gpu_on_the_clock_of_the_host(steps: list[tuple[i
     got.update((k, at_ns) for (_, k), at_ns in marks.known())
     assert got.keys() == truth.keys()
     for k, at_ns in got.items():
-        # What the readings lie apart, and what the clocks drift in an anchor's life and while a mark waits.
+        # What the readings lie apart, and what the clocks drift in a reference event's life and while a mark waits.
         age_ns = RENEW_NS + 2 * 10**10
         assert abs(at_ns - truth[k]) <= 10 * host.reading_ns + age_ns * DRIFT_PPM / 1e6
 
@@ -154,7 +154,7 @@ def test_a_gpu_that_stands_still_costs_bounded_memory() -> None:
     assert len(marks._pending) == 0
 
 
-def test_an_anchor_taken_while_the_host_was_interrupted_is_not_believed() -> None:
+def test_a_reference_event_taken_while_the_host_was_interrupted_is_not_believed() -> None:
     host = Host()
     gpu = Gpu(host)
     marks = timeline(host, gpu)
@@ -187,8 +187,8 @@ def test_while_a_graph_is_captured_no_event_is_touched_and_no_iteration_counted(
 ) -> None:
     host = Host()
     gpu = Gpu(host)
-    decider = Decider(Link(), Controller())
-    agent = Agent(timeline(host, gpu), decider, host, lambda _: None)
+    rank0_controller = Rank0Controller(Link(), Controller())
+    agent = Agent(timeline(host, gpu), rank0_controller, host, lambda _: None)
     begun = 0
     for gpu.captures, call in calls:
         call(agent)

@@ -17,8 +17,8 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
+from cassini_agent.integrations.callback_base import CallbackBase
 from cassini_agent.integrations.ddp import attach
-from cassini_agent.integrations.kept_agent import KeptAgent
 from cassini_agent.loop import Agent, connect
 
 
@@ -111,8 +111,8 @@ def test_a_hook_that_is_given_is_registered_whether_or_not_the_agent_is_on(
         assert is_equal(gradients(model), gradients(plain))
     if is_on:
         agent.iteration()
-        assert all(one.communication_end_ns is not None for one in agent._decider._profile)
-        assert len(agent._decider._profile) == 3
+        assert all(one.communication_end_ns is not None for one in agent._rank0_controller._profile)
+        assert len(agent._rank0_controller._profile) == 3
 
 
 def test_without_a_hook_of_its_own_the_model_is_marked_and_trained_alike(agent: Agent) -> None:
@@ -121,7 +121,7 @@ def test_without_a_hook_of_its_own_the_model_is_marked_and_trained_alike(agent: 
     agent.iteration()
     assert is_equal(gradients(model), gradients(plain))
     agent.iteration()
-    (one,) = agent._decider._profile
+    (one,) = agent._rank0_controller._profile
     assert one.start_ns < one.communication_start_ns < one.communication_end_ns <= one.end_ns
 
 
@@ -141,7 +141,7 @@ def test_a_hook_that_is_registered_after_the_agents_takes_its_place_as_on_the_ra
     assert [state for _, state in model._comm_hooks][-1] is None or own == "PowerSGD"
     with pytest.raises(RuntimeError, match="can only be called once"):
         OWN[own](model)
-    assert copied or agent._decider._profile[-1].communication_end_ns is not None
+    assert copied or agent._rank0_controller._profile[-1].communication_end_ns is not None
 
 
 def wrong(state: object, bucket: int) -> None:
@@ -201,5 +201,5 @@ def test_callbacks_leave_a_model_its_hook(own: str, agent: Agent) -> None:
     plain, model = new_model(), new_model()
     OWN[own](plain)
     OWN[own](model)
-    KeptAgent(agent)._attach(model)
+    CallbackBase(agent)._attach(model)
     assert is_equal(gradients(model), gradients(plain))

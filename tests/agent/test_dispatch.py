@@ -30,10 +30,10 @@ def one_link(jobs: list[cc.Job], capacity_gbps: float = 50) -> cc.Problem:
     return cc.Problem(jobs, [cc.Link("up", capacity_gbps)], [cc.Candidate("c", routes)])
 
 
-def planned(problem: cc.Problem, margins: Mapping[str, float] | None = None) -> tuple[dispatch.Plan, cc.Ranking]:
-    longer = dispatch.with_margins(problem, margins or {})
+def planned(problem: cc.Problem, headroom: Mapping[str, float] | None = None) -> tuple[dispatch.Plan, cc.Ranking]:
+    longer = dispatch.with_headroom(problem, headroom or {})
     ranking = cc.rank(longer)
-    return dispatch.plan(ranking, longer, epoch_ns=10**18, version=7, lease_ns=HOUR_NS, natural=problem), ranking
+    return dispatch.plan(ranking, longer, epoch_ns=10**18, version=7, lease_ns=HOUR_NS, uncontrolled=problem), ranking
 
 
 TWO = one_link([burst("a", 255, 141, 114), burst("b", 255, 141, 114)])
@@ -60,8 +60,8 @@ def test_the_gain_is_what_random_phases_lose_on_average() -> None:
         assert one.gain_ns == pytest.approx(255 * MS_NS * sum(at_random) / 2000, rel=1e-3)
 
 
-def test_a_margin_comes_after_what_is_left_of_a_burst_at_the_end_of_an_iteration() -> None:
-    (longer,) = dispatch.with_margins(one_link([burst("a", 160, 140, 50)]), {"a": 0.25}).jobs
+def test_headroom_comes_after_what_is_left_of_a_burst_at_the_end_of_an_iteration() -> None:
+    (longer,) = dispatch.with_headroom(one_link([burst("a", 160, 140, 50)]), {"a": 0.25}).jobs
     assert longer.iteration_ms == 200
     assert longer.phases == (cc.Phase(0, 30, 45), cc.Phase(140, 20, 45))
 
@@ -85,16 +85,16 @@ def problems(draw: st.DrawFn) -> cc.Problem:
 
 
 @settings(max_examples=60)
-@given(problem=problems(), margin=st.floats(0, 0.4), data=st.data())
+@given(problem=problems(), headroom=st.floats(0, 0.4), data=st.data())
 def test_paced_jobs_score_on_every_link_what_was_promised(
-    problem: cc.Problem, margin: float, data: st.DataObject
+    problem: cc.Problem, headroom: float, data: st.DataObject
 ) -> None:
     """With the bursts where they are in an iteration, and whatever is added to it as a wait at its end."""
     jitter = data.draw(st.sampled_from([job.id for job in problem.jobs]))
-    plan, ranking = planned(problem, {jitter: margin})
+    plan, ranking = planned(problem, {jitter: headroom})
     schedules = {one.job: one for one in plan.schedules}
     (candidate,) = problem.candidates
-    natural = {job.id: job for job in problem.jobs}
+    uncontrolled = {job.id: job for job in problem.jobs}
     assert {*schedules, *plan.free} == set(candidate.routes)
     assert {job for job, why in plan.free.items() if why == ALONE} == candidate.routes.keys() - ranking.best.shifts_ms
     for link in ranking.best.links:
@@ -102,14 +102,14 @@ def test_paced_jobs_score_on_every_link_what_was_promised(
         if not all(job in schedules for job in members):
             continue
         assert len({schedules[job].component for job in members}) == 1
-        paced = [lengthen(natural[job], schedules[job].pace_ns) for job in members]
+        paced = [lengthen(uncontrolled[job], schedules[job].pace_ns) for job in members]
         shifts = {job: schedules[job].shift_ns / MS_NS for job in members}
         assert cc.score_link(paced, 50, shifts) == pytest.approx(link.score, abs=1e-6)
         for job in members:
-            assert schedules[job].iteration_ns == round(natural[job].iteration_ms * MS_NS)
+            assert schedules[job].iteration_ns == round(uncontrolled[job].iteration_ms * MS_NS)
 
 
-def test_jobs_of_a_component_keep_one_exact_ratio_and_others_need_no_margin() -> None:
+def test_jobs_of_a_component_keep_one_exact_ratio_and_others_need_no_headroom() -> None:
     jobs = [burst("a", 100, 0, 40), burst("b", 200, 0, 60), burst("c", 100, 0, 40), burst("d", 100, 0, 40)]
     routes = {"a": ["x"], "b": ["x"], "c": ["y"], "d": ["y"]}
     problem = cc.Problem(jobs, [cc.Link("x", 50), cc.Link("y", 50)], [cc.Candidate("c", routes)])
@@ -153,9 +153,9 @@ def test_what_cannot_be_planned_is_said() -> None:
         lambda: dispatch.plan(
             cc.rank(TWO), cc.Problem(TWO.jobs, TWO.links, [cc.Candidate("z", {})]), epoch_ns=0, version=1, lease_ns=1
         ),
-        lambda: dispatch.with_margins(TWO, {"a": 0.5}),
-        lambda: dispatch.with_margins(TWO, {"x": 0.1}),
-        lambda: dispatch.with_margins(TWO, {"a": math.nan}),
+        lambda: dispatch.with_headroom(TWO, {"a": 0.5}),
+        lambda: dispatch.with_headroom(TWO, {"x": 0.1}),
+        lambda: dispatch.with_headroom(TWO, {"a": math.nan}),
     ):
         with pytest.raises(ValueError, match=r"expected .*, got"):
             call()

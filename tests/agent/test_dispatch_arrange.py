@@ -1,4 +1,4 @@
-"""Jobs that need nearly the same time get one pace, whatever their margins; who is not held is named, and why."""
+"""Jobs that need nearly the same time get one pace, whatever their headroom; who is not held is named, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent import dispatch
-from cassini_agent.dispatch import NaturalTimes
+from cassini_agent.dispatch import UncontrolledTimes
 from cassini_agent.schedule import MS_NS
 
 
@@ -31,8 +31,8 @@ def plan_of(arranged: dispatch.Arrangement) -> dispatch.Plan:
 
 
 def test_what_was_measured_on_a_network_is_held_in_one_pace() -> None:
-    """4.5 and 2.8 % of margin are further apart than a ranking harmonises: it called both free and nobody said so."""
-    arranged = dispatch.arrange(TWO, margins={"a": 0.045, "b": 0.028})
+    """4.5 and 2.8 % of headroom are further apart than a ranking harmonises: it called both free and nobody said so."""
+    arranged = dispatch.arrange(TWO, headroom={"a": 0.045, "b": 0.028})
     plan = plan_of(arranged)
     assert {one.pace_ns for one in plan.schedules} == {round(413.18 * 1.045 * MS_NS)}
     assert [one.job for one in plan.schedules] == ["a", "b"]
@@ -40,9 +40,9 @@ def test_what_was_measured_on_a_network_is_held_in_one_pace() -> None:
     assert arranged.warnings == ()
 
 
-def test_margins_by_themselves_give_one_pace_too() -> None:
+def test_headroom_by_themselves_give_one_pace_too() -> None:
     """For those who rank themselves."""
-    longer = dispatch.with_margins(TWO, {"a": 0.045, "b": 0.028})
+    longer = dispatch.with_headroom(TWO, {"a": 0.045, "b": 0.028})
     assert not cc.rank(longer).best.free_jobs
 
 
@@ -57,12 +57,12 @@ def test_needs_that_differ_by_less_than_the_share_are_one_pace(
 ) -> None:
     jobs = [cc.Job(name, iteration, [cc.Phase(0, iteration * 0.4, 45)]) for name in "ab"]
     low, high = sorted(shares)
-    margins = {"a": low, "b": min(high, (1 + low) * (1 + apart) - 1)}
-    plan = plan_of(dispatch.arrange(one_link(*jobs), margins=margins))
+    headroom = {"a": low, "b": min(high, (1 + low) * (1 + apart) - 1)}
+    plan = plan_of(dispatch.arrange(one_link(*jobs), headroom=headroom))
     assert len({one.pace_ns for one in plan.schedules}) == 1
     assert len(plan.schedules) == 2
     for one in plan.schedules:
-        assert one.pace_ns >= round(iteration * (1 + margins[one.job]) * MS_NS)
+        assert one.pace_ns >= round(iteration * (1 + headroom[one.job]) * MS_NS)
         assert one.iteration_ns == round(iteration * MS_NS)
 
 
@@ -130,41 +130,41 @@ def times(seed: int, iteration_ms: float, jitter: float, many: int = 256) -> lis
 
 
 def test_nobody_is_slowed_by_more_than_half() -> None:
-    plan = plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)), margins={"a": 0.4, "b": 0.4}))
+    plan = plan_of(dispatch.arrange(one_link(burst("a", 413), burst("b", 450)), headroom={"a": 0.4, "b": 0.4}))
     assert plan.schedules == ()
     assert set(plan.free.values()) == {"a job of its component would be slowed by more than half"}
 
 
-def test_margins_come_from_measured_times() -> None:
-    calm = {job: NaturalTimes(times(1, 413, 0.002)) for job in "ab"}
-    lively = {job: NaturalTimes(times(1, 413, 0.03)) for job in "ab"}
+def test_headroom_come_from_measured_times() -> None:
+    calm = {job: UncontrolledTimes(times(1, 413, 0.002)) for job in "ab"}
+    lively = {job: UncontrolledTimes(times(1, 413, 0.03)) for job in "ab"}
     paces = []
     for measured in (calm, lively):
         arranged = dispatch.arrange(TWO, measured=measured)
         plan = plan_of(arranged)
         assert len(plan.schedules) == 2
         paces.append(plan.schedules[0].pace_ns / MS_NS)
-        assert arranged.margins.keys() == {"a", "b"}
+        assert arranged.headroom.keys() == {"a", "b"}
     assert 412.9 < paces[0] < 418 < paces[1] < 450
 
 
 def test_quantiles_do_as_well_as_the_times_themselves() -> None:
     one = sorted(times(2, 413, 0.02))
-    quantiles = NaturalTimes([one[k * 255 // 63] for k in range(64)], are_quantiles=True)
-    by_times = dispatch.arrange(TWO, measured={"a": NaturalTimes(times(2, 413, 0.02))})
+    quantiles = UncontrolledTimes([one[k * 255 // 63] for k in range(64)], are_quantiles=True)
+    by_times = dispatch.arrange(TWO, measured={"a": UncontrolledTimes(times(2, 413, 0.02))})
     by_quantiles = dispatch.arrange(TWO, measured={"a": quantiles})
-    assert by_quantiles.margins["a"] == pytest.approx(by_times.margins["a"], abs=0.01)
+    assert by_quantiles.headroom["a"] == pytest.approx(by_times.headroom["a"], abs=0.01)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"measured": {"a": NaturalTimes([413e6] * 15)}}, "16 iterations or more, got 15 of 15"),
-        ({"measured": {"a": NaturalTimes([413e6] * 15 + [900e6])}}, "got 15 of 16 that are no stalls"),
-        ({"measured": {"a": NaturalTimes([])}}, "got 0 of 0"),
-        ({"measured": {"z": NaturalTimes([413e6] * 99)}}, "jobs of the problem, got 'z'"),
-        ({"margins": {"a": 0.5}}, "0 to 0.4, got 0.5"),
-        ({"margins": {"z": 0.1}}, "jobs of the problem, got 'z'"),
+        ({"measured": {"a": UncontrolledTimes([413e6] * 15)}}, "16 iterations or more, got 15 of 15"),
+        ({"measured": {"a": UncontrolledTimes([413e6] * 15 + [900e6])}}, "got 15 of 16 that are no stalls"),
+        ({"measured": {"a": UncontrolledTimes([])}}, "got 0 of 0"),
+        ({"measured": {"z": UncontrolledTimes([413e6] * 99)}}, "jobs of the problem, got 'z'"),
+        ({"headroom": {"a": 0.5}}, "0 to 0.4, got 0.5"),
+        ({"headroom": {"z": 0.1}}, "jobs of the problem, got 'z'"),
         ({"candidate": "z"}, "one of the problem, got 'z'"),
         ({"alike": 0.5}, "a share of 0 to 0.1, got 0.5"),
     ],

@@ -108,7 +108,7 @@ def interleave_between(folder: Path, stack: ExitStack) -> None:
         alone = {job: finish(train(job, daemons[job], link, 6.0)) for job in "ab"}
         solo_s = fmean(iteration_s(alone[job]["log"][2:]) for job in "ab")
         problem = problem_from({job: alone[job]["agent"]["profile"] for job in "ab"})
-        longer = dispatch.with_margins(problem, {"a": 0.02, "b": 0.02})
+        longer = dispatch.with_headroom(problem, {"a": 0.02, "b": 0.02})
         ranking = cc.rank(longer)
         assert ranking.best is not None
         assert ranking.best.hold_ms, "what was measured alone does not fit together"
@@ -121,7 +121,7 @@ def interleave_between(folder: Path, stack: ExitStack) -> None:
                 assert time.monotonic() < end_s
                 time.sleep(0.05)
         time.sleep(max(0.0, begin_s + 1.5 - time.monotonic()))
-        answers = dispatch.apply(ranking, longer, endpoints, natural=problem)
+        answers = dispatch.apply(ranking, longer, endpoints, uncontrolled=problem)
         assert [(one.job, one.accepted, one.connected) for one in answers] == [("a", True, True), ("b", True, True)]
         sent_s = time.monotonic()
         members = [Member(one.schedule, host=one.job) for one in answers if one.schedule is not None]

@@ -13,7 +13,7 @@ from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent
 from cassini_agent.loop.cuda_timeline import CudaTimeline
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 
 LAUNCH = 8 * MS
 """What the host needs to launch an iteration."""
@@ -52,7 +52,7 @@ class Gpu:
         return Event(self)
 
     def Stream(self, device: object, priority: int) -> str:
-        return "anchor"
+        return "reference"
 
     def is_current_stream_capturing(self) -> bool:
         return False
@@ -74,7 +74,7 @@ class Loop:
         self.queue, self.clock, self.link = queue, Clock(), Link()
         self.gpu = Gpu(self.clock)
         timeline = CudaTimeline(0, self.clock, self.gpu)
-        self.agent = Agent(timeline, Decider(self.link, Controller()), self.clock, self.clock.wait)
+        self.agent = Agent(timeline, Rank0Controller(self.link, Controller()), self.clock, self.clock.wait)
         self.starts_ns: list[int] = []
         self.ends_ns: list[int] = []
 

@@ -307,7 +307,7 @@ def test_who_costs_the_others_too_much_is_left_out_for_a_while() -> None:
 def test_what_is_not_worth_it_is_left_alone_until_somebody_comes() -> None:
     played = Played(two())
     played.look(32)
-    played.engine._hear(of_coordinator.NotWorth(played.daemons.schedules["a"].component, 0.2, 0.1))
+    played.engine._hear(of_coordinator.OverBudget(played.daemons.schedules["a"].component, 0.2, 0.1))
     for name in "ab":
         played.daemons.job(name).rest_ms = 300
     for _ in range(8):
@@ -405,6 +405,6 @@ def test_every_event_can_be_told_in_a_line() -> None:
             }[annotation]
         made.append(describe(kind(**values)))
     assert all(line and "\n" not in line for line in made)
-    assert describe(of_coordinator.Reanchored("c", 5_000_000, 7_000_000)) == (
-        "c: reanchored: epoch shift 5.0 ms, wait 7.0 ms"
+    assert describe(of_coordinator.Rephased("c", 5_000_000, 7_000_000)) == (
+        "c: rephased: epoch shift 5.0 ms, wait 7.0 ms"
     )

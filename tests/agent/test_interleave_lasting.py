@@ -265,7 +265,7 @@ def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
     component = played.daemons.schedules["a"].component
     played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
-    played.engine._hear(of_coordinator.NotWorth(component, 0.2, 0.1))
+    played.engine._hear(of_coordinator.OverBudget(component, 0.2, 0.1))
     played.coordinator.forget(component)
     played.daemons.schedules.clear()
     arranged = len(played.arranged())

@@ -17,7 +17,7 @@ from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 
 from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent, connect
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 from cassini_agent.loop.timeline import HostTimeline
 
 
@@ -27,8 +27,8 @@ class Loop:
     def __init__(self, link: Link | None = None, timeline: type[HostTimeline] = HostTimeline) -> None:
         self.clock = Clock()
         self.link = link if link is not None else Link()
-        decider = Decider(self.link, Controller(0))
-        self.agent = Agent(timeline(self.clock), decider, self.clock, self.clock.wait)
+        rank0_controller = Rank0Controller(self.link, Controller(0))
+        self.agent = Agent(timeline(self.clock), rank0_controller, self.clock, self.clock.wait)
         self.starts_ns: list[int] = []
 
     def run(self, iterations: int, natural_ns: Callable[[int], int] = lambda _: NATURAL) -> None:
@@ -49,7 +49,7 @@ def test_a_schedule_is_held_to_the_nanosecond_where_nothing_jitters() -> None:
     loop.run(50)
     assert [error_ns(start, told) for start in loop.starts_ns[10:]] == [0] * 45
     assert loop.agent.summary()["state"] == "held"
-    # One wait to get there, then the difference of pace and natural time.
+    # One wait to get there, then the difference of pace and uncontrolled time.
     assert max(loop.clock.waited_ns) < told["pace_ns"]
     assert loop.clock.waited_ns[1:] == [MS] * (len(loop.clock.waited_ns) - 1)
 
@@ -320,8 +320,8 @@ def test_connecting_takes_what_the_environment_says(monkeypatch: pytest.MonkeyPa
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     agent = connect()
-    assert agent._decider._link._hello["job"] == "vgg16"
-    assert agent._decider._link.path == str(tmp_path / "s")
+    assert agent._rank0_controller._link._hello["job"] == "vgg16"
+    assert agent._rank0_controller._link.path == str(tmp_path / "s")
     agent.iteration()
     agent.close()
 
@@ -331,7 +331,7 @@ def name_in(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    return str(connect(rank=0, world_size=1)._decider._link._hello["job"])
+    return str(connect(rank=0, world_size=1)._rank0_controller._link._hello["job"])
 
 
 @pytest.mark.parametrize("environment", [{"TORCHELASTIC_RUN_ID": "none"}, {}])
@@ -363,9 +363,12 @@ def test_steps_of_one_slurm_job_are_not_one(step: str | None, name: str, monkeyp
 def test_who_knows_better_may_let_a_job_wait_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("CASSINI_AGENT_SOCKET", str(tmp_path / "s"))
     monkeypatch.setenv("CASSINI_AGENT_ADJUSTING_SHARE", "0.03")
-    shares = [connect(rank=0, world_size=1, adjusting_share=given)._decider._controller._share for given in (None, 0.2)]
+    shares = [
+        connect(rank=0, world_size=1, adjusting_share=given)._rank0_controller._controller._share
+        for given in (None, 0.2)
+    ]
     assert shares == [0.03, 0.2]
-    assert connect(rank=0, world_size=1, adjusting_share=7.0)._decider is None  # said, and without shifts
+    assert connect(rank=0, world_size=1, adjusting_share=7.0)._rank0_controller is None  # said, and without shifts
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from played_loop import MS, NATURAL, Clock, Link, error_ns, schedule
 
 from cassini_agent.control.controller import Controller
 from cassini_agent.loop import Agent, connect
-from cassini_agent.loop.decider import Decider
+from cassini_agent.loop.rank0_controller import Rank0Controller
 from cassini_agent.loop.timeline import HostTimeline
 
 SENDING = 40 * MS
@@ -30,7 +30,9 @@ class Job:
         self.link = Link()
         self.clocks = [Clock() for _ in range(ranks)]
         self.agents = [
-            Agent(HostTimeline(clock), Decider(self.link, Controller()) if rank == 0 else None, clock, clock.wait)
+            Agent(
+                HostTimeline(clock), Rank0Controller(self.link, Controller()) if rank == 0 else None, clock, clock.wait
+            )
             for rank, clock in enumerate(self.clocks)
         ]
         self.bursts_ns: list[int] = []

@@ -10,7 +10,7 @@ import pytest
 LOOP = """
 import os, sys, threading
 import cassini_agent
-from cassini_agent.integrations.kept_agent import KeptAgent
+from cassini_agent.integrations.callback_base import CallbackBase
 happened = []
 WATCHED = ("socket", "open", "os", "subprocess", "import", "ctypes", "signal")
 
@@ -34,7 +34,7 @@ with agent.paused():
     pass
 agent.summary()
 agent.close()
-kept = KeptAgent()
+kept = CallbackBase()
 kept._begin(RANK, 2).iteration()
 kept._interrupted()
 kept._end()

@@ -2,6 +2,6 @@
 
 Standard library only: part of it is imported into training processes.
 
-``controller`` decides for one job, with ``mooring``, ``change`` and ``worth``; ``anchor``, ``margin`` and
+``controller`` decides for one job, with ``phase_lock``, ``change`` and ``cost_budget``; ``rephasing``, ``headroom`` and
 ``clock_sync`` are for the coordinator; ``phase`` is below all of them.
 """

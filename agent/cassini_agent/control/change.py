@@ -1,4 +1,4 @@
-"""Notices that a job's natural iteration time is another one: a new batch size, more workers, a slower node.
+"""Notices that a job's uncontrolled iteration time is another one: a new batch size, more workers, a slower node.
 
 Three states. *Profiling*: the first iterations say what is natural and how much it jitters. *Watching*: two cumulative
 sums (Page's test) collect what iterations take more, or less, than that. *Re-profiling*: a sum has passed its limit,
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median_low, pstdev, quantiles
 
-from .margin import STALL_SPREADS, measured_jitter
+from .headroom import STALL_SPREADS, measured_jitter
 
 __all__ = ["MIN_CHANGE", "Change", "ChangeDetector", "ComputeWatch"]
 
@@ -63,7 +63,7 @@ MOST_SHARED = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Another natural iteration time; ``certain`` if contention cannot be what made it so."""
+    """Another uncontrolled iteration time; ``certain`` if contention cannot be what made it so."""
 
     iteration_ns: int
     was_ns: int
@@ -71,7 +71,7 @@ class Change:
 
 
 class ChangeDetector:
-    """Takes one natural iteration time after the other.
+    """Takes one uncontrolled iteration time after the other.
 
     Parameters
     ----------
@@ -248,6 +248,6 @@ class ComputeWatch:
                 self._rest_ns = usual_ns - round(measured_jitter(self._base).iteration_ns)
             return 0
         if compute_ns > COMPUTE_STALL * (usual_ns - self._rest_ns):
-            return 0  # a checkpoint, an evaluation; natural times show what has changed so much
+            return 0  # a checkpoint, an evaluation; uncontrolled times show what has changed so much
         change = self._detector.add(max(1, compute_ns + self._rest_ns))
         return 0 if change is None else change.iteration_ns - change.was_ns

@@ -1,6 +1,6 @@
 """What one job waits: keeps the starts of its iterations on the grid of its schedule, at the least cost.
 
-Within the dead band a job is paced (``mooring``). Beyond it there is something to adjust: the job says so (state
+Within the dead band a job is paced (``phase_lock``). Beyond it there is something to adjust: the job says so (state
 ``adjusting``), and the coordinator answers with a schedule whose epoch lies where all jobs together wait least. If no
 answer comes, the job itself waits once for the next grid point, if that pays. A wait is always reckoned from where the
 job is now, and never added to another.
@@ -14,9 +14,9 @@ from statistics import median_low
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
-from .mooring import Mooring, Place
+from .cost_budget import Allowance, RunningCost
 from .phase import phase_error, wrap
-from .worth import Allowance, RunningCost
+from .phase_lock import PhaseLock, Place
 
 __all__ = ["Controller", "Decision", "patience_ns"]
 
@@ -52,10 +52,10 @@ PARTING = 64
 each other up, and then they take less."""
 
 SLOWEST = 1.5
-"""No job is paced at more of its own natural iteration times."""
+"""No job is paced at more of its own uncontrolled iteration times."""
 
 ABOVE_PACE = 1.002
-"""A natural iteration time beyond the pace by this cannot be held."""
+"""An uncontrolled iteration time beyond the pace by this cannot be held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Decision:
     adjusted : bool
         Whether the delay corrects a deviation beyond the dead band.
     changed : Change or None
-        A natural iteration time that has just been found to be another.
+        An uncontrolled iteration time that has just been found to be another.
     strayed : bool
         This start is out of its place. Known for certain it is only by the next one (then the job is ``adjusting``),
         but who answers other jobs should hear of it at once.
@@ -124,12 +124,12 @@ class Controller:
         self._state = "waiting"
         self._begun = False  # the wait that begins the interleaving has been waited for
         self._paced_ns = 0  # the part of the last decision's wait that is pacing
-        self._mooring = Mooring()
+        self._phase_lock = PhaseLock()
         self._cost = RunningCost()
         self._costs_too_much = ""
         self._changes: ChangeDetector | None = None
         self._computing: ComputeWatch | None = None
-        self._believed_ns = 0  # natural iteration time: what the schedule says, or what was last told
+        self._believed_ns = 0  # uncontrolled iteration time: what the schedule says, or what was last told
         self._allowance: Allowance | None = None
 
     @property
@@ -141,7 +141,7 @@ class Controller:
     def is_unsure(self) -> bool:
         """Whether the next decision may be a correction, which needs to know for certain where the job is."""
         may_wait = self._schedule is not None and self._state in ("waiting", "held", "adjusting")
-        return may_wait and self._mooring.is_unsure
+        return may_wait and self._phase_lock.is_unsure
 
     def set_schedule(self, schedule: Schedule, now_ns: int) -> None:
         """Follow a schedule, whose times are on the clock of ``now_ns``.
@@ -164,9 +164,9 @@ class Controller:
         if self._allowance is None:
             self._allowance = Allowance(SAVED * schedule.pace_ns, now_ns, self._share)
         self._allowance.most_ns = SAVED * schedule.pace_ns
-        answered = self._mooring.strayed and old is not None and schedule.version > old.version
+        answered = self._phase_lock.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
-            self._mooring.align()
+            self._phase_lock.align()
 
     def clear(self) -> None:
         """Run free until another schedule comes."""
@@ -175,7 +175,7 @@ class Controller:
     def pause(self) -> None:
         """A checkpoint or an evaluation begins: no delays, and what comes is no iteration."""
         self._paused, self._last_ns = True, None
-        self._mooring.drop()
+        self._phase_lock.drop()
 
     def resume(self) -> None:
         """It has ended; the first iteration after it is not delayed."""
@@ -222,40 +222,40 @@ class Controller:
         # The first iterations, before any schedule, are often like no others.
         self._broken.append(stalled or natural is None)
         if now_ns >= schedule.expires_ns:
-            self._mooring.align()
+            self._phase_lock.align()
             return Decision(0, "expired", natural_ns=natural)
         changed = self._observe(schedule, natural, applied_ns, compute_ns)
         if note := self._why_free(schedule):
-            self._mooring.align()
+            self._phase_lock.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
         assert self._computing is not None  # there is a schedule
         assert self._allowance is not None
         broken = max(sum(self._broken), self._computing.stalls)
         if broken >= TOO_OFTEN:
             # What it waited for would be lost again soon, and what others waited for it too.
-            self._mooring.align()
+            self._phase_lock.align()
             note = f"{broken} of {WATCHED} iterations stalled or paused"
             return Decision(0, "unlocked", note, phase_error(now_ns, schedule), natural, changed=changed)
         if stalled:
-            self._mooring.drop()
-        elif natural is not None and self._mooring.lost_since_ns is not None:
+            self._phase_lock.drop()
+        elif natural is not None and self._phase_lock.lost_since_ns is not None:
             by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
             self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
         usual = median_low(list(self._recent)[-HINDERED:]) if self._recent else schedule.iteration_ns
         place = Place.of(schedule, now_ns, usual)
         self._paced_ns = 0 if natural is None else max(0, schedule.pace_ns - natural)
         wait, adjusted = 0, False
-        if not rests and (not stalled or self._mooring.aligns):
+        if not rests and (not stalled or self._phase_lock.aligns):
             wait, adjusted = self._wait(schedule, place, now_ns)
             if now_ns + wait > schedule.expires_ns:
                 wait, adjusted = 0, False  # for a grid that will not be there any more
         error = phase_error(now_ns + wait, schedule)
-        self._mooring.began(error, place)
+        self._phase_lock.began(error, place)
         if not (rests or adjusted):
-            self._mooring.started(error, place, now_ns)
-        state = "held" if self._mooring.lost_since_ns is None else "adjusting"
-        note = self._mooring.note() or self._too_slow(schedule)
-        return Decision(wait, state, note, error, natural, adjusted, changed, self._mooring.strayed)
+            self._phase_lock.started(error, place, now_ns)
+        state = "held" if self._phase_lock.lost_since_ns is None else "adjusting"
+        note = self._phase_lock.note() or self._too_slow(schedule)
+        return Decision(wait, state, note, error, natural, adjusted, changed, self._phase_lock.strayed)
 
     def _stalled(self, natural: int, compute_ns: int | None) -> bool:
         """Whether an iteration was so long that it does not say where the job is; what others hold up does say it."""
@@ -281,8 +281,8 @@ class Controller:
         assert self._allowance is not None  # there is a schedule
         left = self._paced_ns + self._allowance.left_ns(now_ns)
         most = left if self._begun else schedule.pace_ns
-        wait, adjusted = self._mooring.wait(place, now_ns, most, may_be_early=self._paced_ns > 0)
-        lost_since = self._mooring.lost_since_ns
+        wait, adjusted = self._phase_lock.wait(place, now_ns, most, may_be_early=self._paced_ns > 0)
+        lost_since = self._phase_lock.lost_since_ns
         # Where nobody answered the last time, nobody is waited for: there is no coordinator now.
         patience = 0 if self._unanswered else patience_ns(schedule.pace_ns)
         if wait or lost_since is None or now_ns - lost_since < patience:
@@ -293,7 +293,7 @@ class Controller:
         if not is_due or place.wait_ns > min(most, _wins(schedule, now_ns)):
             return 0, False
         self._unanswered = True
-        return self._mooring.jump(place), True
+        return self._phase_lock.jump(place), True
 
     def _observe(
         self, schedule: Schedule, natural: int | None, applied_ns: int, compute_ns: int | None
@@ -329,7 +329,7 @@ class Controller:
     def _natural_change(self, natural: int) -> Change | None:
         assert self._changes is not None
         assert self._computing is not None
-        hindered = self._mooring.lost_since_ns is not None
+        hindered = self._phase_lock.lost_since_ns is not None
         if hindered and self._computing.is_known:
             return None  # what is longer then is contention: how long the job computes would tell
         return self._changes.add(natural, hindered=hindered)

@@ -1,6 +1,6 @@
 """Iterations that differ in turn: alternating ones, or every fourth with an evaluation.
 
-What differs in turn makes good again what it makes late, so it needs no margin as jitter does. Only the order of
+What differs in turn makes good again what it makes late, so it needs no headroom as jitter does. Only the order of
 iterations shows that: their quantiles do not.
 """
 
@@ -42,7 +42,7 @@ def pattern(times: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     Parameters
     ----------
     times : sequence of (int, int)
-        Numbers of iterations and their natural times, ns; some may be missing.
+        Numbers of iterations and their uncontrolled times, ns; some may be missing.
 
     Returns
     -------

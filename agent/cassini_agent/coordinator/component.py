@@ -18,8 +18,8 @@ from .adoption import newer_commands, next_version
 from .lease import Lease
 from .member import Member
 from .presence import Presence
-from .reanchoring import Reanchoring
 from .renewal import Renewal
+from .rephasing import Rephasing
 from .status import JobStatus
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Component:
         self.superseded = False
         self.calm_looks = 0
         self._renewal = Renewal(self.name, self.members, profiles)
-        self._reanchoring = Reanchoring(self.name, self.members)
+        self._rephasing = Rephasing(self.name, self.members)
         self._presence = Presence(self.name)
         self._lease = Lease()
         self._told_against: set[str] = set()
@@ -84,7 +84,7 @@ class Component:
     @property
     def look_again(self) -> bool:
         """Whether a decision was put off by a moment."""
-        return self._reanchoring.look_again and not self.over
+        return self._rephasing.look_again and not self.over
 
     @property
     def is_missing_members(self) -> bool:
@@ -109,7 +109,7 @@ class Component:
         if self.superseded:
             return outcome
         if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
-            self._reanchoring.restart()
+            self._rephasing.restart()
             self._renewal.restart()
         self._decided_ns = now_ns
         self._follow_newer(statuses, outcome)
@@ -133,7 +133,7 @@ class Component:
     def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
         if not self.members:
             return
-        self._reanchoring.look_again = False
+        self._rephasing.look_again = False
         drafts = {job: member.schedule for job, member in self.members.items()}
         drafts = self._lease.renewed(drafts, statuses, now_ns)
         known = {j: statuses[j] for j in self.members if j in statuses and j not in self._presence.absent}
@@ -141,7 +141,7 @@ class Component:
             drafts, told = self._renewal.decide(drafts, known, now_ns)
             outcome.events += told
             for event in told:
-                if isinstance(event, events.NotWorth):
+                if isinstance(event, events.OverBudget):
                     self._release(self.members, outcome)
                 elif isinstance(event, events.MemberFreed | events.MemberUnlocked):
                     # The one before may have left this one alone, and so set it free.
@@ -156,9 +156,9 @@ class Component:
         if known.keys() & self.members.keys() and self._presence.may_move:
             drafts = {job: drafts[job] for job in self.members}
             known = {job: status for job, status in known.items() if job in self.members}
-            drafts, told = self._reanchoring.decide(drafts, known, now_ns)
+            drafts, told = self._rephasing.decide(drafts, known, now_ns)
             outcome.events += told
-            if any(isinstance(event, events.Reanchored) for event in told):
+            if any(isinstance(event, events.Rephased) for event in told):
                 self._renewal.disturbed(now_ns)
         self._adopt_drafts(drafts)
         outcome.send += [

@@ -17,12 +17,12 @@ __all__ = [
     "MemberMissing",
     "MemberMoved",
     "MemberUnlocked",
-    "NotWorth",
+    "OverBudget",
     "PacesChanged",
     "RatioBroken",
     "Reachable",
-    "Reanchored",
     "Refused",
+    "Rephased",
     "Settled",
     "Stopped",
     "Superseded",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Reanchored:
+class Rephased:
     """The epoch of a component moved; ``wait_ns`` is what all its jobs together should wait for it."""
 
     component: str
@@ -42,7 +42,7 @@ class Reanchored:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """All jobs are held on what ``Reanchored`` told of, so long after; ``waited_ns`` is what they waited meanwhile."""
+    """All jobs are held on what ``Rephased`` told of, so long after; ``waited_ns`` is what they waited meanwhile."""
 
     component: str
     waited_ns: int
@@ -51,7 +51,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class IterationChanged:
-    """A job's natural iteration time is another: it is worth ranking again."""
+    """A job's uncontrolled iteration time is another: it is worth ranking again."""
 
     component: str
     job: str
@@ -96,7 +96,7 @@ class MemberUnlocked:
 
 
 @dataclass(frozen=True, slots=True)
-class NotWorth:
+class OverBudget:
     """Pacing costs more per iteration than interleaving wins, weighted by job; the component was set free."""
 
     component: str
@@ -106,7 +106,7 @@ class NotWorth:
 
 @dataclass(frozen=True, slots=True)
 class Unsteady:
-    """A component had to be re-anchored so often that it costs too much; the next attempt waits about so long."""
+    """A component had to be re-phased so often that it costs too much; the next attempt waits about so long."""
 
     component: str
     pause_ns: int
@@ -231,14 +231,14 @@ class Reachable:
 
 
 Event = (
-    Reanchored
+    Rephased
     | Settled
     | IterationChanged
     | PacesChanged
     | RatioBroken
     | MemberFreed
     | MemberUnlocked
-    | NotWorth
+    | OverBudget
     | Unsteady
     | MemberMissing
     | MemberBack

@@ -11,10 +11,10 @@ from .status import JobStatus
 __all__ = ["Member"]
 
 FEW, TOO_OFTEN = 4, 3.0
-"""So many runs of late starts, and so many times more than promised, and the margin is widened."""
+"""So many runs of late starts, and so many times more than promised, and the headroom is widened."""
 
 WIDEST = 2.0
-"""The most a margin is widened."""
+"""The most headroom is widened."""
 
 
 @dataclass(slots=True)
@@ -29,12 +29,12 @@ class Member:
         Whose daemon serves the job.
     weight : float
         What its waiting costs, for example GPUs.
-    margin_ns : int or None
-        What its pace was last found to need above its natural iteration time.
+    headroom_ns : int or None
+        What its pace was last found to need above its uncontrolled iteration time.
     probability : float
-        Of a start beyond the reach, as its margin promises.
+        Of a start beyond the reach, as its headroom promises.
     widened : float
-        By what its margin is multiplied because starts are late more often than that.
+        By what its headroom is multiplied because starts are late more often than that.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
     """
@@ -42,7 +42,7 @@ class Member:
     schedule: Schedule
     host: str
     weight: float = 1.0
-    margin_ns: int | None = None
+    headroom_ns: int | None = None
     probability: float = 0.005
     widened: float = 1.0
     ranked: Schedule = field(init=False)
@@ -87,7 +87,8 @@ class Member:
         return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - status.sends_ns))
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
-        """Count starts, and how often they came to be late beyond the reach; by that the margin is widened or narrowed.
+        """Count starts, and how often they came to be late beyond the reach; by that the headroom is widened or
+        narrowed.
 
         Quantiles say nothing of how jitter is correlated; this does. Not the late starts are counted but the runs of
         them: jobs that meet hold each other up, and one late start makes many.

@@ -1,7 +1,7 @@
-"""Paces of a component: natural time and margin of each job, then one exact ratio for all.
+"""Paces of a component: uncontrolled time and headroom of each job, then one exact ratio for all.
 
-If each job added its own margin, their paces would differ a little and their relative phase would be gone within a few
-iterations. So the ratio of the paces stays what the ranking made it, and one base carries all of them.
+If each job added its own headroom, their paces would differ a little and their relative phase would be gone within a
+few iterations. So the ratio of the paces stays what the ranking made it, and one base carries all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..control.margin import MIN_SAMPLES, cheapest_margin, loss_ns, measured_jitter
+from ..control.headroom import MIN_SAMPLES, cheapest_headroom, loss_ns, measured_jitter
 from ..control.pattern import swing
 from ..schedule import Schedule
 from .member import Member
@@ -100,9 +100,9 @@ def from_clear_cut(
 
 
 def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
-    """Mean natural time and the cheapest margin of a job; None while too little is known.
+    """Mean uncontrolled time and the cheapest headroom of a job; None while too little is known.
 
-    What the margin promises is kept in the member, for ``judge``.
+    What the headroom promises is kept in the member, for ``judge``.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
     # What is late in turn takes a part of the reach; where it takes most of it, there is too little to plan with.
     left_ns = max(reach_ns - swing(status.pattern_ns), reach_ns / 4)
-    found = cheapest_margin(jitter.deviation_ns, left_ns, loss, quantiles=True)
+    found = cheapest_headroom(jitter.deviation_ns, left_ns, loss, quantiles=True)
     member.probability = found.probability
-    return math.ceil(jitter.iteration_ns + member.widened * found.margin_ns)
+    return math.ceil(jitter.iteration_ns + member.widened * found.headroom_ns)
 
 
 def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:
@@ -130,9 +130,9 @@ def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: 
     Parameters
     ----------
     jobs : mapping of str to Job
-        Profiles with natural iteration times.
+        Profiles with uncontrolled iteration times.
     needed, ratio : mapping of str to int
-        By job: mean natural time with its margin, ns, and the present ratio of the paces.
+        By job: mean uncontrolled time with its headroom, ns, and the present ratio of the paces.
     """
     from cassini_core import Job, harmonize
 

@@ -98,13 +98,13 @@ class Renewal:
         changed = self._changed(known, now_ns, told)
         if changed:
             natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}
-            margins = self._last_margins(drafts)
+            headroom = self._last_headroom(drafts)
         else:
             measured = self._measured(drafts, known, reach, now_ns)
             if measured is None:
                 return drafts, told
-            natural, margins = measured
-        return self._with_paces(drafts, known, natural, margins, bool(changed), now_ns, told), told
+            natural, headroom = measured
+        return self._with_paces(drafts, known, natural, headroom, bool(changed), now_ns, told), told
 
     def _unlocked(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
         """Jobs that are let go of as they follow no grid."""
@@ -121,7 +121,9 @@ class Renewal:
     def _measured(
         self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, now_ns: int
     ) -> tuple[dict[str, int], dict[str, int]] | None:
-        """Natural times and margins by the jitter of the last iterations; None while that is not to be trusted."""
+        """Uncontrolled times and headroom by the jitter of the last iterations; None while that is not to be
+        trusted.
+        """
         assert self._calm_since_ns is not None
         # What disturbed the component must have left the daemons' windows.
         needs_ns = WINDOW * max(draft.pace_ns for draft in drafts.values())
@@ -129,7 +131,7 @@ class Renewal:
             return None
         self._looked_ns = now_ns
         natural: dict[str, int] = {}
-        margins: dict[str, int] = {}
+        headroom: dict[str, int] = {}
         for job, status in known.items():
             member = self._members[job]
             if status.iteration_ns is None or not _is_possible(status.iteration_ns):
@@ -138,31 +140,31 @@ class Renewal:
             if need is None:
                 return None
             natural[job] = status.iteration_ns
-            member.margin_ns = margins[job] = max(0, need - status.iteration_ns)
-        return natural, margins
+            member.headroom_ns = headroom[job] = max(0, need - status.iteration_ns)
+        return natural, headroom
 
-    def _last_margins(self, drafts: Mapping[str, Schedule]) -> dict[str, int]:
+    def _last_headroom(self, drafts: Mapping[str, Schedule]) -> dict[str, int]:
         """While iteration times of before and after a change lie mixed in the daemons' windows."""
         spare = min(draft.pace_ns - draft.iteration_ns for draft in drafts.values())
-        return {job: spare if (known := self._members[job].margin_ns) is None else known for job in drafts}
+        return {job: spare if (known := self._members[job].headroom_ns) is None else known for job in drafts}
 
     def _with_paces(
         self,
         drafts: dict[str, Schedule],
         known: Mapping[str, JobStatus],
         natural: Mapping[str, int],
-        margins: Mapping[str, int],
+        headroom: Mapping[str, int],
         is_changed: bool,
         now_ns: int,
         told: list[events.Event],
     ) -> dict[str, Schedule]:
-        needed = {job: natural[job] + margins[job] for job in drafts}
+        needed = {job: natural[job] + headroom[job] for job in drafts}
         paces = self._paces(drafts, needed)
         if freed := self._too_slow(drafts, needed, paces):
             told.append(freed)
             return drafts  # the others' paces are looked at in the next round
-        if not_worth := self._not_worth(drafts, paces, natural):
-            told.append(not_worth)
+        if over_budget := self._over_budget(drafts, paces, natural):
+            told.append(over_budget)
             return drafts
         slowed = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
         broken = bool(slowed) or self._other_ratio_fits(needed, paces)
@@ -264,9 +266,9 @@ class Renewal:
             )
         return repaced
 
-    def _not_worth(
+    def _over_budget(
         self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int]
-    ) -> events.NotWorth | None:
+    ) -> events.OverBudget | None:
         """Pacing costs more than it wins, as shares of the jobs' time, by weight; never where a gain is not known."""
         if any(draft.gain_ns == 0 for draft in drafts.values()):
             return None
@@ -274,7 +276,7 @@ class Renewal:
         cost = sum(weights[job] * (paces[job] / natural[job] - 1) for job in drafts)
         gain = sum(weights[job] * draft.gain_ns / draft.iteration_ns for job, draft in drafts.items())
         whole = sum(weights.values())
-        return events.NotWorth(self._name, cost / whole, gain / whole) if cost > gain else None
+        return events.OverBudget(self._name, cost / whole, gain / whole) if cost > gain else None
 
     def _changed(self, known: Mapping[str, JobStatus], now_ns: int, told: list[events.Event]) -> dict[str, int]:
         """Iteration times that jobs found to be others, as far as they are believed."""

@@ -15,7 +15,7 @@ Times = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The last iterations, oldest first: their natural times; when in each its communication began and ended."""
+    """The last iterations, oldest first: their uncontrolled times; when in each its communication began and ended."""
 
     natural_ns: Times = ()
     communication_start_ns: Times = ()
@@ -56,16 +56,16 @@ class JobStatus:
     iterations : int
         Counted from the start of the job.
     iteration_ns : int or None
-        Robust natural iteration time.
+        Robust uncontrolled iteration time.
     jitter_ns : tuple of int
-        Quantiles of natural times minus that.
+        Quantiles of uncontrolled times minus that.
     errors_ns : tuple of int
         The last phase errors on the grid that is followed, oldest first.
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
     pattern_ns : tuple of int
-        By how much its iterations differ in turn; the natural times are without that.
+        By how much its iterations differ in turn; the uncontrolled times are without that.
     recent : Recent
     communication_start_ns, communication_end_ns : int or None
         Usual start and end of communication in an iteration, as the job or the counters of its host show them.
@@ -77,7 +77,7 @@ class JobStatus:
         Why its state is what it is.
     counters_say : CountersSay or None
     changed : Change or None
-        What the job last found to be its natural iteration time.
+        What the job last found to be its uncontrolled iteration time.
     """
 
     job: str

@@ -182,7 +182,7 @@ class Measurements:
         return middle, median(sorted(abs(value - middle) for value in ordered))
 
     def iteration_ns(self) -> tuple[int | None, list[int]]:
-        """Median of the last natural iteration times, and quantiles of their deviations from it."""
+        """Median of the last uncontrolled iteration times, and quantiles of their deviations from it."""
         ordered = sorted(self._natural.to_list())
         if not ordered:
             return None, []
@@ -212,7 +212,9 @@ class Measurements:
 
 
 def _without_pattern(message: Iterations, since: int) -> Iterable[int]:
-    """Natural times without what differs in turn, from an iteration on: quantiles say all of these, in any order."""
+    """Uncontrolled times without what differs in turn, from an iteration on: quantiles say all of these, in any
+    order.
+    """
     turn = message.pattern_ns or (0,)
     for number, value in enumerate(message.natural_ns, message.first):
         if value is not None and number >= since:

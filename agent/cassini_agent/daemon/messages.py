@@ -88,7 +88,7 @@ class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed", tag_field="type"):
-    """The natural iteration time is another one; ``certain`` where contention cannot have made it so."""
+    """The uncontrolled iteration time is another one; ``certain`` where contention cannot have made it so."""
 
     iteration_ns: _Duration
     was_ns: _Duration

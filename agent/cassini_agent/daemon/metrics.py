@@ -33,8 +33,8 @@ STATES = ("waiting", "held", "adjusting", "free", "expired")
 _PER_JOB: tuple[tuple[str, str, bool], ...] = (
     ("job_phase_error_seconds", "Median distance of the last iterations from the grid; negative is early", False),
     ("job_phase_error_spread_seconds", "Median distance of the last phase errors from their median", False),
-    ("job_iteration_seconds", "Median natural iteration time of the last iterations", False),
-    ("job_iteration_drift_seconds", "Natural iteration time less the one its schedule was made for", False),
+    ("job_iteration_seconds", "Median uncontrolled iteration time of the last iterations", False),
+    ("job_iteration_drift_seconds", "Uncontrolled iteration time less the one its schedule was made for", False),
     ("job_pace_seconds", "Iteration time the job has to hold", False),
     ("job_connected", "Connections of the job", False),
     ("job_iterations", "Iterations the job has told of", True),

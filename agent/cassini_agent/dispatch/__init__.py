@@ -16,7 +16,7 @@ import cassini_core as cc
 from ..endpoint import Endpoint
 from ..job_secret import JobSecret
 from ..requests import Reply, Transport
-from .arrange import Arrangement, NaturalTimes, arrange, with_margins
+from .arrange import Arrangement, UncontrolledTimes, arrange, with_headroom
 from .difference import difference, is_torn
 from .plan import Plan, plan
 from .running_shifts import Running, with_running_shifts
@@ -28,11 +28,11 @@ __all__ = [
     "Endpoint",
     "JobSecret",
     "Known",
-    "NaturalTimes",
     "Plan",
     "Reply",
     "Running",
     "Transport",
+    "UncontrolledTimes",
     "apply",
     "apply_async",
     "arrange",
@@ -43,7 +43,7 @@ __all__ = [
     "running_async",
     "send",
     "send_plan",
-    "with_margins",
+    "with_headroom",
     "with_running_shifts",
 ]
 
@@ -61,7 +61,7 @@ def apply(
     problem: cc.Problem | None = None,
     where: Mapping[str, Endpoint] | None = None,
     *,
-    natural: cc.Problem | None = None,
+    uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
     secrets: Mapping[str, JobSecret] | None = None,
     lease_s: float = LEASE_S,
@@ -84,8 +84,8 @@ def apply(
     where : mapping of str to Endpoint
         The daemon of each job of the placement: that of the server of its rank 0. Jobs that the placement does not have
         lose the schedule that they may have.
-    natural : Problem, optional
-        The problem before margins for jitter were added, if they were (:func:`with_margins`).
+    uncontrolled : Problem, optional
+        The problem before headroom for jitter was added, if it was (:func:`with_headroom`).
     since_ns : int, optional
         The instant that running shifts count from, where the ranking was told of them (:func:`running`).
     secrets : mapping of str to JobSecret, optional
@@ -114,7 +114,7 @@ def apply(
             ranking,
             problem,
             where,
-            natural=natural,
+            uncontrolled=uncontrolled,
             since_ns=since_ns,
             secrets=secrets,
             lease_s=lease_s,
@@ -166,7 +166,7 @@ async def apply_async(
     problem: cc.Problem | None = None,
     where: Mapping[str, Endpoint] | None = None,
     *,
-    natural: cc.Problem | None = None,
+    uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
     secrets: Mapping[str, JobSecret] | None = None,
     lease_s: float = LEASE_S,
@@ -175,16 +175,22 @@ async def apply_async(
 ) -> list[Acknowledgement]:
     """:func:`apply`, for a scheduler with an event loop of its own."""
     if isinstance(ranking, Arrangement):
-        if problem is not None or natural is not None:
-            raise ValueError("problem, natural: expected none with an arrangement, which has them")
-        problem, natural, ranking = ranking.problem, ranking.natural, ranking.ranking
+        if problem is not None or uncontrolled is not None:
+            raise ValueError("problem, uncontrolled: expected none with an arrangement, which has them")
+        problem, uncontrolled, ranking = ranking.problem, ranking.uncontrolled, ranking.ranking
     if problem is None or where is None:
         raise ValueError("apply: expected the problem that was ranked, and where the jobs' daemons are")
     version = new_version()
     epoch_ns = time.time_ns() + round(lead_s * 1e9)
     lease_ns = round(lease_s * 1e9)
     planned = plan(
-        ranking, problem, epoch_ns=epoch_ns, version=version, lease_ns=lease_ns, natural=natural, since_ns=since_ns
+        ranking,
+        problem,
+        epoch_ns=epoch_ns,
+        version=version,
+        lease_ns=lease_ns,
+        uncontrolled=uncontrolled,
+        since_ns=since_ns,
     ).with_secrets(secrets or {})
     async with _over(transport) as daemons:
         return await send_plan(planned, version, where, daemons, lease_s=lease_s)

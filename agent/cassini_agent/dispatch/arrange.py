@@ -1,4 +1,4 @@
-"""From what is known of running jobs to a ranking that can be sent: margins, one pace where times are nearly equal."""
+"""From what is known of running jobs to a ranking that can be sent: headroom, one pace where times are nearly equal."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from cassini_core.periods.harmonize_jobs import lengthen
 from cassini_core.ranking.fitting import fitted
 from cassini_core.units import ticks_from_ms
 
-from ..control.margin import MIN_SAMPLES, Jitter, cheapest_margin, loss_ns, measured_jitter
+from ..control.headroom import MIN_SAMPLES, Jitter, cheapest_headroom, loss_ns, measured_jitter
 from ..control.phase import late_reach_ns
 from ..coordinator.renewal import MOST_LOSS
 from ..schedule import MS_NS, Schedule
 from .meeting import that_meet
 from .plan import Plan, holds_ns, plan
 
-__all__ = ["ALIKE", "Arrangement", "NaturalTimes", "arrange", "with_margins"]
+__all__ = ["ALIKE", "Arrangement", "UncontrolledTimes", "arrange", "with_headroom"]
 
-LARGEST_MARGIN = 0.4
+LARGEST_HEADROOM = 0.4
 """A schedule's pace is at most 1.5 iteration times; one pace for several jobs, and harmonising, need some of that."""
 
 ALIKE = 0.03
-"""Jobs that meet and whose needed times differ by less than this share have one pace: margins by themselves can make
+"""Jobs that meet and whose needed times differ by less than this share have one pace: headroom by itself can make
 such a difference, and it costs less than to meet."""
 
 LEAST_HOLD, MOST_PACE = 0.5, 0.002
 """Running jobs are kept where that leaves this share of their hold or more, and lengthens no pace by more than this."""
 
-FIRST_MARGIN = 0.01
-"""Share that is added to iteration times where margins are not known yet: to find the hold that they depend on."""
+FIRST_HEADROOM = 0.01
+"""Share that is added to iteration times where headroom is not known yet: to find the hold that they depend on."""
 
 
 @dataclass(frozen=True, slots=True)
-class NaturalTimes:
-    """Measured natural iteration times of a job, which its margin is taken from.
+class UncontrolledTimes:
+    """Measured uncontrolled iteration times of a job, which its headroom is taken from.
 
     Attributes
     ----------
@@ -56,20 +56,20 @@ class Arrangement:
 
     Attributes
     ----------
-    natural : Problem
-        Natural iteration times, and the one candidate that was arranged.
+    uncontrolled : Problem
+        Uncontrolled iteration times, and the one candidate that was arranged.
     problem : Problem
-        The same with margins, and with longer paces where jobs fit only in part: what was ranked.
+        The same with headroom, and with longer paces where jobs fit only in part: what was ranked.
     ranking : Ranking
         Of ``problem``.
-    margins : mapping of str to float
+    headroom : mapping of str to float
         By what share of its iteration time each job is paced slower for its own sake; jobs without are absent.
     """
 
-    natural: cc.Problem
+    uncontrolled: cc.Problem
     problem: cc.Problem
     ranking: cc.Ranking
-    margins: Mapping[str, float]
+    headroom: Mapping[str, float]
 
     def plan(self, *, epoch_ns: int, version: int, lease_ns: int, since_ns: int | None = None) -> Plan:
         """Schedules on grids that begin at ``epoch_ns``; see :func:`plan`."""
@@ -79,7 +79,7 @@ class Arrangement:
             epoch_ns=epoch_ns,
             version=version,
             lease_ns=lease_ns,
-            natural=self.natural,
+            uncontrolled=self.uncontrolled,
             since_ns=since_ns,
         )
 
@@ -94,29 +94,29 @@ class Arrangement:
 def arrange(
     problem: cc.Problem,
     *,
-    margins: Mapping[str, float] | None = None,
-    measured: Mapping[str, NaturalTimes] | None = None,
+    headroom: Mapping[str, float] | None = None,
+    measured: Mapping[str, UncontrolledTimes] | None = None,
     alike: float = ALIKE,
     most_loss: float = MOST_LOSS,
     candidate: str | None = None,
 ) -> Arrangement:
-    """Find how to interleave jobs that are known by their natural iteration times.
+    """Find how to interleave jobs that are known by their uncontrolled iteration times.
 
-    All that has to fit together is done here: margins for jitter, one pace for jobs whose needed times are nearly
-    equal, the ranking of what comes out. Done apart it is easily done wrong: margins that differ by more than the
+    All that has to fit together is done here: headroom for jitter, one pace for jobs whose needed times are nearly
+    equal, the ranking of what comes out. Done apart it is easily done wrong: headroom that differs by more than the
     ranking harmonises leave all jobs free.
 
     Parameters
     ----------
     problem : Problem
-        Jobs with natural iteration times. Those that it says are running keep their shifts where that costs little
+        Jobs with uncontrolled iteration times. Those that it says are running keep their shifts where that costs little
         (``dispatch.Running``): little of the score (``rank``), no job more than 0.2 % of its pace, and no component
         more than half of the hold that it would have else: who is late by more than that has to wait again and again.
         Jobs that meet are kept or moved together, whatever becomes of others.
-    margins : mapping of str to float, optional
+    headroom : mapping of str to float, optional
         By what share of its iteration time each job is to be paced slower, 0 to 0.4.
-    measured : mapping of str to NaturalTimes, optional
-        For jobs that are not in ``margins``: their margin is taken from these times. A job in neither has none.
+    measured : mapping of str to UncontrolledTimes, optional
+        For jobs that are not in ``headroom``: their headroom is taken from these times. A job in neither has none.
     alike : float
         Jobs of a component whose needed times differ by less than this share get the longest of them as their one
         pace, whatever that wins.
@@ -129,25 +129,25 @@ def arrange(
     Raises
     ------
     ValueError
-        No such candidate, or a margin or measured times that are out of bounds.
+        No such candidate, or headroom or measured times that are out of bounds.
 
     Notes
     -----
     Ranks four times at most: to choose the candidate, to find what fits only in part (some times more for those, see
-    :func:`cassini_core.ranking.fitting.fitted`), to find the hold that margins depend on, and what is sent. Where jobs
-    run, all but the first once more without regard to that, and again where that is better for some of them.
+    :func:`cassini_core.ranking.fitting.fitted`), to find the hold that headroom depends on, and what is sent. Where
+    jobs run, all but the first once more without regard to that, and again where that is better for some of them.
     """
-    natural = _with_one_candidate(problem, margins or {}, alike, most_loss, candidate)
+    uncontrolled = _with_one_candidate(problem, headroom or {}, alike, most_loss, candidate)
 
     def where_run(running_shifts_ms: Mapping[str, float]) -> Arrangement:
-        told = cc.Problem(natural.jobs, natural.links, natural.candidates, running_shifts_ms)
-        return _arranged(told, margins, measured, alike, most_loss)
+        told = cc.Problem(uncontrolled.jobs, uncontrolled.links, uncontrolled.candidates, running_shifts_ms)
+        return _arranged(told, headroom, measured, alike, most_loss)
 
-    found = where_run(natural.running_shifts_ms)
-    if natural.running_shifts_ms:
+    found = where_run(uncontrolled.running_shifts_ms)
+    if uncontrolled.running_shifts_ms:
         free = where_run({})
         if costs_more := _costs_more(found, free):
-            stay = {job: shift for job, shift in natural.running_shifts_ms.items() if job not in costs_more}
+            stay = {job: shift for job, shift in uncontrolled.running_shifts_ms.items() if job not in costs_more}
             return where_run(stay) if stay else free
     return found
 
@@ -161,59 +161,59 @@ def _costs_more(kept: Arrangement, free: Arrangement) -> set[str]:
     losing = {job for job, hold_ns in free_ns.items() if kept_ns.get(job, 0) < LEAST_HOLD * hold_ns}
     paces_ms = free.ranking.paces_ms
     losing |= {job for job, pace_ms in kept.ranking.paces_ms.items() if pace_ms > (1 + MOST_PACE) * paces_ms[job]}
-    return {job for together in _that_meet(free.natural) if not losing.isdisjoint(together) for job in together}
+    return {job for together in _that_meet(free.uncontrolled) if not losing.isdisjoint(together) for job in together}
 
 
 def _arranged(
-    natural: cc.Problem,
-    margins: Mapping[str, float] | None,
-    measured: Mapping[str, NaturalTimes] | None,
+    uncontrolled: cc.Problem,
+    headroom: Mapping[str, float] | None,
+    measured: Mapping[str, UncontrolledTimes] | None,
     alike: float,
     most_loss: float,
 ) -> Arrangement:
-    shares = dict(margins or {})
+    shares = dict(headroom or {})
     rank = functools.partial(cc.rank, period_tolerance=most_loss)
-    # Margins come on top: what is sent late without any has to be made up for too, and who is late has to have room.
-    alone = with_margins(natural, {}, alike=alike)
-    fits, _ = fitted(alone, rank(alone), rank, natural)
+    # Headroom come on top: what is sent late without any has to be made up for too, and who is late has to have room.
+    alone = with_headroom(uncontrolled, {}, alike=alike)
+    fits, _ = fitted(alone, rank(alone), rank, uncontrolled)
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
-        shares |= _margins_from(natural, fits, wanted, shares, alike, most_loss)
-    longer = with_margins(fits, shares, alike=alike)
-    return Arrangement(natural, longer, rank(longer), shares)
+        shares |= _headroom_from(uncontrolled, fits, wanted, shares, alike, most_loss)
+    longer = with_headroom(fits, shares, alike=alike)
+    return Arrangement(uncontrolled, longer, rank(longer), shares)
 
 
-def with_margins(problem: cc.Problem, margins: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
-    """The problem with longer iteration times, to be ranked: margins come first, harmonising after.
+def with_headroom(problem: cc.Problem, headroom: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
+    """The problem with longer iteration times, to be ranked: headroom comes first, harmonising after.
 
-    A job that is held at exactly its natural iteration time never makes up for what jitter costs it; the margin is what
-    it makes up per iteration. Shifts have to be found on the lengthened circles: a burst late in a long iteration moves
-    against the grid of a shorter one when paces change.
+    A job that is held at exactly its uncontrolled iteration time never makes up for what jitter costs it; the headroom
+    is what it makes up per iteration. Shifts have to be found on the lengthened circles: a burst late in a long
+    iteration moves against the grid of a shorter one when paces change.
 
     Parameters
     ----------
     problem : Problem
-        Natural iteration times.
-    margins : mapping of str to float
-        By what share of its iteration time each job is to be paced slower (``control.margin``), 0 to 0.4; a job that is
-        absent needs none.
+        Uncontrolled iteration times.
+    headroom : mapping of str to float
+        By what share of its iteration time each job is to be paced slower (``control.headroom``), 0 to 0.4; a job that
+        is absent needs none.
     alike : float
         Jobs that share links, directly or through others, and whose times then differ by less than this share, get the
-        longest of them: a ranking would leave both free if their margins differ by more than it harmonises.
+        longest of them: a ranking would leave both free if their headroom differs by more than it harmonises.
 
     Raises
     ------
     ValueError
-        A margin out of bounds, or of a job that is not there.
+        Headroom out of bounds, or of a job that is not there.
     """
-    unknown = margins.keys() - {job.id for job in problem.jobs}
+    unknown = headroom.keys() - {job.id for job in problem.jobs}
     if unknown:
-        raise ValueError(f"margins: expected jobs of the problem, got {min(unknown)!r}")
-    for job_id, share in margins.items():
-        if not 0 <= share <= LARGEST_MARGIN:
-            raise ValueError(f"margins[{job_id!r}]: expected 0 to {LARGEST_MARGIN}, got {share!r}")
+        raise ValueError(f"headroom: expected jobs of the problem, got {min(unknown)!r}")
+    for job_id, share in headroom.items():
+        if not 0 <= share <= LARGEST_HEADROOM:
+            raise ValueError(f"headroom[{job_id!r}]: expected 0 to {LARGEST_HEADROOM}, got {share!r}")
     if not 0 <= alike < 0.1:
         raise ValueError(f"alike: expected a share of 0 to 0.1, got {alike!r}")
-    needed = {job.id: ticks_from_ms(job.iteration_ms * (1 + margins.get(job.id, 0.0))) for job in problem.jobs}
+    needed = {job.id: ticks_from_ms(job.iteration_ms * (1 + headroom.get(job.id, 0.0))) for job in problem.jobs}
     for together in _that_meet(problem):
         longest = 0
         for job_id in sorted(together, key=lambda one: (-needed[one], one)):
@@ -237,10 +237,10 @@ def _that_meet(problem: cc.Problem) -> list[frozenset[str]]:
 
 
 def _with_one_candidate(
-    problem: cc.Problem, margins: Mapping[str, float], alike: float, most_loss: float, candidate: str | None
+    problem: cc.Problem, headroom: Mapping[str, float], alike: float, most_loss: float, candidate: str | None
 ) -> cc.Problem:
     if candidate is None and len(problem.candidates) > 1:
-        best = cc.rank(with_margins(problem, margins, alike=alike), period_tolerance=most_loss).best
+        best = cc.rank(with_headroom(problem, headroom, alike=alike), period_tolerance=most_loss).best
         candidate = None if best is None else best.id
     kept = [one for one in problem.candidates if candidate is None or one.id == candidate]
     if len(kept) != 1:
@@ -248,20 +248,20 @@ def _with_one_candidate(
     return cc.Problem(problem.jobs, problem.links, kept, problem.running_shifts_ms)
 
 
-def _margins_from(
-    natural: cc.Problem,
+def _headroom_from(
+    uncontrolled: cc.Problem,
     fits: cc.Problem,
-    measured: Mapping[str, NaturalTimes],
-    margins: Mapping[str, float],
+    measured: Mapping[str, UncontrolledTimes],
+    headroom: Mapping[str, float],
     alike: float,
     most_loss: float,
 ) -> dict[str, float]:
-    """Margins by how much each job jitters, and how far it may be late where the ranking of ``fits`` puts it."""
-    longer = with_margins(fits, {**dict.fromkeys(measured, FIRST_MARGIN), **margins}, alike=alike)
+    """Headroom by how much each job jitters, and how far it may be late where the ranking of ``fits`` puts it."""
+    longer = with_headroom(fits, {**dict.fromkeys(measured, FIRST_HEADROOM), **headroom}, alike=alike)
     ranking = cc.rank(longer, period_tolerance=most_loss)
-    first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, natural=natural)
+    first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, uncontrolled=uncontrolled)
     held = {one.job: one for one in first.schedules}
-    iteration_ms = {job.id: job.iteration_ms for job in natural.jobs}
+    iteration_ms = {job.id: job.iteration_ms for job in uncontrolled.jobs}
     found = {}
     for job, times in sorted(measured.items()):
         if job not in iteration_ms:
@@ -272,13 +272,13 @@ def _margins_from(
             what = f"{kept} of {len(times.times_ns)} that are no stalls"
             raise ValueError(f"measured[{job!r}]: expected {MIN_SAMPLES} iterations or more, got {what}")
         if job in held:
-            found[job] = _margin(jitter, times.are_quantiles, held[job], iteration_ms[job] * MS_NS)
+            found[job] = _headroom(jitter, times.are_quantiles, held[job], iteration_ms[job] * MS_NS)
     return found
 
 
-def _margin(jitter: Jitter, quantiles: bool, held: Schedule, iteration_ns: float) -> float:
+def _headroom(jitter: Jitter, quantiles: bool, held: Schedule, iteration_ns: float) -> float:
     loss = loss_ns(held.iteration_ns, held.gain_ns)
     reach = late_reach_ns(held.hold_ns)
-    margin = cheapest_margin(jitter.deviation_ns, reach, loss, quantiles=quantiles)
+    headroom = cheapest_headroom(jitter.deviation_ns, reach, loss, quantiles=quantiles)
     # A profile's iteration time may be a median; what a pace has to carry is the mean.
-    return min(LARGEST_MARGIN, max(0.0, (jitter.iteration_ns + margin.margin_ns) / iteration_ns - 1))
+    return min(LARGEST_HEADROOM, max(0.0, (jitter.iteration_ns + headroom.headroom_ns) / iteration_ns - 1))

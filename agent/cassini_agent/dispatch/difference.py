@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from ..control.anchor import Strayed, anchor
 from ..control.phase import turns
+from ..control.rephasing import Strayed, rephase
 from ..coordinator.adoption import in_pattern_of
 from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
 from ..coordinator.paces import ratio_of, shift_at
@@ -159,7 +159,7 @@ def _placed(planned: Sequence[Schedule], running: Mapping[str, Schedule], now_ns
         next_start = origin - (origin - one.epoch_ns) // old.pace_ns * old.pace_ns  # at the epoch or soon after
         error = next_start - one.epoch_ns - one.shift_ns
         strayed.append(Strayed(error, one.pace_ns, one.dead_band_ns // 2))
-    found = anchor(strayed)
+    found = rephase(strayed)
     return [
         replace(
             one,

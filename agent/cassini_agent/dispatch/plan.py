@@ -62,7 +62,7 @@ def plan(
     epoch_ns: int,
     version: int,
     lease_ns: int,
-    natural: cc.Problem | None = None,
+    uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
 ) -> Plan:
     """Schedules for the best placement of a ranking.
@@ -79,8 +79,9 @@ def plan(
         Of all schedules; grows from call to call.
     lease_ns : int
         Schedules expire so long after the epoch.
-    natural : Problem, optional
-        The problem before :func:`with_margins`: the jobs with their natural iteration times. Default: ``problem``.
+    uncontrolled : Problem, optional
+        The problem before :func:`with_headroom`: the jobs with their uncontrolled iteration times. Default:
+        ``problem``.
     since_ns : int, optional
         The instant that the shifts of the ranking count from, where it was told at which shifts jobs run
         (``dispatch.Running``). Default: ``epoch_ns``.
@@ -96,13 +97,13 @@ def plan(
     candidate = next((one for one in problem.candidates if one.id == best.id), None)
     if candidate is None:
         raise ValueError(f"ranking: expected a candidate of the problem, got {best.id!r}")
-    natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (natural or problem).jobs}
+    natural_ns = {job.id: round(job.iteration_ms * MS_NS) for job in (uncontrolled or problem).jobs}
     later_ns = 0 if since_ns is None else since_ns - epoch_ns
     schedules: list[Schedule] = []
     free = dict.fromkeys(candidate.routes, ALONE)
     for job in best.free_jobs:
         free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
-    for component in held_components(ranking, problem, natural):
+    for component in held_components(ranking, problem, uncontrolled):
         if component.why_not is not None:
             free |= dict.fromkeys(component.jobs, component.why_not)
             continue

@@ -10,12 +10,12 @@ except ImportError:
     from pytorch_lightning import Callback, LightningModule, Trainer  # the older name of the same package
 from torch.nn.parallel import DistributedDataParallel
 
-from .kept_agent import KeptAgent
+from .callback_base import CallbackBase
 
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(KeptAgent, Callback):
+class CassiniCallback(CallbackBase, Callback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step: ``accumulate_grad_batches`` batches. Validation and checkpoints count as pauses.

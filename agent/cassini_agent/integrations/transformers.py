@@ -8,12 +8,12 @@ from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..loop import Agent
-from .kept_agent import KeptAgent
+from .callback_base import CallbackBase
 
 __all__ = ["CassiniCallback"]
 
 
-class CassiniCallback(KeptAgent, TrainerCallback):
+class CassiniCallback(CallbackBase, TrainerCallback):
     """``Trainer(callbacks=[CassiniCallback()])``.
 
     An iteration is one optimizer step, gradient accumulation included. Evaluations and checkpoints count as pauses.

@@ -118,7 +118,7 @@ class Groups:
             case events.RatioBroken(component):
                 for group in self._held_in(component):
                     group.changed |= group.jobs
-            case events.NotWorth(component):
+            case events.OverBudget(component):
                 for group in self._held_in(component):
                     group.left_alone_until_s = now_s + EXCLUDED_S
             case events.Superseded(component):  # somebody else has the say

@@ -1,4 +1,4 @@
-"""From profiles of jobs that meet to what they are told: the ranking, with a margin for each job."""
+"""From profiles of jobs that meet to what they are told: the ranking, with headroom for each job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import dispatch
-from ..dispatch.arrange import LARGEST_MARGIN, NaturalTimes, arrange
+from ..dispatch.arrange import LARGEST_HEADROOM, UncontrolledTimes, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .crowding import Sending, crowds, uneven_pairs
@@ -24,7 +24,7 @@ __all__ = ["planned"]
 _NONE: Mapping[str, Schedule] = MappingProxyType({})
 
 ROOM = 0.04
-"""Margin of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
+"""Headroom of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
 
 PARTS = 0.98
 """A plan that scores less does not part jobs, and so does not show what they are by themselves. To leave running jobs
@@ -72,10 +72,10 @@ def _ranked(
     network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule], *, slowly: bool
 ) -> tuple[dispatch.Plan, float | None]:
     problem = network.problem(profiles, slowly=slowly)
-    margins, measured = _paces(problem, profiles)
+    headroom, measured = _paces(problem, profiles)
     lead_ns = round(dispatch.LEAD_S * SECOND_NS)
     running = dispatch.with_running_shifts(problem, schedules, time.time_ns() + lead_ns)
-    arranged = arrange(running.problem, margins=margins, measured=measured)
+    arranged = arrange(running.problem, headroom=headroom, measured=measured)
     plan = arranged.plan(
         epoch_ns=time.time_ns() + lead_ns,
         version=version,
@@ -86,9 +86,11 @@ def _ranked(
     return plan, None if best is None else best.score
 
 
-def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, NaturalTimes]]:
-    """Margins of the jobs that are to be parted, and natural times of the others, about what the problem has."""
-    margins, measured = {}, {}
+def _paces(
+    problem: cc.Problem, profiles: Mapping[str, Profile]
+) -> tuple[dict[str, float], dict[str, UncontrolledTimes]]:
+    """Headroom of the jobs that are to be parted, and uncontrolled times of the others, about what the problem has."""
+    headroom, measured = {}, {}
     route = problem.candidates[0].routes
     parted = {link for job, profile in profiles.items() if profile.is_for_parting for link in route[job]}
     filled = {link.id: _filled(problem, link) for link in problem.links if link.id in parted}
@@ -96,14 +98,14 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
             needed = max(1 + ROOM, *(filled[link] / FILLED for link in route[job.id]))
-            margins[job.id] = min(LARGEST_MARGIN, needed - 1)
+            headroom[job.id] = min(LARGEST_HEADROOM, needed - 1)
         else:
-            measured[job.id] = NaturalTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
-    return margins, measured
+            measured[job.id] = UncontrolledTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
+    return headroom, measured
 
 
 def _filled(problem: cc.Problem, link: cc.Link) -> float:
-    """Which part of a link is filled by jobs that are in each other's way there, at their natural iteration times.
+    """Which part of a link is filled by jobs that are in each other's way there, at their uncontrolled iteration times.
 
     O(n^2) of all their phases.
     """
@@ -119,6 +121,6 @@ def _filled(problem: cc.Problem, link: cc.Link) -> float:
         for at, phase in enumerate(job.phases)
     }
     # No pace makes room for a burst between others that come more often than it lasts.
-    reachable = [one for one in uneven_pairs(sending) if one.filled <= (1 + LARGEST_MARGIN) * FILLED]
+    reachable = [one for one in uneven_pairs(sending) if one.filled <= (1 + LARGEST_HEADROOM) * FILLED]
     found = crowds(sending) + reachable
     return max((one.filled for one in found if len({job for job, _ in one.per_ns}) > 1), default=0.0)

@@ -15,7 +15,7 @@ from itertools import islice
 from math import sqrt
 from statistics import fmean, median, pstdev
 
-from ..control.margin import MIN_SAMPLES, measured_jitter
+from ..control.headroom import MIN_SAMPLES, measured_jitter
 
 __all__ = ["LEAST", "LEAST_APART", "ONLY", "History", "Profile", "Sample"]
 
@@ -80,7 +80,7 @@ class Profile:
     takes_ns : float or None
         For parting: what an iteration takes while others are in the way. None: nobody is.
     times_ns : tuple of float
-        Natural iteration times of a job that is apart from others.
+        Uncontrolled iteration times of a job that is apart from others.
     """
 
     rest_ns: float

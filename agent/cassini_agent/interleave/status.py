@@ -21,7 +21,7 @@ class Row:
     component : str or None
         What it is held with.
     iteration_ns : int or None
-        Natural: without waiting.
+        Uncontrolled: without waiting.
     pace_ns, error_ns, error_spread_ns : int or None
         What it is held at, and how far its starts are from its grid.
     delay_total_ns, adjustments : int

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .decider import Decider
 from .pause import wait_until
+from .rank0_controller import Rank0Controller
 from .records import COMMUNICATION_END, COMMUNICATION_START, END, START, Records
 from .timeline import Timeline
 
@@ -39,7 +39,7 @@ class Agent:
     ----------
     timeline : Timeline
         Clock of the marks.
-    decider : Decider or None
+    rank0_controller : Rank0Controller or None
         Decides and reports. None on the other ranks, and where the agent is switched off: iterations are counted.
     now_ns, wait : callable
         The monotonic clock, and how to wait for a point of it; for tests.
@@ -48,12 +48,12 @@ class Agent:
     def __init__(
         self,
         timeline: Timeline,
-        decider: Decider | None,
+        rank0_controller: Rank0Controller | None,
         now_ns: Callable[[], int] = time.monotonic_ns,
         wait: Callable[[int], None] = wait_until,
     ) -> None:
         self._timeline = timeline
-        self._decider = decider
+        self._rank0_controller = rank0_controller
         self._now_ns = now_ns
         self._wait = wait
         self._records = Records()
@@ -67,13 +67,13 @@ class Agent:
     @property
     def is_off(self) -> bool:
         """Whether nothing is measured and nothing waited for: not rank 0, switched off, or it could not be set up."""
-        return self._decider is None
+        return self._rank0_controller is None
 
     # --- what the training loop calls ---------------------------------------------------------------------------------
 
     def iteration(self) -> None:
         """An iteration begins: call it first thing in each. Waits here if the job is to be delayed."""
-        if self._decider is None:
+        if self._rank0_controller is None:
             self._number += 1
         self._safely(self._iteration)
 
@@ -126,15 +126,17 @@ class Agent:
             (``communication_start_ns``, ``communication_end_ns``), medians of the last iterations, and those
             iterations' ``natural_ns``. On other ranks than 0 iterations alone are known.
         """
-        decider = self._decider
+        rank0_controller = self._rank0_controller
         return {
             "iterations": self._number + 1,
-            "state": decider.state if decider is not None else "follows rank 0",
-            "note": "stopped after a failure" if self._failed else (decider.note if decider is not None else ""),
-            "adjustments": decider.adjustments if decider is not None else 0,
+            "state": rank0_controller.state if rank0_controller is not None else "follows rank 0",
+            "note": "stopped after a failure"
+            if self._failed
+            else (rank0_controller.note if rank0_controller is not None else ""),
+            "adjustments": rank0_controller.adjustments if rank0_controller is not None else 0,
             "delay_total_ns": self._delay_total_ns,
-            "dropped": decider.dropped if decider is not None else 0,
-            "profile": decider.profile() if decider is not None else None,
+            "dropped": rank0_controller.dropped if rank0_controller is not None else 0,
+            "profile": rank0_controller.profile() if rank0_controller is not None else None,
         }
 
     def close(self) -> None:
@@ -144,30 +146,30 @@ class Agent:
 
     # --- what happens in an iteration ---------------------------------------------------------------------------------
 
-    def _iteration(self, decider: Decider) -> None:
+    def _iteration(self, rank0_controller: Rank0Controller) -> None:
         came_ns = self._now_ns()
         if self._number >= 0:
             self._timeline.mark((END, self._number))
-        self._learn(decider)
-        decider.listen(came_ns)
-        done_ns = self._caught_up(decider, self._now_ns())
+        self._learn(rank0_controller)
+        rank0_controller.listen(came_ns)
+        done_ns = self._caught_up(rank0_controller, self._now_ns())
         self._number += 1
         self._communicating = False
-        delay_ns = decider.starting(self._number, done_ns, came_ns=came_ns)
-        decider.report(done_ns, self._delay_total_ns)
+        delay_ns = rank0_controller.starting(self._number, done_ns, came_ns=came_ns)
+        rank0_controller.report(done_ns, self._delay_total_ns)
         if delay_ns > 0:
             self._wait(done_ns + delay_ns)
         self._records.open(self._number)
         self._timeline.mark((START, self._number))
 
-    def _learn(self, decider: Decider) -> None:
+    def _learn(self, rank0_controller: Rank0Controller) -> None:
         """Take in what has become known."""
         for ended in self._records.take(self._timeline.known()):
             self._delay_total_ns += ended.delay_ns
-            decider.ended(ended)
-        decider.under_way(self._records.under_way())
+            rank0_controller.ended(ended)
+        rank0_controller.under_way(self._records.under_way())
 
-    def _caught_up(self, decider: Decider, now_ns: int) -> int:
+    def _caught_up(self, rank0_controller: Rank0Controller, now_ns: int) -> int:
         """Wait until the GPU is as far as its host, where the job may have to wait for its grid; the time then.
 
         A host may be some iterations ahead. What these will take is known well enough while the job is held, but not
@@ -176,36 +178,36 @@ class Agent:
         """
         if self._number < 0:  # there is nothing before the first iteration that the GPU could be busy with
             return now_ns
-        give_up_ns = now_ns + MOST_AHEAD * decider.pace_ns
-        while self._may_catch_up and decider.is_unsure and not self._records.has_ended(self._number):
+        give_up_ns = now_ns + MOST_AHEAD * rank0_controller.pace_ns
+        while self._may_catch_up and rank0_controller.is_unsure and not self._records.has_ended(self._number):
             if now_ns >= give_up_ns:
                 self._may_catch_up = False  # marks were lost, or the host is ahead by more than can be waited for
                 break
             self._wait(now_ns + LOOK_NS)
-            self._learn(decider)
+            self._learn(rank0_controller)
             now_ns = self._now_ns()
         return now_ns
 
-    def _interrupted(self, decider: Decider) -> None:
+    def _interrupted(self, rank0_controller: Rank0Controller) -> None:
         self._records.interrupted()
-        decider.interrupted()
+        rank0_controller.interrupted()
 
-    def _close(self, decider: Decider) -> None:
+    def _close(self, rank0_controller: Rank0Controller) -> None:
         if self._number >= 0:
             self._timeline.mark((END, self._number))
-        self._learn(decider)
-        decider.close(self._now_ns(), self._delay_total_ns)
+        self._learn(rank0_controller)
+        rank0_controller.close(self._now_ns(), self._delay_total_ns)
 
-    def _safely(self, work: Callable[[Decider], object]) -> None:
-        decider = self._decider
-        if decider is None or self._failed or os.getpid() != self._pid:
+    def _safely(self, work: Callable[[Rank0Controller], object]) -> None:
+        rank0_controller = self._rank0_controller
+        if rank0_controller is None or self._failed or os.getpid() != self._pid:
             # After a failure; after close; in a forked child, such as a data loader's worker, which is not the job.
             return
         try:
             if not self._timeline.is_capturing():  # a graph's work is no iteration; its replays are
-                work(decider)
+                work(rank0_controller)
         except Exception:
             self._failed = True
             log.exception("the agent stops after a failure of its own; training goes on without time-shifts")
             with suppress(Exception):  # the daemon sees that it has left: what it said last is not true any more
-                decider.leave()
+                rank0_controller.leave()

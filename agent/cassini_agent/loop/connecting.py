@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import Any
 
 from ..control.controller import Controller
-from ..control.worth import Allowance
+from ..control.cost_budget import Allowance
 from ..local_link import SECRET_VARIABLE, LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
-from .decider import Decider
+from .rank0_controller import Rank0Controller
 from .timeline import HostTimeline, Timeline
 
 __all__ = ["connect"]
@@ -117,8 +117,8 @@ def _connect(
         hello["secret"] = secret
     if adjusting_share is None:
         adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
-    decider = Decider(LocalLink(socket or socket_path(), hello), Controller(adjusting_share))
-    return Agent(_timeline(device), decider)
+    rank0_controller = Rank0Controller(LocalLink(socket or socket_path(), hello), Controller(adjusting_share))
+    return Agent(_timeline(device), rank0_controller)
 
 
 def _job_name(environment: Mapping[str, str]) -> str:

@@ -1,10 +1,10 @@
 """Marks on a CUDA stream, by events: recorded asynchronously, read when complete, never synchronised with.
 
 An event says when the GPU came to it, against another event and with some 0.5 us resolution, but not on which clock. An
-*anchor* is an event recorded on an idle stream of its own between two readings of the host's clock: it tells the host's
-time of one event, as closely as the two readings lie together. Times of other events are counted from it. GPU and host
-clocks drift apart by some parts per million, so the anchor is renewed; where the new one comes out worse than the drift
-can be (the host was interrupted between the readings), the old one stays.
+*reference event* is an event recorded on an idle stream of its own between two readings of the host's clock: it tells
+the host's time of one event, as closely as the two readings lie together. Times of other events are counted from it.
+GPU and host clocks drift apart by some parts per million, so the reference event is renewed; where the new one comes
+out worse than the drift can be (the host was interrupted between the readings), the old one stays.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .timeline import Name
 __all__ = ["CudaTimeline"]
 
 RENEW_NS = 5_000_000_000
-"""Age at which an anchor is renewed."""
+"""Age at which a reference event is renewed."""
 
 DRIFT_PPM = 50
-"""By how much GPU and host clocks may differ in rate: what an old anchor is worth."""
+"""By how much GPU and host clocks may differ in rate: what an old reference event is worth."""
 
 MOST_PENDING = 1024
 """Marks waiting for their GPU; more means that the stream stands still, and the oldest are dropped."""
@@ -43,8 +43,8 @@ class CudaTimeline:
     Attributes
     ----------
     uncertainty_ns : int or None
-        Half the distance of the two readings around the anchor in use: how well GPU times are known on the host's
-        clock. None before there is an anchor.
+        Half the distance of the two readings around the reference event in use: how well GPU times are known on the
+        host's clock. None before there is a reference event.
     dropped : int
         Marks that were given up.
     """
@@ -59,8 +59,8 @@ class CudaTimeline:
         self._now_ns = now_ns
         self._pending: deque[tuple[Name, Any]] = deque()
         self._spare: list[Any] = []  # events whose times are read: creating one costs more than recording it
-        self._anchor: tuple[Any, int] | None = None  # event, host ns
-        self._anchor_stream: Any = None
+        self._reference: tuple[Any, int] | None = None  # event, host ns
+        self._reference_stream: Any = None
         self._candidate: tuple[Any, int, int] | None = None  # event, host ns before, after
         self.uncertainty_ns: int | None = None
         self.dropped = 0
@@ -71,7 +71,7 @@ class CudaTimeline:
 
     def mark(self, name: Name) -> None:
         """Record an event on the current stream. The GPU is not waited for."""
-        self._renew_anchor()
+        self._renew_reference()
         event = self._event()
         event.record(self._cuda.current_stream(self._device))
         self._pending.append((name, event))
@@ -81,15 +81,15 @@ class CudaTimeline:
 
     def known(self) -> list[tuple[Name, int]]:
         """Marks that the GPU has passed since the last call. Some us each; asks, does not wait."""
-        self._settle_anchor()
+        self._settle_reference()
         marks: list[tuple[Name, int]] = []
-        if self._anchor is None:
+        if self._reference is None:
             return marks
-        anchor, anchor_ns = self._anchor
+        reference, reference_ns = self._reference
         while self._pending and self._pending[0][1].query():
             name, event = self._pending.popleft()
-            # Negative where the mark was made before the anchor.
-            marks.append((name, anchor_ns + round(anchor.elapsed_time(event) * 1e6)))
+            # Negative where the mark was made before the reference event.
+            marks.append((name, reference_ns + round(reference.elapsed_time(event) * 1e6)))
             self._spare.append(event)
         return marks
 
@@ -100,36 +100,38 @@ class CudaTimeline:
     def _event(self) -> Any:
         return self._spare.pop() if self._spare else self._cuda.Event(enable_timing=True)
 
-    def _renew_anchor(self) -> None:
+    def _renew_reference(self) -> None:
         now_ns = self._now_ns()
-        if self._candidate is not None or (self._anchor is not None and now_ns - self._anchor[1] < RENEW_NS):
+        if self._candidate is not None or (self._reference is not None and now_ns - self._reference[1] < RENEW_NS):
             return
-        if self._anchor_stream is None:
-            # Of its own and of high priority: nothing else stands before the anchor in it.
-            self._anchor_stream = self._cuda.Stream(self._device, priority=-1)
+        if self._reference_stream is None:
+            # Of its own and of high priority: nothing else stands before the reference event in it.
+            self._reference_stream = self._cuda.Stream(self._device, priority=-1)
         event = self._cuda.Event(enable_timing=True)
         before_ns = self._now_ns()
-        event.record(self._anchor_stream)
+        event.record(self._reference_stream)
         self._candidate = (event, before_ns, self._now_ns())
 
-    def _settle_anchor(self) -> None:
+    def _settle_reference(self) -> None:
         if self._candidate is None or not self._candidate[0].query():
             return
         event, before_ns, after_ns = self._candidate
         self._candidate = None
         uncertainty_ns = (after_ns - before_ns + 1) // 2
-        if self._anchor is not None and self.uncertainty_ns is not None:
-            old_is_worth_ns = self.uncertainty_ns + (after_ns - self._anchor[1]) * DRIFT_PPM // 1_000_000
+        if self._reference is not None and self.uncertainty_ns is not None:
+            old_is_worth_ns = self.uncertainty_ns + (after_ns - self._reference[1]) * DRIFT_PPM // 1_000_000
             if uncertainty_ns > old_is_worth_ns:
                 # Tried again after another while; events of years ago would lose resolution, so not for ever.
-                self._anchor = self._carried(event)
+                self._reference = self._carried(event)
                 self.uncertainty_ns = old_is_worth_ns
                 return
-        self._anchor = (event, (before_ns + after_ns) // 2)
+        self._reference = (event, (before_ns + after_ns) // 2)
         self.uncertainty_ns = uncertainty_ns
 
     def _carried(self, event: Any) -> tuple[Any, int]:
-        """The new event at the time that the old anchor gives it: elapsed times stay short, so float32 ms is enough."""
-        assert self._anchor is not None
-        anchor, anchor_ns = self._anchor
-        return event, anchor_ns + round(anchor.elapsed_time(event) * 1e6)
+        """The new event at the time that the old reference event gives it: elapsed times stay short, so float32 ms is
+        enough.
+        """
+        assert self._reference is not None
+        reference, reference_ns = self._reference
+        return event, reference_ns + round(reference.elapsed_time(event) * 1e6)

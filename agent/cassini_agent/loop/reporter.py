@@ -69,5 +69,5 @@ class Reporter:
         self._link.send(message)
 
     def changed(self, change: Change) -> None:
-        """The natural iteration time is another one."""
+        """The uncontrolled iteration time is another one."""
         self._link.send({"type": "changed", **asdict(change)})

@@ -22,7 +22,7 @@ MOST_PERCENT = 45
 
 
 def fitted(
-    problem: Problem, ranking: Ranking, rank: Callable[[Problem], Ranking], natural: Problem | None = None
+    problem: Problem, ranking: Ranking, rank: Callable[[Problem], Ranking], uncontrolled: Problem | None = None
 ) -> tuple[Problem, Ranking]:
     """The best placement, with longer paces where its jobs fit only in part.
 
@@ -37,7 +37,7 @@ def fitted(
         Of ``problem``.
     rank : callable
         Ranks a problem with the options of ``ranking``.
-    natural : Problem, optional
+    uncontrolled : Problem, optional
         As for :func:`held_components`.
 
     Returns
@@ -52,13 +52,15 @@ def fitted(
     some do, the placement is ranked again.
     """
     best = ranking.best
-    parts = [one for one in held_components(ranking, problem, natural) if one.score < FITTED_SCORE]
+    parts = [one for one in held_components(ranking, problem, uncontrolled) if one.score < FITTED_SCORE]
     if best is None or not parts:
         return problem, ranking
     candidate = next(one for one in problem.candidates if one.id == best.id)
     longer: dict[str, Job] = {}
     for component in parts:
-        longer |= _least_that_fits(problem, natural or problem, ranking, _around(candidate, component), component, rank)
+        longer |= _least_that_fits(
+            problem, uncontrolled or problem, ranking, _around(candidate, component), component, rank
+        )
     if not longer:
         return problem, ranking
     jobs = [longer.get(job.id, job) for job in problem.jobs]
@@ -68,7 +70,7 @@ def fitted(
 
 def _least_that_fits(
     problem: Problem,
-    natural: Problem,
+    uncontrolled: Problem,
     ranking: Ranking,
     around: Candidate,
     component: HeldComponent,
@@ -76,7 +78,7 @@ def _least_that_fits(
 ) -> dict[str, Job]:
     """A component's jobs at the shortest paces at which they fit; empty without any that is worth it."""
     jobs = {job.id: job for job in problem.jobs if job.id in component.jobs}
-    alone_ms = {job.id: job.iteration_ms for job in natural.jobs}
+    alone_ms = {job.id: job.iteration_ms for job in uncontrolled.jobs}
     paces = {job: ticks_from_ms(ranking.paces_ms[job]) for job in jobs}
     base = math.gcd(*paces.values())
     links = {link for route in around.routes.values() for link in route}
@@ -86,7 +88,7 @@ def _least_that_fits(
         made = {job: lengthen(jobs[job], pace // base * longer_base) for job, pace in paces.items()}
         members = [made.get(job.id, job) for job in problem.jobs if job.id in around.routes]
         tried = Problem(members, [link for link in problem.links if link.id in links], [around])
-        found = held_components(rank(tried), tried, natural)
+        found = held_components(rank(tried), tried, uncontrolled)
         return made, [one for one in found if not made.keys().isdisjoint(one.jobs)]
 
     def fit(found: list[HeldComponent]) -> bool:

@@ -53,7 +53,9 @@ class HeldComponent:
         return cost < sum(self.gain_ms[job] / alone_ms[job] for job in self.jobs)
 
 
-def held_components(ranking: Ranking, problem: Problem, natural: Problem | None = None) -> tuple[HeldComponent, ...]:
+def held_components(
+    ranking: Ranking, problem: Problem, uncontrolled: Problem | None = None
+) -> tuple[HeldComponent, ...]:
     """The components of a ranking's best placement, by their first jobs; none where no placement is the best.
 
     Free jobs are in none: their paces fit no ratio, and whom they alone connect need not know of each other.
@@ -63,8 +65,8 @@ def held_components(ranking: Ranking, problem: Problem, natural: Problem | None 
     ranking : Ranking
         Of ``problem``.
     problem : Problem
-    natural : Problem, optional
-        The jobs with their natural iteration times, where those of ``problem`` are longer so that they make up for
+    uncontrolled : Problem, optional
+        The jobs with their uncontrolled iteration times, where those of ``problem`` are longer so that they make up for
         jitter. Default: ``problem``.
 
     Notes
@@ -75,11 +77,11 @@ def held_components(ranking: Ranking, problem: Problem, natural: Problem | None 
     if best is None:
         return ()
     candidate = next(one for one in problem.candidates if one.id == best.id)
-    alone_ms = {job.id: job.iteration_ms for job in (natural or problem).jobs}
+    alone_ms = {job.id: job.iteration_ms for job in (uncontrolled or problem).jobs}
     scores = {link.id: link.score for link in best.links if link.score is not None}
     found = _components(candidate, best)
     holds = _holds(ranking, problem, candidate, best, found)
-    gains = _gains(natural or problem, candidate, best)
+    gains = _gains(uncontrolled or problem, candidate, best)
     made = []
     for component, hold in zip(found, holds, strict=True):
         gain_ms = {job: ms_from_ticks(gains[job]) for job in component.jobs}
@@ -154,7 +156,7 @@ def _gains(problem: Problem, candidate: Candidate, best: RankedCandidate) -> dic
     times the iteration time: 1 - score of the time. At random phases the expected score counts, which the kernel gives
     where it treats all jobs as free (F1b).
 
-    ``problem`` has the natural iteration times: what runs free is not paced.
+    ``problem`` has the uncontrolled iteration times: what runs free is not paced.
     """
     jobs = {job.id: job for job in problem.jobs}
     capacity = {link.id: link.capacity_gbps for link in problem.links}

@@ -54,7 +54,7 @@ class AgentHold:
     ----------
     grid : Grid
     iteration_ms : float
-        Natural iteration time, from which the pace is at most one and a half.
+        Uncontrolled iteration time, from which the pace is at most one and a half.
     hold_ms, slack_ms : float
         How far all jobs may move, and this one alone; 0 to half the pace.
     gain_ms : float

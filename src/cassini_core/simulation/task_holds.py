@@ -10,7 +10,7 @@ from itertools import islice
 from statistics import fmean
 from typing import Literal
 
-from cassini_agent.control.margin import cheapest_margin, loss_ns
+from cassini_agent.control.headroom import cheapest_headroom, loss_ns
 from cassini_agent.control.phase import late_reach_ns
 from cassini_agent.schedule import MS_NS
 
@@ -174,4 +174,4 @@ def _in_reaches(kind: str, spread: float, loss: float) -> float:
     drawn = [(factor - 1.0) * 20.0 for factor in islice(factors(kind, 0.05, 0), _PROFILE)]
     mean = fmean(drawn)
     deviation = [(one - mean) * spread * unit for one in drawn]
-    return cheapest_margin(deviation, unit, loss * unit).margin_ns / unit
+    return cheapest_headroom(deviation, unit, loss * unit).headroom_ns / unit

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..loop import Agent, connect
 
-__all__ = ["KeptAgent"]
+__all__ = ["CallbackBase"]
 
 log = logging.getLogger("cassini_agent")
 
 
-class KeptAgent:
+class CallbackBase:
     """Base of the callbacks.
 
     Parameters

@@ -1,8 +1,8 @@
-"""How far above its natural iteration time a job must be paced so that its lateness stays within a hold.
+"""How far above its uncontrolled iteration time a job must be paced so that its lateness stays within a hold.
 
-A paced job's lateness obeys ``L' = max(0, L + J - m)``, ``J`` the jitter of an iteration and ``m`` the margin of the
+A paced job's lateness obeys ``L' = max(0, L + J - m)``, ``J`` the jitter of an iteration and ``m`` the headroom of the
 pace. By Lundberg's inequality ``P(L > x) <= exp(-theta x)`` for every ``theta`` with ``E exp(theta (J - m)) <= 1``. So
-with ``theta = ln(1/p) / x`` the margin ``m = ln(E exp(theta J)) / theta`` promises ``P(L > x) <= p``. For Gaussian
+with ``theta = ln(1/p) / x`` the headroom ``m = ln(E exp(theta J)) / theta`` promises ``P(L > x) <= p``. For Gaussian
 jitter that is ``sigma^2 ln(1/p) / (2 x)``. No distribution is assumed: the mean is taken over the jitter that was
 measured.
 """
@@ -17,10 +17,10 @@ from statistics import fmean, median
 
 from .pattern import pattern, swing
 
-__all__ = ["Jitter", "Margin", "cheapest_margin", "loss_ns", "margin", "measured_jitter"]
+__all__ = ["Headroom", "Jitter", "cheapest_headroom", "headroom", "loss_ns", "measured_jitter"]
 
 STALL_SPREADS = 12.0
-"""Beyond the median by so many spreads an iteration is a stall, not jitter: no margin is meant for it. An exponential
+"""Beyond the median by so many spreads an iteration is a stall, not jitter: no headroom is meant for it. An exponential
 jitter comes this far once in 3000 iterations."""
 
 NORMAL_MAD = 1.4826
@@ -39,14 +39,14 @@ UNKNOWN_GAIN = 10
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """Deviations of natural iteration times from their mean, in the order they were measured.
+    """Deviations of uncontrolled iteration times from their mean, in the order they were measured.
 
     Attributes
     ----------
     iteration_ns : float
-        Mean natural iteration time without stalls: what a pace has to carry.
+        Mean uncontrolled iteration time without stalls: what a pace has to carry.
     deviation_ns : tuple of float
-        Natural times minus that, stalls left out.
+        Uncontrolled times minus that, stalls left out.
     stalls : int
         Iterations left out.
     """
@@ -57,13 +57,13 @@ class Jitter:
 
 
 @dataclass(frozen=True, slots=True)
-class Margin:
-    """A margin and what it promises.
+class Headroom:
+    """Headroom and what it promises.
 
     Attributes
     ----------
-    margin_ns : float
-        To add to the mean natural iteration time.
+    headroom_ns : float
+        To add to the mean uncontrolled iteration time.
     block : int
         Iterations over which jitter adds up the worst; 1 if it is independent.
     exponent : float
@@ -72,14 +72,14 @@ class Margin:
         Bound on the probability that a start is late beyond the hold.
     """
 
-    margin_ns: float
+    headroom_ns: float
     block: int
     exponent: float
     probability: float
 
 
 def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
-    """Split natural iteration times into their mean, jitter and stalls.
+    """Split uncontrolled iteration times into their mean, jitter and stalls.
 
     Raises
     ------
@@ -96,8 +96,8 @@ def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
     return Jitter(mean, tuple(t - mean for t in kept), len(natural_ns) - len(kept))
 
 
-def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles: bool = False) -> Margin:
-    """The margin that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
+def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles: bool = False) -> Headroom:
+    """The headroom that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
 
     Parameters
     ----------
@@ -119,22 +119,22 @@ def margin(deviation_ns: Sequence[float], hold_ns: float, probability: float, *,
     Notes
     -----
     Correlated jitter adds up over several iterations: the exponent is taken over sums of 1, 2, 4, ... iterations too,
-    and the largest counts. Nothing is added for what a short profile does not show: a margin costs time in each
-    iteration, a start that is late costs little since it is put right at once, and a margin that proves too small grows
+    and the largest counts. Nothing is added for what a short profile does not show: headroom costs time in each
+    iteration, a start that is late costs little since it is put right at once, and headroom that proves too small grows
     (``coordinator.member``). O(n log n).
     """
     if len(deviation_ns) < MIN_SAMPLES:
-        raise ValueError(f"margin: expected at least {MIN_SAMPLES} iterations, got {len(deviation_ns)}")
+        raise ValueError(f"headroom: expected at least {MIN_SAMPLES} iterations, got {len(deviation_ns)}")
     if not (hold_ns > 0 and 0 < probability < 1):
-        raise ValueError(f"margin: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
+        raise ValueError(f"headroom: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
     theta = math.log(1 / probability) / hold_ns
-    return Margin(*_needed(deviation_ns, theta, quantiles), theta, probability)
+    return Headroom(*_needed(deviation_ns, theta, quantiles), theta, probability)
 
 
-def cheapest_margin(
+def cheapest_headroom(
     deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, quantiles: bool = False
-) -> Margin:
-    """The margin with the least total cost per iteration: itself, and what is lost by starts that are too late.
+) -> Headroom:
+    """The headroom with the least total cost per iteration: itself, and what is lost by starts that are too late.
 
     Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
     makes. ``loss_ns`` is what it costs until the jobs are apart again. Probabilities from 1/4 to 1/10000 are tried.
@@ -146,8 +146,8 @@ def cheapest_margin(
         if in_turn and (left_ns := hold_ns - swing(in_turn)) > 0:
             deviation_ns = [each - in_turn[i % len(in_turn)] for i, each in enumerate(deviation_ns)]
             hold_ns = left_ns
-    found = [margin(deviation_ns, hold_ns, math.exp(-step / 2), quantiles=quantiles) for step in range(3, 19)]
-    return min(found, key=lambda each: each.margin_ns + each.probability * loss_ns)
+    found = [headroom(deviation_ns, hold_ns, math.exp(-step / 2), quantiles=quantiles) for step in range(3, 19)]
+    return min(found, key=lambda each: each.headroom_ns + each.probability * loss_ns)
 
 
 def loss_ns(iteration_ns: int, gain_ns: int) -> int:
@@ -156,7 +156,7 @@ def loss_ns(iteration_ns: int, gain_ns: int) -> int:
 
 
 def _needed(deviation_ns: Sequence[float], theta: float, quantiles: bool) -> tuple[float, int]:
-    """Largest margin for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
+    """Largest headroom for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
     if quantiles:
         # Between two quantiles lies an even share of the iterations, the least and the greatest are of one each.
         middles = [(low + high) / 2 for low, high in pairwise(sorted(deviation_ns))]

@@ -57,7 +57,7 @@ def test_the_waits_that_are_told_are_those_of_the_schedules_that_are_sent(
             changed=changed,
         )
     outcome = component.decide(statuses, now_ns)
-    moved = [event for event in outcome.events if isinstance(event, events.Reanchored)]
+    moved = [event for event in outcome.events if isinstance(event, events.Rephased)]
     assume(moved)
     sent = {one.job: one for one in outcome.send}
     assert sent.keys() == members.keys()
@@ -79,7 +79,7 @@ def test_a_job_is_waited_for_whatever_was_waited_for_long_ago() -> None:
         played.status = lambda job, strays=strays: (  # type: ignore[method-assign]
             replace(report(job), **late) if job == "b" and strays else report(job)
         )
-        moved += [second for event in played.poll(second).events if isinstance(event, events.Reanchored)]
+        moved += [second for event in played.poll(second).events if isinstance(event, events.Rephased)]
     assert moved == []
 
 

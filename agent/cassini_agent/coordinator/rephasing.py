@@ -10,19 +10,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..control.anchor import Strayed, anchor
+from ..control.cost_budget import Allowance
 from ..control.phase import phase_error
-from ..control.worth import Allowance
+from ..control.rephasing import Strayed, rephase
 from ..schedule import SECOND_NS, Schedule
 from . import events
 from .member import Member
 from .renewal import epoch_near
 from .status import JobStatus
 
-__all__ = ["Reanchoring"]
+__all__ = ["Rephasing"]
 
 DUE = 0.9
-"""After this part of its natural iteration time a job may begin the next iteration at any moment."""
+"""After this part of its uncontrolled iteration time a job may begin the next iteration at any moment."""
 
 PUT_OFF_PACES = 5
 """So long a decision waits for a moment at which no job is due; with less, three jobs with jitter are moved more."""
@@ -64,7 +64,7 @@ class _Moved:
     settled: bool = False
 
 
-class Reanchoring:
+class Rephasing:
     """Decides for one component.
 
     Parameters
@@ -127,12 +127,12 @@ class Reanchoring:
         longer = self._longer_ns(known, placed)
         self._note_loss(longer, now_ns)
         expected = {job: self._expected_ns(known[job], place, now_ns, longer) for job, place in placed.items()}
-        found = anchor([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
+        found = rephase([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
         if not self._may_cost(found.cost, now_ns, told):
             return drafts, told
         self._put_off_since_ns = None
         self._note(now_ns, known)
-        told.append(events.Reanchored(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
+        told.append(events.Rephased(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
         epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
         moved = {
             job: replace(draft, epoch_ns=epoch, shift_ns=(draft.shift_ns + change) % draft.pace_ns)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .phase import turns, wrap
 
-__all__ = ["MAX_CANDIDATES", "Anchor", "Strayed", "anchor", "wait_after"]
+__all__ = ["MAX_CANDIDATES", "Rephase", "Strayed", "rephase", "wait_after"]
 
 MAX_CANDIDATES = 20_000
 """Shifts of the epoch that are tried; each costs O(jobs). More only with paces of odd ratios: then the nearest ones."""
@@ -41,7 +41,7 @@ class Strayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class Rephase:
     """What to do.
 
     Attributes
@@ -71,7 +71,7 @@ def wait_after(lateness_ns: int, turn_ns: int, band_ns: int) -> int:
     return 0 if late <= band_ns else turn_ns - late
 
 
-def anchor(jobs: Sequence[Strayed]) -> Anchor:
+def rephase(jobs: Sequence[Strayed]) -> Rephase:
     """The shift of the epoch with the least weighted total wait; among equals the least lateness, then the least shift.
 
     Parameters
@@ -114,7 +114,7 @@ def anchor(jobs: Sequence[Strayed]) -> Anchor:
         lates.append(0 if wait else (job.error_ns - best) % turn)
         # Where the job will be, late or just in time, is a point of its own new grid.
         changes.append(job.error_ns - best + wait - lates[-1])
-    return Anchor(best, tuple(changes), tuple(waits), tuple(lates), price(best)[0])
+    return Rephase(best, tuple(changes), tuple(waits), tuple(lates), price(best)[0])
 
 
 def _candidates(jobs: Sequence[Strayed], periods: Sequence[int]) -> list[int]:
@@ -131,8 +131,8 @@ def _candidates(jobs: Sequence[Strayed], periods: Sequence[int]) -> list[int]:
 
 def _check(jobs: Sequence[Strayed]) -> None:
     if not jobs:
-        raise ValueError("anchor: expected jobs, got none")
+        raise ValueError("rephase: expected jobs, got none")
     for index, job in enumerate(jobs):
         if job.pace_ns < 1 or job.band_ns < 0 or not job.weight > 0:
-            where = f"anchor jobs[{index}]"
+            where = f"rephase jobs[{index}]"
             raise ValueError(f"{where}: expected a pace and weight above 0 and no negative band, got {job}")

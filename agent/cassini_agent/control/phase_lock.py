@@ -1,7 +1,7 @@
 """Where a job lies on its grid, and what it waits to stay there.
 
-A job that has been on its grid is *moored*: if it comes early it waits for the grid point (pacing), if it comes late it
-waits for nothing, because the margin of its pace brings it back. After a stall or a pause it is not known which grid
+A job that has been on its grid is *locked*: if it comes early it waits for the grid point (pacing), if it comes late it
+waits for nothing, because the headroom of its pace brings it back. After a stall or a pause it is not known which grid
 point would be its own, and it is let drift until its place is known. It is *lost* once two starts in a row lie beyond
 the dead band and the pace will not soon bring it back, or one start far beyond, or so late that it meets others: how
 late a start is follows from the one before alone, so one tells where the job is, and the second that it was no chance.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..schedule import MS_NS, Schedule
 from .phase import late_reach_ns, lateness, wrap
 
-__all__ = ["Mooring", "Place"]
+__all__ = ["PhaseLock", "Place"]
 
 CONFIRMING = 2
 """Starts in a row that must be beyond the dead band: every other one may be, in a job whose iterations alternate."""
@@ -30,7 +30,7 @@ RECOVERING = 10
 """Lateness that the pace makes good within so many iterations is left alone: to ask for help takes as long."""
 
 QUICKER_SHARE = 8
-"""A moored job that has been late may be early by this part of an iteration: further off it is not certain which grid
+"""A locked job that has been late may be early by this part of an iteration: further off it is not certain which grid
 point is its own."""
 
 
@@ -49,7 +49,7 @@ class Place:
     drift_ns : int
         By how much an unhindered iteration is shorter than the pace.
     quick_ns : int
-        How early a moored job may come and wait for its grid point.
+        How early a locked job may come and wait for its grid point.
     reach_ns : int
         How late it may start without meeting others.
     """
@@ -79,14 +79,14 @@ class Place:
         return late_ns > max(self.band_ns, self.reach_ns) + MET * self.drift_ns
 
 
-class Mooring:
+class PhaseLock:
     """The state of a job on its grid.
 
     Attributes
     ----------
     lost_since_ns : int or None
         Since when the job is known to be out of its place; None if it is not.
-    moored : bool
+    locked : bool
         Whether it is known which grid point is the job's own.
     on_point : bool
         Whether the last start that is known was on a grid point.
@@ -94,7 +94,7 @@ class Mooring:
 
     def __init__(self) -> None:
         self.lost_since_ns: int | None = None
-        self.moored = False
+        self.locked = False
         self._aligning = True  # the next start may wait for the grid
         self._beyond = self._within = 0  # starts in a row
         self._error_ns: int | None = None  # of the last start since the grid was waited for
@@ -117,12 +117,12 @@ class Mooring:
 
     def align(self) -> None:
         """The grid has moved: forget where the job was, and let it wait for the grid once."""
-        self.lost_since_ns, self.moored, self._aligning = None, False, True
+        self.lost_since_ns, self.locked, self._aligning = None, False, True
         self._forget()
 
     def drop(self) -> None:
         """The job paused or stalled: it may be anywhere now."""
-        self.moored = self.on_point = False
+        self.locked = self.on_point = False
         self._forget()
 
     def wait(self, place: Place, now_ns: int, most_ns: int, may_be_early: bool) -> tuple[int, bool]:
@@ -133,20 +133,20 @@ class Mooring:
         grid point is late, by however much.
         """
         if self._aligning:
-            self._aligning, self.moored = False, True
+            self._aligning, self.locked = False, True
             late = place.error_ns
             if late >= 0 and place.recoverable(late) and not place.meets_others(late):
                 return 0, False
             self._forget()
             if -place.band_ns <= place.error_ns <= place.band_ns or place.wait_ns <= most_ns:
                 return place.wait_ns, abs(place.error_ns) > place.band_ns
-            self.moored, self.lost_since_ns = False, now_ns
+            self.locked, self.lost_since_ns = False, now_ns
             return 0, False
         early = -place.error_ns
-        if not self.moored:
-            self.moored = -place.band_ns <= early <= place.band_ns + place.drift_ns
+        if not self.locked:
+            self.locked = -place.band_ns <= early <= place.band_ns + place.drift_ns
         # After a start on its own grid point the next one is certain, however short the iteration was.
-        if self.moored and early > 0 and ((self.on_point and may_be_early) or early <= place.quick_ns):
+        if self.locked and early > 0 and ((self.on_point and may_be_early) or early <= place.quick_ns):
             return early, False
         return 0, False
 
@@ -156,7 +156,7 @@ class Mooring:
 
     def jump(self, place: Place) -> int:
         """Wait for the next grid point, whatever the deviation; returns how long."""
-        self.lost_since_ns, self.moored = None, True
+        self.lost_since_ns, self.locked = None, True
         self._forget()
         return place.wait_ns
 
@@ -174,7 +174,7 @@ class Mooring:
         elif (is_far or self._beyond >= CONFIRMING) and self.lost_since_ns is None:
             self.lost_since_ns = now_ns
         elif self.lost_since_ns is not None:
-            self.moored = False
+            self.locked = False
 
     def note(self) -> str:
         """In words, where a lost job is."""

@@ -15,7 +15,7 @@ from ..schedule import FORMAT, Schedule, ScheduleError
 from .records import Iteration
 from .reporter import Reporter
 
-__all__ = ["Decider"]
+__all__ = ["Rank0Controller"]
 
 log = logging.getLogger("cassini_agent")
 
@@ -38,7 +38,7 @@ AHEAD = 0.95
 """The host runs ahead of the GPU where an iteration would take less than this share of the usual time."""
 
 
-class Decider:
+class Rank0Controller:
     """The controller of one job, between its daemon and its loop.
 
     Parameters
