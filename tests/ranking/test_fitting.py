@@ -105,3 +105,14 @@ def test_paces_that_cost_more_than_interleaving_wins_are_not_held() -> None:
     (found,) = held_components(cc.rank(paced), paced, natural)
     assert found.why_not == "its paces would cost more than interleaving wins"
     assert found.gain_ms["a"] == pytest.approx(2.0, abs=1e-5)
+
+
+def test_whoever_is_to_be_held_anyway_is_at_the_paces_given() -> None:
+    """To see what jobs are that hold each other up, they have to be parted, at whatever cost."""
+    alone = on_one_link([sends(name, 110, 200) for name in "ab"])
+    paced = on_one_link([sends(name, 110, 208) for name in "ab"])
+    ranking = cc.rank(paced)
+    assert [one.why_not is None for one in held_components(ranking, paced, alone)] == [False]
+    assert [one.why_not is None for one in held_components(ranking, paced, alone, anyway={"b"})] == [True]
+    assert fitted(paced, ranking, cc.rank, alone, anyway={"b"}) == (paced, ranking)
+    assert fitted(paced, ranking, cc.rank, alone, anyway={"c"}) != (paced, ranking)

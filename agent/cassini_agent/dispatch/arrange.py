@@ -64,12 +64,15 @@ class Arrangement:
         Of ``problem``.
     headroom : mapping of str to float
         By what share of its iteration time each job is paced slower for its own sake; jobs without are absent.
+    anyway : frozenset of str
+        Jobs whose headroom was given: they are held whatever it costs.
     """
 
     uncontrolled: cc.Problem
     problem: cc.Problem
     ranking: cc.Ranking
     headroom: Mapping[str, float]
+    anyway: frozenset[str]
 
     def plan(self, *, epoch_ns: int, version: int, lease_ns: int, since_ns: int | None = None) -> Plan:
         """Schedules on grids that begin at ``epoch_ns``; see :func:`plan`."""
@@ -81,6 +84,7 @@ class Arrangement:
             lease_ns=lease_ns,
             uncontrolled=self.uncontrolled,
             since_ns=since_ns,
+            anyway=self.anyway,
         )
 
     @property
@@ -114,7 +118,8 @@ def arrange(
         more than half of the hold that it would have else: who is late by more than that has to wait again and again.
         Jobs that meet are kept or moved together, whatever becomes of others.
     headroom : mapping of str to float, optional
-        By what share of its iteration time each job is to be paced slower, 0 to 0.4.
+        By what share of its iteration time each job is to be paced slower, 0 to 0.4. Whoever it names is held at that,
+        with all whom it meets, whatever that wins and costs.
     measured : mapping of str to UncontrolledTimes, optional
         For jobs that are not in ``headroom``: their headroom is taken from these times. A job in neither has none.
     alike : float
@@ -173,13 +178,13 @@ def _arranged(
 ) -> Arrangement:
     shares = dict(headroom or {})
     rank = functools.partial(cc.rank, period_tolerance=most_loss)
-    # Headroom come on top: what is sent late without any has to be made up for too, and who is late has to have room.
+    # Headroom comes on top: what is sent late without any has to be made up for too, and who is late has to have room.
     alone = with_headroom(uncontrolled, {}, alike=alike)
-    fits, _ = fitted(alone, rank(alone), rank, uncontrolled)
+    fits, _ = fitted(alone, rank(alone), rank, uncontrolled, anyway=shares)
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
         shares |= _headroom_from(uncontrolled, fits, wanted, shares, alike, most_loss)
     longer = with_headroom(fits, shares, alike=alike)
-    return Arrangement(uncontrolled, longer, rank(longer), shares)
+    return Arrangement(uncontrolled, longer, rank(longer), shares, frozenset(headroom or {}))
 
 
 def with_headroom(problem: cc.Problem, headroom: Mapping[str, float], *, alike: float = ALIKE) -> cc.Problem:
@@ -259,7 +264,8 @@ def _headroom_from(
     """Headroom by how much each job jitters, and how far it may be late where the ranking of ``fits`` puts it."""
     longer = with_headroom(fits, {**dict.fromkeys(measured, FIRST_HEADROOM), **headroom}, alike=alike)
     ranking = cc.rank(longer, period_tolerance=most_loss)
-    first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, uncontrolled=uncontrolled)
+    # Whether that is worth it shows when the headroom is known.
+    first = plan(ranking, longer, epoch_ns=0, version=1, lease_ns=1, uncontrolled=uncontrolled, anyway=measured)
     held = {one.job: one for one in first.schedules}
     iteration_ms = {job.id: job.iteration_ms for job in uncontrolled.jobs}
     found = {}

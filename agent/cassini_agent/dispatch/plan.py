@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2s
 
@@ -64,6 +64,7 @@ def plan(
     lease_ns: int,
     uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
+    anyway: Collection[str] = (),
 ) -> Plan:
     """Schedules for the best placement of a ranking.
 
@@ -85,6 +86,9 @@ def plan(
     since_ns : int, optional
         The instant that the shifts of the ranking count from, where it was told at which shifts jobs run
         (``dispatch.Running``). Default: ``epoch_ns``.
+    anyway : collection of str
+        Jobs that are held also where that costs more than it wins, or where they fit only in part
+        (:func:`cassini_core.ranking.holding.held_components`).
 
     Raises
     ------
@@ -103,7 +107,7 @@ def plan(
     free = dict.fromkeys(candidate.routes, ALONE)
     for job in best.free_jobs:
         free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
-    for component in held_components(ranking, problem, uncontrolled):
+    for component in held_components(ranking, problem, uncontrolled, anyway=anyway):
         if component.why_not is not None:
             free |= dict.fromkeys(component.jobs, component.why_not)
             continue

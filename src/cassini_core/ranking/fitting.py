@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ..model import Candidate, Job, Problem
 from ..periods.harmonize_jobs import lengthen
@@ -22,7 +22,12 @@ MOST_PERCENT = 45
 
 
 def fitted(
-    problem: Problem, ranking: Ranking, rank: Callable[[Problem], Ranking], uncontrolled: Problem | None = None
+    problem: Problem,
+    ranking: Ranking,
+    rank: Callable[[Problem], Ranking],
+    uncontrolled: Problem | None = None,
+    *,
+    anyway: Collection[str] = (),
 ) -> tuple[Problem, Ranking]:
     """The best placement, with longer paces where its jobs fit only in part.
 
@@ -39,6 +44,8 @@ def fitted(
         Ranks a problem with the options of ``ranking``.
     uncontrolled : Problem, optional
         As for :func:`held_components`.
+    anyway : collection of str
+        Jobs whose components stay as they are: they are held at the paces that they have.
 
     Returns
     -------
@@ -52,7 +59,11 @@ def fitted(
     some do, the placement is ranked again.
     """
     best = ranking.best
-    parts = [one for one in held_components(ranking, problem, uncontrolled) if one.score < FITTED_SCORE]
+    parts = [
+        one
+        for one in held_components(ranking, problem, uncontrolled)
+        if one.score < FITTED_SCORE and not any(job in anyway for job in one.jobs)
+    ]
     if best is None or not parts:
         return problem, ranking
     candidate = next(one for one in problem.candidates if one.id == best.id)

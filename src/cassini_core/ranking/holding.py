@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..joint.affinity import Component, affinity_graph, components
@@ -54,7 +54,7 @@ class HeldComponent:
 
 
 def held_components(
-    ranking: Ranking, problem: Problem, uncontrolled: Problem | None = None
+    ranking: Ranking, problem: Problem, uncontrolled: Problem | None = None, *, anyway: Collection[str] = ()
 ) -> tuple[HeldComponent, ...]:
     """The components of a ranking's best placement, by their first jobs; none where no placement is the best.
 
@@ -68,6 +68,9 @@ def held_components(
     uncontrolled : Problem, optional
         The jobs with their uncontrolled iteration times, where those of ``problem`` are longer so that they make up for
         jitter. Default: ``problem``.
+    anyway : collection of str
+        Jobs whose components are held also where they fit only in part, or where their paces cost more than
+        interleaving wins: to see what they are when they are apart, say.
 
     Notes
     -----
@@ -87,7 +90,8 @@ def held_components(
         gain_ms = {job: ms_from_ticks(gains[job]) for job in component.jobs}
         score = min((scores[link] for link in component.links if link in scores), default=1.0)
         one = HeldComponent(component.jobs, ms_from_ticks(hold), score, gain_ms, None)
-        made.append(replace(one, why_not=_why_not(one, ranking.paces_ms, alone_ms)))
+        judged = not any(job in anyway for job in one.jobs)
+        made.append(replace(one, why_not=_why_not(one, ranking.paces_ms, alone_ms, judged=judged)))
     return tuple(made)
 
 
@@ -131,7 +135,9 @@ def _holds(
     return [min((on_links[link] for link in one.links), default=0) for one in found]
 
 
-def _why_not(one: HeldComponent, paces_ms: Mapping[str, float], alone_ms: Mapping[str, float]) -> str | None:
+def _why_not(
+    one: HeldComponent, paces_ms: Mapping[str, float], alone_ms: Mapping[str, float], *, judged: bool
+) -> str | None:
     if not any(one.gain_ms.values()):
         return "interleaving wins nothing: at random phases its links score as much"
     if one.hold_ms == 0:
@@ -140,11 +146,11 @@ def _why_not(one: HeldComponent, paces_ms: Mapping[str, float], alone_ms: Mappin
     paces = Counter(ticks_from_ms(paces_ms[job]) for job in one.jobs)
     if 4 * ticks_from_ms(one.hold_ms) >= max(repeats(paces).values()):
         return "interleaving wins next to nothing: whatever the phases, its links score nearly the same"
-    if one.score < LEAST_SCORE:
+    if judged and one.score < LEAST_SCORE:
         return f"its jobs fit only in part: at the best shifts a link scores {one.score:.2f}"
     if any(paces_ms[job] > 1.5 * alone_ms[job] for job in one.jobs):
         return "a job of its component would be slowed by more than half"
-    if not one.is_worth(paces_ms, alone_ms):
+    if judged and not one.is_worth(paces_ms, alone_ms):
         return "its paces would cost more than interleaving wins"
     return None
 
