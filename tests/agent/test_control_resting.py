@@ -10,13 +10,14 @@ import pytest
 from played_members import Played, PlayedHosts, pair, schedule
 
 from cassini_agent.control.change import Change
+from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.coordinator import coordinator as the_coordinator
 from cassini_agent.coordinator import events
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
-from cassini_agent.schedule import MS_NS
+from cassini_agent.schedule import MS_NS, SECOND_NS
 
 ROUNDS = 40
 
@@ -34,6 +35,14 @@ class CountedHosts(PlayedHosts):
         self.has_news = asyncio.Event()
         self.restless = Member(schedule("x", component="d"), "x")
         played.has["x"], played.errors_ns["x"], played.says["x"] = self.restless.schedule, 0, "unlocked"
+        self.drift, self.looked = 0.0, 0
+
+    async def clock(self, host: str, offset_ns: int | None) -> ClockSample:
+        """Ten seconds later each time, so that it shows soon how far apart the clocks run."""
+        self._reach(host)
+        self.looked += 1
+        at_ns = self.looked * 10 * SECOND_NS
+        return ClockSample(at_ns - 200_000, at_ns + round(at_ns * self.drift), at_ns)
 
     async def rounds(self, count: int) -> None:
         """Until there were so many."""
@@ -64,13 +73,14 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked_in_the_end(
-    played: Played, then: Callable[[CountedHosts], object] = lambda _: None
+    played: Played, then: Callable[[CountedHosts], object] = lambda _: None, drift: float = 0.0
 ) -> tuple[int, list[events.Event]]:
     """How often host a is asked after something happens to a component that rests, if nothing had before."""
     told: list[events.Event] = []
 
     async def run() -> int:
         hosts = CountedHosts(played)
+        hosts.drift = drift
         coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
         coordinator.keep(played.members.values())
         coordinator.keep([hosts.restless])
@@ -95,6 +105,15 @@ def test_a_calm_component_is_looked_at_now_and_then(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(the_coordinator, "REST_S", 0.005)
     count, _ = asked_in_the_end(pair())
     assert 0 < count < ROUNDS
+
+
+@pytest.mark.parametrize(("drift", "rests"), [(1e-10, True), (-2e-4, False)])
+def test_a_component_rests_while_its_clocks_do_not_run_away(
+    drift: float, rests: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(the_coordinator, "MOST_APART_S", 1e-7)  # rounds are a thousand times quicker here, too
+    count, _ = asked_in_the_end(pair(), drift=drift)
+    assert (count == 0) is rests
 
 
 def say(state: str) -> Callable[[CountedHosts], None]:

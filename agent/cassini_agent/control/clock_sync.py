@@ -65,10 +65,13 @@ class ClockTrack:
     ----------
     offset_ns : int or None
         Host's monotonic clock minus the coordinator's, at the last sample; None before the first.
+    drift : float or None
+        How much more the host's clock counts than the coordinator's, as a share; None before that is known.
     """
 
     def __init__(self) -> None:
         self.offset_ns: int | None = None
+        self.drift: float | None = None
         self._samples: deque[ClockSample] = deque(maxlen=KEPT)
 
     def add(self, sample: ClockSample) -> int:
@@ -85,7 +88,9 @@ class ClockTrack:
         best = min(samples[-part:], key=lambda one: one.round_trip_ns)
         before = min(samples[:part], key=lambda one: one.round_trip_ns)
         span_ns = best.middle_ns - before.middle_ns
-        apart_ns = best.offset_ns - before.offset_ns if span_ns >= MIN_SPAN_NS else 0
+        is_long = span_ns >= MIN_SPAN_NS
+        apart_ns = best.offset_ns - before.offset_ns if is_long else 0
+        self.drift = apart_ns / span_ns if is_long else None
         self.offset_ns = best.offset_ns + apart_ns * (sample.middle_ns - best.middle_ns) // max(1, span_ns)
         return self.offset_ns
 

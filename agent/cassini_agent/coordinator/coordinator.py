@@ -37,6 +37,9 @@ POLL_S = 1.0
 CALM_LOOKS, REST_S = 16, 10.0
 """Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
 
+MOST_APART_S = 1e-4
+"""A host's clock is looked at again before it has run away by more: daemons know where it was then."""
+
 ASKED_AT_ONCE = 32
 """Daemons that are asked at once in a round: with more, the time that an answer takes would be that of the others."""
 
@@ -195,10 +198,18 @@ class Coordinator:
             one: until for one, until in self._rests_until_s.items() if self._components.get(one.name) is one
         }
         for component in components:  # not all at the same time again
-            self._rests_until_s[component] = time.monotonic() + REST_S * self._spread.uniform(0.5, 1.5)
+            rest_s = min(REST_S, *(self._may_run_on_s(host) for host in component.hosts()))
+            self._rests_until_s[component] = time.monotonic() + rest_s * self._spread.uniform(0.5, 1.5)
         asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
         gate = asyncio.Semaphore(ASKED_AT_ONCE)
         await self._look(components, asked | self._search(), clocks_of=asked, gate=gate)
+
+    def _may_run_on_s(self, host: str) -> float:
+        """For how long a host's clock need not be looked at."""
+        track = self._clocks.get(host)
+        if track is None or track.drift is None:
+            return 0.0
+        return MOST_APART_S / max(abs(track.drift), MOST_APART_S / REST_S)
 
     def _rests(self, component: Component) -> bool:
         """Whether it need not be looked at now."""
