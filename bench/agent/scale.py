@@ -22,19 +22,19 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from cassini_agent.dispatch.http import HttpTransport
-
 from bench.agent.fake_daemons import address, job_on
 from bench.measuring import machine
 from cassini_agent.coordinator import coordinator as the_coordinator
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.coordinator.member import Member
-from cassini_agent.dispatch.send import Endpoint, send
+from cassini_agent.dispatch.send import send
+from cassini_agent.endpoint import Endpoint
+from cassini_agent.http_transport import HttpTransport
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE_NS = 250 * MS_NS
-SETTLE_S = 60.0
+SETTLE_S = 120.0
 """Until the coordinator's clocks are known and the news of the beginning are over."""
 
 

@@ -236,6 +236,7 @@ def test_an_endpoint_shows_no_token_and_sends_none_in_the_clear() -> None:
             Endpoint(strange, TOKEN)
 
 
+@pytest.mark.slow
 def test_a_scheduler_makes_one_call(both: dict[str, DaemonProcess]) -> None:
     told: list[object] = []
     with Interleaving(ONE, endpoints(both), tell=told.append) as running:
@@ -259,6 +260,7 @@ def test_a_scheduler_makes_one_call(both: dict[str, DaemonProcess]) -> None:
         running.status()
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_killed_is_told_of_once_and_the_grid_stays(both: dict[str, DaemonProcess]) -> None:
     told: list[object] = []
     port = both["b"].port
@@ -334,6 +336,7 @@ def test_the_scheduler_s_own_error_is_not_hidden_by_the_coordinator_s(monkeypatc
         scheduler()
 
 
+@pytest.mark.slow
 def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
     both: dict[str, DaemonProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +381,7 @@ def describe_all(running: Interleaving) -> list[str]:
     return [describe(event) for _, event in running.events]
 
 
+@pytest.mark.slow
 def test_it_ends_when_nobody_reads_what_it_prints(both: dict[str, DaemonProcess]) -> None:
     command = [sys.executable, "-m", "cassini_agent.cli", *options(both), "--every-s=0.2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

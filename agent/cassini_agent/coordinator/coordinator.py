@@ -37,7 +37,7 @@ POLL_S = 1.0
 CALM_LOOKS, REST_S = 16, 10.0
 """Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
 
-MOST_APART_S = 1e-4
+MOST_APART_S = 2.5e-4
 """A host's clock is looked at again before it has run away by more: daemons know where it was then."""
 
 ASKED_AT_ONCE = 32
