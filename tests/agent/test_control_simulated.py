@@ -95,13 +95,13 @@ def test_jobs_with_little_room_get_back_to_their_places_however_often_they_stall
 
 @pytest.mark.parametrize("every_s", [1.0, 7.3, 60.0])
 def test_applying_again_changes_nothing(every_s: float) -> None:
-    """Also while the coordinator moves epochs, which it does here."""
+    """Also while the coordinator moves epochs, which it does here; but that clocks are looked at at other times."""
     models = jittered(PAIR, 0.05)
     once = run(Scenario("", models, minutes=2), seed=1)
     again = run(Scenario("", models, minutes=2, applied_every_s=every_s), seed=1)
     assert any("Rephased" in event for event in once.events)
     assert again.events == once.events
-    assert again.slower == once.slower
+    assert again.slower == pytest.approx(once.slower, abs=2e-4)
 
 
 @pytest.mark.parametrize("scenario", scenarios.patterned(2), ids=lambda scenario: scenario.name)
