@@ -116,6 +116,13 @@ def test_a_component_rests_while_its_clocks_do_not_run_away(
     assert (count == 0) is rests
 
 
+def test_without_rests_every_component_is_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(the_coordinator, "REST_S", 0.0)
+    count, told = asked_in_the_end(pair())
+    assert count > ROUNDS // 2
+    assert told == []
+
+
 def say(state: str) -> Callable[[CountedHosts], None]:
     def then(hosts: CountedHosts) -> None:
         hosts.played.says["b"] = state

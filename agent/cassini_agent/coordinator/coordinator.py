@@ -209,7 +209,7 @@ class Coordinator:
         track = self._clocks.get(host)
         if track is None or track.drift is None:
             return 0.0
-        return MOST_APART_S / max(abs(track.drift), MOST_APART_S / REST_S)
+        return MOST_APART_S / abs(track.drift) if track.drift else REST_S
 
     def _rests(self, component: Component) -> bool:
         """Whether it need not be looked at now."""
