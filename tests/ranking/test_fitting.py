@@ -116,3 +116,24 @@ def test_whoever_is_to_be_held_anyway_is_at_the_paces_given() -> None:
     assert [one.why_not is None for one in held_components(ranking, paced, alone, anyway={"b"})] == [True]
     assert fitted(paced, ranking, cc.rank, alone, anyway={"b"}) == (paced, ranking)
     assert fitted(paced, ranking, cc.rank, alone, anyway={"c"}) != (paced, ranking)
+
+
+def test_where_no_time_is_left_to_rank_longer_paces_the_placement_stays() -> None:
+    problem = on_one_link([sends(name, 110, 200) for name in "ab"])
+    ranking = cc.rank(problem)
+    assert fitted(problem, ranking, cc.rank)[0] != problem
+    assert fitted(problem, ranking, lambda tried: cc.rank(tried, deadline_s=0.0)) == (problem, ranking)
+    calls = 0
+
+    def late(tried: cc.Problem) -> cc.Ranking:
+        nonlocal calls
+        calls += 1
+        return cc.rank(tried) if len(tried.links) < 2 else cc.rank(tried, loops="discard")
+
+    # What is ranked in the end has a loop, and so no best placement; what is tried has not.
+    jobs = [sends(name, 110, 200) for name in "ab"] + [sends(name, 20, 200) for name in "cd"]
+    routes = {"a": ["x"], "b": ["x"], "c": ["y", "z"], "d": ["y", "z"]}
+    looped = on_links(routes, jobs)
+    ranking = cc.rank(looped)
+    assert fitted(looped, ranking, late) == (looped, ranking)
+    assert calls > 2

@@ -76,7 +76,9 @@ def fitted(
         return problem, ranking
     jobs = [longer.get(job.id, job) for job in problem.jobs]
     made = Problem(jobs, problem.links, [candidate], problem.running_shifts_ms)
-    return made, rank(made)
+    ranked = rank(made)
+    # A deadline may leave none.
+    return (problem, ranking) if ranked.best is None else (made, ranked)
 
 
 def _least_that_fits(

