@@ -26,7 +26,6 @@ ALWAYS = {
     "connected": True,
     "uid": 1000,
     "jitter_ns": [0] * QUANTILES,
-    "lag": 0,
     "pattern_ns": [],
     "error_ns": 0,
     "error_spread_ns": 20_000,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cassini_agent.control.change import CONFIRMING, PROFILE, ChangeDetector, ComputeWatch
-from cassini_agent.control.cost_budget import Allowance, RunningCost
+from cassini_agent.control.cost_budget import CostBudget, RunningCost
 from cassini_agent.schedule import MS_NS, SECOND_NS
 
 NATURAL = 197 * MS_NS
@@ -124,16 +124,16 @@ def test_what_a_job_waits_by_itself_is_a_hundredth_a_quarter_of_what_others_cost
     asked: list[tuple[int, int, int]],
 ) -> None:
     pace = 200 * MS_NS
-    allowance, now, spent, lost = Allowance(pace, 0), 0, 0, 0
+    budget, now, spent, lost = CostBudget(pace, 0), 0, 0, 0
     for later, wait, held_up in asked:
         now += later
-        allowance.lost(held_up)
+        budget.lost(held_up)
         lost += held_up
-        if wait <= allowance.left_ns(now):
-            allowance.spend(wait)
+        if wait <= budget.left_ns(now):
+            budget.spend(wait)
             spent += wait
             assert wait <= pace
-        assert spent <= pace + Allowance.SHARE * now + Allowance.OF_LOSS * lost + 1
+        assert spent <= pace + CostBudget.SHARE * now + CostBudget.OF_LOSS * lost + 1
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=RunningCost.WINDOW, max_size=3 * RunningCost.WINDOW))

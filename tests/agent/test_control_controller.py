@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cassini_agent.control.controller import Controller, Decision
-from cassini_agent.control.cost_budget import Allowance
+from cassini_agent.control.cost_budget import CostBudget
 from cassini_agent.control.phase import phase_error
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
@@ -539,7 +539,7 @@ def test_a_job_that_others_hold_up_may_wait_again_to_end_that(share: float) -> N
         job.controller.set_schedule(moved, job.now_ns)
     assert share == 0 or job.besides_pacing_ns > waited
     held_up_ns = sum(max(0, natural - SCHEDULE.iteration_ns) for natural in [260 * MS_NS] * 150)
-    credit_ns = Allowance.OF_LOSS * held_up_ns if share else 0
+    credit_ns = CostBudget.OF_LOSS * held_up_ns if share else 0
     assert job.besides_pacing_ns <= 3 * SCHEDULE.pace_ns + credit_ns
 
 

@@ -14,7 +14,7 @@ from statistics import median_low
 
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .change import MIN_CHANGE, Change, ChangeDetector, ComputeWatch
-from .cost_budget import Allowance, RunningCost
+from .cost_budget import CostBudget, RunningCost
 from .phase import phase_error, wrap
 from .phase_lock import PhaseLock, Place
 
@@ -42,7 +42,7 @@ HINDERED = 5
 """Iterations whose median says whether the job is held up by others now."""
 
 SAVED = 2
-"""Paces that the allowance for other waits holds at most: where two jobs part, one correction may not be enough."""
+"""Paces that the cost budget for other waits holds at most: where two jobs part, one correction may not be enough."""
 
 DISAGREES = 1.25
 """A schedule for iterations that take so many times as long as the job's own, or as short, is not for this job."""
@@ -97,7 +97,7 @@ class Controller:
     Parameters
     ----------
     share : float
-        Of its time that the job may wait for other reasons than its pace, see ``Allowance``.
+        Of its time that the job may wait for other reasons than its pace, see ``CostBudget``.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Controller:
         Counted from the start.
     """
 
-    def __init__(self, share: float = Allowance.SHARE) -> None:
+    def __init__(self, share: float = CostBudget.SHARE) -> None:
         if not 0 <= share <= 1:
             raise ValueError(f"share: expected 0 to 1, got {share!r}")
         self._share = share
@@ -130,7 +130,7 @@ class Controller:
         self._changes: ChangeDetector | None = None
         self._computing: ComputeWatch | None = None
         self._believed_ns = 0  # uncontrolled iteration time: what the schedule says, or what was last told
-        self._allowance: Allowance | None = None
+        self._budget: CostBudget | None = None
 
     @property
     def schedule(self) -> Schedule | None:
@@ -161,9 +161,9 @@ class Controller:
             self._believed_ns = schedule.iteration_ns
             self._fitted, self._misfits = False, 0
         self._computing = self._computing or ComputeWatch(schedule.iteration_ns)
-        if self._allowance is None:
-            self._allowance = Allowance(SAVED * schedule.pace_ns, now_ns, self._share)
-        self._allowance.most_ns = SAVED * schedule.pace_ns
+        if self._budget is None:
+            self._budget = CostBudget(SAVED * schedule.pace_ns, now_ns, self._share)
+        self._budget.most_ns = SAVED * schedule.pace_ns
         answered = self._phase_lock.strayed and old is not None and schedule.version > old.version
         if old is None or answered or 2 * abs(_moved(old, schedule, now_ns)) > schedule.dead_band_ns:
             self._phase_lock.align()
@@ -229,7 +229,7 @@ class Controller:
             self._phase_lock.align()
             return Decision(0, "free", note, natural_ns=natural, changed=changed)
         assert self._computing is not None  # there is a schedule
-        assert self._allowance is not None
+        assert self._budget is not None
         broken = max(sum(self._broken), self._computing.stalls)
         if broken >= TOO_OFTEN:
             # What it waited for would be lost again soon, and what others waited for it too.
@@ -240,7 +240,7 @@ class Controller:
             self._phase_lock.drop()
         elif natural is not None and self._phase_lock.lost_since_ns is not None:
             by_itself_ns = max(schedule.iteration_ns, self._believed_ns)
-            self._allowance.lost(max(0, natural - by_itself_ns) if self._share else 0)
+            self._budget.lost(max(0, natural - by_itself_ns) if self._share else 0)
         usual = median_low(list(self._recent)[-HINDERED:]) if self._recent else schedule.iteration_ns
         place = Place.of(schedule, now_ns, usual)
         self._paced_ns = 0 if natural is None else max(0, schedule.pace_ns - natural)
@@ -267,19 +267,19 @@ class Controller:
         return bool(self._recent) and natural > factor * median_low(self._recent)
 
     def _pay(self, applied_ns: int) -> None:
-        """What was waited beyond the pace comes out of the allowance, but for the first correction of all."""
-        if self._allowance is None or not applied_ns:
+        """What was waited beyond the pace comes out of the cost budget, but for the first correction of all."""
+        if self._budget is None or not applied_ns:
             return
         excess = max(0, applied_ns - self._paced_ns)
         if self._corrected and not self._begun:
             self._begun = True
         else:
-            self._allowance.spend(excess)
+            self._budget.spend(excess)
 
     def _wait(self, schedule: Schedule, place: Place, now_ns: int) -> tuple[int, bool]:
         """What to wait, and whether that is a correction: of more than the pace asks for no more than is left."""
-        assert self._allowance is not None  # there is a schedule
-        left = self._paced_ns + self._allowance.left_ns(now_ns)
+        assert self._budget is not None  # there is a schedule
+        left = self._paced_ns + self._budget.left_ns(now_ns)
         most = left if self._begun else schedule.pace_ns
         wait, adjusted = self._phase_lock.wait(place, now_ns, most, may_be_early=self._paced_ns > 0)
         lost_since = self._phase_lock.lost_since_ns

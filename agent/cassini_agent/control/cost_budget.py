@@ -6,10 +6,10 @@ from collections import deque
 
 from ..schedule import Schedule
 
-__all__ = ["Allowance", "RunningCost"]
+__all__ = ["CostBudget", "RunningCost"]
 
 
-class Allowance:
+class CostBudget:
     """Bounds what a job waits besides pacing: so much at once, and then a share of the time that has passed.
 
     So whatever goes wrong (no coordinator, schedules that never fit, another job that never comes to its place), these

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..control.cost_budget import Allowance
+from ..control.cost_budget import CostBudget
 from ..control.phase import phase_error
 from ..control.rephasing import Strayed, rephase
 from ..schedule import SECOND_NS, Schedule
@@ -52,7 +52,7 @@ FEWEST = 2
 
 BURST_PACES = 2
 """What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
-as for the waits that a job decides by itself (``worth.Allowance``)."""
+as for the waits that a job decides by itself (``cost_budget.CostBudget``)."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Rephasing:
         self._members = members
         self._last: _Moved | None = None
         self._pause_ns = FIRST_PAUSE_NS
-        self._allowance: Allowance | None = None
+        self._budget: CostBudget | None = None
         self._uncounted_since_ns: int | None = None  # since when it was not counted what jobs lose to each other
         self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
         self._put_off_since_ns: int | None = None  # since when a decision waits for a job that is due
@@ -94,7 +94,7 @@ class Rephasing:
 
     def restart(self) -> None:
         """The clock was set back: forget when anything was."""
-        self._last = self._allowance = None
+        self._last = self._budget = None
         self._deaf_since_ns = self._uncounted_since_ns = self._put_off_since_ns = None
 
     def decide(
@@ -171,24 +171,24 @@ class Rephasing:
     def _note_loss(self, longer_ns: int, now_ns: int) -> None:
         """Jobs that hold each other up may wait the more to end that."""
         paces = [member.schedule.pace_ns for member in self._members.values()]
-        if self._allowance is None:
-            self._allowance = Allowance(BURST_PACES * max(paces), now_ns)
+        if self._budget is None:
+            self._budget = CostBudget(BURST_PACES * max(paces), now_ns)
         since_ns = now_ns if self._uncounted_since_ns is None else self._uncounted_since_ns
-        self._allowance.lost(longer_ns * max(0, now_ns - since_ns) // max(paces))
+        self._budget.lost(longer_ns * max(0, now_ns - since_ns) // max(paces))
         self._uncounted_since_ns = now_ns
 
     def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
         """Whether the jobs may wait so much, weighted, for a new epoch."""
-        assert self._allowance is not None  # a loss was noted
+        assert self._budget is not None  # a loss was noted
         mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
-        left = self._allowance.left_ns(now_ns)
+        left = self._budget.left_ns(now_ns)
         if mean <= left:
-            self._allowance.spend(mean)
+            self._budget.spend(mean)
             self._is_unsteady = False
             return True
         if not self._is_unsteady:
             self._is_unsteady = True
-            told.append(events.Unsteady(self._name, math.ceil((mean - left) / Allowance.SHARE)))
+            told.append(events.Unsteady(self._name, math.ceil((mean - left) / CostBudget.SHARE)))
         return False
 
     def _strayed(self, draft: Schedule, start_ns: int | None) -> Strayed:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..control.controller import Controller
-from ..control.cost_budget import Allowance
+from ..control.cost_budget import CostBudget
 from ..local_link import SECRET_VARIABLE, LocalLink, socket_path
 from .agent import Agent
 from .cuda_timeline import CudaTimeline
@@ -116,7 +116,7 @@ def _connect(
     if secret := os.environ.get(SECRET_VARIABLE):
         hello["secret"] = secret
     if adjusting_share is None:
-        adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or Allowance.SHARE)
+        adjusting_share = float(os.environ.get("CASSINI_AGENT_ADJUSTING_SHARE") or CostBudget.SHARE)
     rank0_controller = Rank0Controller(LocalLink(socket or socket_path(), hello), Controller(adjusting_share))
     return Agent(_timeline(device), rank0_controller)
 
