@@ -48,13 +48,8 @@ class Job:
             agent.communication_ended()
 
 
-jitters = st.lists(st.lists(st.integers(-5 * MS, 0), min_size=3, max_size=3), min_size=60, max_size=60)
-
-
-@given(jitters)
-def test_who_computes_longest_sets_when_a_job_communicates_and_no_later_than_if_all_had_waited(
-    shorter_ns: list[list[int]],
-) -> None:
+def held() -> tuple[Job, dict[str, Any]]:
+    """A job of three ranks in its place, and its schedule."""
     job = Job(3)
     for _ in range(20):
         job.iterate([NATURAL - SENDING] * 3)
@@ -62,6 +57,17 @@ def test_who_computes_longest_sets_when_a_job_communicates_and_no_later_than_if_
     job.link.incoming.append(told)
     for _ in range(10):
         job.iterate([NATURAL - SENDING] * 3)
+    return job, told
+
+
+jitters = st.lists(st.lists(st.integers(-5 * MS, 0), min_size=3, max_size=3), min_size=60, max_size=60)
+
+
+@given(jitters)
+def test_who_computes_longest_sets_when_a_job_communicates_and_no_later_than_if_all_had_waited(
+    shorter_ns: list[list[int]],
+) -> None:
+    job, told = held()
     for each in shorter_ns:
         job.iterate([NATURAL - SENDING + shorter for shorter in each])
     errors_ns = [error_ns(burst - (NATURAL - SENDING), told) for burst in job.bursts_ns[-60:]]
@@ -72,13 +78,7 @@ def test_who_computes_longest_sets_when_a_job_communicates_and_no_later_than_if_
 
 
 def test_what_other_ranks_do_late_delays_the_job_and_their_next_iteration_makes_it_good() -> None:
-    job = Job(3)
-    for _ in range(20):
-        job.iterate([NATURAL - SENDING] * 3)
-    told = schedule(job.clocks[0], hold_ns=30 * MS, slack_ns=30 * MS, pace_ns=103 * MS)
-    job.link.incoming.append(told)
-    for _ in range(10):
-        job.iterate([NATURAL - SENDING] * 3)
+    job, told = held()
     job.iterate([NATURAL - SENDING, NATURAL - SENDING, NATURAL - SENDING + 12 * MS])
     for _ in range(6):
         job.iterate([NATURAL - SENDING] * 3)
