@@ -172,3 +172,21 @@ def test_quantiles_do_as_well_as_the_times_themselves() -> None:
 def test_what_cannot_be_arranged_is_said(options: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         dispatch.arrange(TWO, **options)  # type: ignore[arg-type]
+
+
+@given(st.floats(100.0, 102.9), st.floats(0.0, 0.1), st.floats(0.0, 0.1), st.integers(5, 45))
+def test_jobs_that_fit_have_the_pace_that_their_headroom_asks_for_once(
+    other_ms: float, a: float, b: float, sends_ms: int
+) -> None:
+    """Nearly equal times become one after headroom, not before it and after it."""
+    jobs = [cc.Job(name, ms, [cc.Phase(0, sends_ms, 50)]) for name, ms in (("a", 100.0), ("b", other_ms))]
+    routes = {"a": ["x"], "b": ["x"]}
+    problem = cc.Problem(jobs, [cc.Link("x", 50)], [cc.Candidate("c", routes)])
+    found = dispatch.arrange(problem, headroom={"a": a, "b": b})
+    assert found.problem.jobs == dispatch.with_headroom(problem, {"a": a, "b": b}).jobs
+    measured = {
+        job.id: UncontrolledTimes(times(1, job.iteration_ms, share / 10))
+        for job, share in zip(jobs, (a, b), strict=True)
+    }
+    found = dispatch.arrange(problem, measured=measured)
+    assert found.problem.jobs == dispatch.with_headroom(problem, found.headroom).jobs

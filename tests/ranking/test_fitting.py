@@ -137,3 +137,14 @@ def test_where_no_time_is_left_to_rank_longer_paces_the_placement_stays() -> Non
     ranking = cc.rank(looped)
     assert fitted(looped, ranking, late) == (looped, ranking)
     assert calls > 2
+
+
+def test_a_link_where_a_held_job_meets_a_free_one_alone_frees_nobody() -> None:
+    """No shift and no pace of the held ones changes what is lost there."""
+    jobs = [sends("a", 40, 100), sends("b", 40, 100), cc.Job("f", 137.3, [cc.Phase(0, 60, 50)])]
+    problem = on_links({"a": ["l"], "b": ["l", "m"], "f": ["m"]}, jobs)
+    ranking = cc.rank(problem, period_tolerance=0.0)
+    assert ranking.best is not None
+    assert ranking.best.free_jobs == ("f",)
+    (found,) = held_components(ranking, problem)
+    assert (found.jobs, found.score, found.why_not) == (("a", "b"), 1.0, None)

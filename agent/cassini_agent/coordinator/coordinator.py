@@ -37,8 +37,9 @@ POLL_S = 1.0
 CALM_LOOKS, REST_S = 16, 10.0
 """Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
 
-MOST_APART_S = 2.5e-4
-"""A host's clock is looked at again before it has run away by more: daemons know where it was then."""
+MOST_APART_S = 5e-4
+"""By how much a daemon may be wrong about its clock. It is told where the clock was at the look before, and goes by
+that until the next."""
 
 ASKED_AT_ONCE = 32
 """Daemons that are asked at once in a round: with more, the time that an answer takes would be that of the others."""
@@ -198,7 +199,7 @@ class Coordinator:
             one: until for one, until in self._rests_until_s.items() if self._components.get(one.name) is one
         }
         for component in components:  # not all at the same time again
-            rest_s = min(REST_S, *(self._may_run_on_s(host) for host in component.hosts()))
+            rest_s = min([REST_S, *(self._may_run_on_s(host) for host in component.hosts())])
             self._rests_until_s[component] = time.monotonic() + rest_s * self._spread.uniform(0.5, 1.5)
         asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
         gate = asyncio.Semaphore(ASKED_AT_ONCE)
@@ -209,7 +210,8 @@ class Coordinator:
         track = self._clocks.get(host)
         if track is None or track.drift is None:
             return 0.0
-        return MOST_APART_S / abs(track.drift) if track.drift else REST_S
+        # Two rests pass until what is told is replaced, each up to half as long again.
+        return MOST_APART_S / (3 * abs(track.drift)) if track.drift else REST_S
 
     def _rests(self, component: Component) -> bool:
         """Whether it need not be looked at now."""

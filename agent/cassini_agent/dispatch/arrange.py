@@ -180,7 +180,14 @@ def _arranged(
     rank = functools.partial(cc.rank, period_tolerance=most_loss)
     # Headroom comes on top: what is sent late without any has to be made up for too, and who is late has to have room.
     alone = with_headroom(uncontrolled, {}, alike=alike)
-    fits, _ = fitted(alone, rank(alone), rank, uncontrolled, anyway=shares)
+    longer, _ = fitted(alone, rank(alone), rank, uncontrolled, anyway=shares)
+    # Who is not longer than jobs like it starts from its own time: to be alike comes after headroom.
+    own = {job.id: job for job in uncontrolled.jobs}
+    jobs = [
+        made if made.iteration_ms > job.iteration_ms else own[job.id]
+        for made, job in zip(longer.jobs, alone.jobs, strict=True)
+    ]
+    fits = cc.Problem(jobs, uncontrolled.links, uncontrolled.candidates, uncontrolled.running_shifts_ms)
     if wanted := {job: times for job, times in (measured or {}).items() if job not in shares}:
         shares |= _headroom_from(uncontrolled, fits, wanted, shares, alike, most_loss)
     longer = with_headroom(fits, shares, alike=alike)

@@ -32,8 +32,9 @@ def fitted(
     """The best placement, with longer paces where its jobs fit only in part.
 
     All paces of a component get longer by one percentage, so that they keep their ratios: the least whole one with
-    which each of its links scores :data:`FITTED_SCORE`. A component stays as it is where its paces would then cost its
-    jobs more than interleaving saves them.
+    which each of its links scores :data:`FITTED_SCORE`, found by halving. (Of several links, or times of other ratios,
+    longer paces now and then fit worse: then a larger one or none may be found.) A component stays as it is where its
+    paces would then cost its jobs more than interleaving saves them.
 
     Parameters
     ----------

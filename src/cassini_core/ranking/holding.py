@@ -34,7 +34,8 @@ class HeldComponent:
     hold_ms : float
         How far all of them may move at once, ms: the least over the links of the component.
     score : float
-        The least over its links: 1 - score is the share of the time by which demand above capacity is sent later.
+        The least over the links that two or more of its jobs share: 1 - score is the share of the time by which demand
+        above capacity is sent later.
     gain_ms : mapping of str to float
         By job what interleaving saves per iteration, ms, on its worst link and against random phases.
     why_not : str or None
@@ -88,7 +89,9 @@ def held_components(
     made = []
     for component, hold in zip(found, holds, strict=True):
         gain_ms = {job: ms_from_ticks(gains[job]) for job in component.jobs}
-        score = min((scores[link] for link in component.links if link in scores), default=1.0)
+        # Where one of them meets free jobs alone, no shift and no pace of theirs matters.
+        uses = Counter(link for job in component.jobs for link in candidate.routes[job])
+        score = min((scores[link] for link in component.links if link in scores and uses[link] > 1), default=1.0)
         one = HeldComponent(component.jobs, ms_from_ticks(hold), score, gain_ms, None)
         judged = not any(job in anyway for job in one.jobs)
         made.append(replace(one, why_not=_why_not(one, ranking.paces_ms, alone_ms, judged=judged)))
