@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from .local_link import SECRET_VARIABLE
 
-__all__ = ["JobSecret"]
+__all__ = ["JobSecret", "sha256_of"]
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 16, 256
 
@@ -53,8 +53,13 @@ class JobSecret:
     @property
     def sha256(self) -> str:
         """Its hash, as a schedule has it."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return sha256_of(self.text)
 
     def environment(self, job: str) -> dict[str, str]:
         """What ``cassini_agent.connect()`` looks for in the environment of a job."""
         return {"CASSINI_JOB_ID": job, SECRET_VARIABLE: self.text}
+
+
+def sha256_of(text: str) -> str:
+    """The hash of what a job shows, as a schedule has it."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -30,7 +30,7 @@ from cassini_agent.daemon.logs import LogWriter, RefusalLog, make_logger
 from cassini_agent.daemon.measurements import Measurements, Ring, median, quantiles
 from cassini_agent.daemon.messages import read_message
 from cassini_agent.daemon.registry import NotYoursError, Registry, TooManyError
-from cassini_agent.daemon.schedules import Schedules
+from cassini_agent.daemon.schedules import FOLLOW_NS, Schedules
 from cassini_agent.daemon.status import CounterView, job_status
 from cassini_agent.schedule import DAY_NS, Schedule
 
@@ -252,6 +252,42 @@ def test_the_journal_holds_what_was_saved_last_whatever_fails(tmp_path: Path) ->
     asyncio.run(fill())
     assert [line["job"] for line in read_journal(path)] == ["j0", "j1", "j2", "last"]
     assert len(failures) == 1
+
+
+def test_a_fault_in_what_is_to_be_written_ends_nothing(tmp_path: Path) -> None:
+    faults: list[ValueError] = [ValueError("a fault")]
+
+    def lines() -> list[bytes]:
+        if faults:
+            raise faults.pop()
+        return [b"{}"]
+
+    async def write() -> None:
+        journal = Journal(tmp_path / "journal", lines, lambda _: None)
+        journal.save()
+        assert journal._task is not None
+        with pytest.raises(ValueError, match="a fault"):
+            await journal._task
+        await journal.saved()
+        await journal.close()
+
+    asyncio.run(write())
+    assert list(read_journal(tmp_path / "journal")) == [{}]
+
+
+@given(st.lists(st.integers(-(10**8), 10**8), min_size=1, max_size=8))
+def test_the_journal_knows_the_offset_but_for_what_grids_do_not_follow(moves: list[int]) -> None:
+    """Also where no job is held: a schedule may come before the coordinator asks again."""
+    schedules = Schedules(Registry(Limits()), CoordinatorClock(HandClocks()), "b")
+    offset_ns, kept_lines = 0, schedules.records()
+    for move in moves:
+        offset_ns += move
+        if schedules.follow(offset_ns):
+            kept_lines = schedules.records()
+        again = CoordinatorClock(HandClocks())
+        Schedules(Registry(Limits()), again, "b").restore([json.loads(kept_lines[0])])
+        assert again.offset_ns is not None
+        assert abs(again.offset_ns - offset_ns) <= FOLLOW_NS
 
 
 def test_what_could_not_be_written_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,7 +150,7 @@ def test_a_step_has_the_name_that_the_job_gives_itself(job: int, step: int | Non
 
 def test_the_job_has_the_secret_that_the_scheduler_makes_of_its_name(start: Start, tmp_path: Path) -> None:
     key, folder = tmp_path / "job-key", tmp_path / "jobs"
-    key.write_text("of the site\n")
+    key.write_text("of the site, long enough\n")
     slurm = {"SLURM_JOB_ID": "1234", "SLURM_JOB_UID": str(os.getuid())}
     places = {"CASSINI_JOB_KEY": str(key), "CASSINI_JOB_SECRETS": str(folder)}
     assert exported("prolog", {**slurm, **places}) == {}
@@ -170,9 +170,15 @@ def test_the_job_has_the_secret_that_the_scheduler_makes_of_its_name(start: Star
     assert "CASSINI_JOB_SECRET" not in exported("task-prolog", {**slurm, **places})
 
 
-def test_a_node_without_the_key_runs_jobs_all_the_same(tmp_path: Path) -> None:
-    environment = {"SLURM_JOB_ID": "1", "SLURM_JOB_UID": "0", "CASSINI_JOB_KEY": str(tmp_path / "none")}
+@pytest.mark.parametrize("key", [None, "", " \n", "short\n"])
+def test_a_node_without_a_key_that_can_keep_a_secret_runs_jobs_all_the_same(key: str | None, tmp_path: Path) -> None:
+    place = tmp_path / "key"
+    if key is not None:
+        place.write_text(key)
+    places = {"CASSINI_JOB_KEY": str(place), "CASSINI_JOB_SECRETS": str(tmp_path / "jobs")}
+    environment = {"SLURM_JOB_ID": "1", "SLURM_JOB_UID": "0", **places}
     command = [sys.executable, "-I", str(DEPLOY / "slurm" / "prolog")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert "no secret for this job" in done.stderr
+    assert not (tmp_path / "jobs" / "1").exists()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import socket
 from contextlib import suppress
 from typing import Protocol
 
+from ..job_secret import sha256_of
 from .limits import Limits, TokenBucket
 from .messages import MAX_BYTES, Hello, Message, read_message, refused
 
@@ -141,7 +141,7 @@ class Connection:
             self._refuse("malformed", str(error))
             return
         if isinstance(message, Hello) and self.rank < 0 and message.secret is not None:
-            self.secret_sha256 = hashlib.sha256(message.secret.encode()).hexdigest()
+            self.secret_sha256 = sha256_of(message.secret)
         if self.rank < 0 and not isinstance(message, Hello):
             self._refuse("no_hello", "expected hello first")
         elif reason := self._talk.on_message(self, message):

@@ -91,19 +91,21 @@ class Journal:
 
     async def _write_all(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._written is not None:
-            written, self._written = self._written, None
-            if self._retry is not None:
-                self._retry.cancel()
-            try:
-                await loop.run_in_executor(self._thread, self._write, b"\n".join([*self._lines(), b""]))
-            except OSError as error:
-                self._on_failure(error)
-                self._retry = loop.call_later(RETRY_S, self.save)
-            finally:
-                if not written.done():
-                    written.set_result(None)
-        self._task = None
+        try:
+            while self._written is not None:
+                written, self._written = self._written, None
+                if self._retry is not None:
+                    self._retry.cancel()
+                try:
+                    await loop.run_in_executor(self._thread, self._write, b"\n".join([*self._lines(), b""]))
+                except OSError as error:
+                    self._on_failure(error)
+                    self._retry = loop.call_later(RETRY_S, self.save)
+                finally:
+                    if not written.done():
+                        written.set_result(None)
+        finally:
+            self._task = None  # whatever failed, the next change is written
 
     def _write(self, data: bytes) -> None:
         beside = self._path.with_name(f".{self._path.name}.part")

@@ -16,7 +16,8 @@ from .registry import Job, Registry, TooManyError
 __all__ = ["RefusedError", "Schedules"]
 
 FOLLOW_NS = 100_000
-"""A grid that drifted less than this is left alone: far below any dead band, and each change costs a message."""
+"""A grid that drifted less than this is left alone: each change costs a message and a write of the journal. Where jobs
+are held more closely than that, by some tenths of a millisecond, it counts."""
 
 
 class RefusedError(Exception):
@@ -44,6 +45,7 @@ class Schedules:
         self._registry = registry
         self._clock = clock
         self._boot = boot
+        self._recorded_offset_ns: int | None = None
 
     def offer(self, job_id: str, schedule: Schedule) -> tuple[Job, bool]:
         """Take a schedule for a job and pass it on; False if it was in force already.
@@ -129,7 +131,8 @@ class Schedules:
         later are on the new clock.
         """
         follows = self._clock.give(offset_ns)
-        changed = not follows
+        known = self._recorded_offset_ns
+        changed = not follows or known is None or abs(offset_ns - known) > FOLLOW_NS
         now_ns = self._clock.clocks.monotonic_ns()
         for job in self._registry:
             if not follows:
@@ -160,6 +163,7 @@ class Schedules:
 
     def records(self) -> list[bytes]:
         """All lines of the journal."""
+        self._recorded_offset_ns = self._clock.offset_ns
         clock = msgspec.json.encode({"offset_ns": self._clock.offset_ns, "boot": self._boot})
         return [clock, *(job.line or self.record(job) for job in self._registry)]
 

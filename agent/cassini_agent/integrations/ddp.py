@@ -134,10 +134,11 @@ class _Later:
         self._marked: _Marked | Hook | None = marked
 
     def __call__(self, state: object, hook: Hook) -> None:
-        marked, self._marked = self._marked, None
+        marked = self._marked
         if not isinstance(marked, _Marked):  # there is one of the job's; or a copy, whose marks are gone
             DistributedDataParallel.register_comm_hook(self._model, state, hook)
             return
         self._model._check_comm_hook(hook)
+        self._marked = None
         marked.reduce_by(hook, state)
         self._model._comm_hooks[:] = [(marked, state)]
