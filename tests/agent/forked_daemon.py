@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 __all__ = ["ForkedDaemon"]
+
+HOUSEKEEPING_S = 0.1
+"""What a daemon does once a second these do more often: tests wait for it."""
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["cassini_agent.cli", "cassini_agent.daemon.service"])
@@ -52,4 +56,5 @@ def _run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    importlib.import_module("cassini_agent.daemon.service").HOUSEKEEPING_S = HOUSEKEEPING_S  # type: ignore[attr-defined]
     sys.exit(main(arguments))
