@@ -6,7 +6,6 @@ import http.client
 import socket
 import ssl
 import tempfile
-import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
