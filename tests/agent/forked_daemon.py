@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,20 +10,19 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fork_server import FORK_SERVER
+
 __all__ = ["ForkedDaemon"]
 
 HOUSEKEEPING_S = 0.1
 """What a daemon does once a second these do more often: tests wait for it."""
-
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["cassini_agent.cli", "cassini_agent.daemon.service"])
 
 
 class ForkedDaemon:
     """``main(arguments)`` in a folder, and what tests do with a ``subprocess.Popen`` of it."""
 
     def __init__(self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path) -> None:
-        self._process = _CONTEXT.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
+        self._process = FORK_SERVER.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
