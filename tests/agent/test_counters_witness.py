@@ -61,7 +61,7 @@ def every(*ms: int, each_s: float = 2.0) -> Callable[[int], int]:
     return interval
 
 
-@pytest.mark.parametrize("jitter", [0.0, 0.03])
+@pytest.mark.parametrize("jitter", [pytest.param(0.0, marks=pytest.mark.slow), 0.03])
 @pytest.mark.parametrize(
     "ms",
     [(1, 1), (1, 2, 4, 8), (1, 2, 4, 16, 8), (1, 2, 4, 8, 16, 16, 16, 4, 4)],

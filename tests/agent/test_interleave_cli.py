@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pty
 import re
@@ -38,6 +39,8 @@ ONE = Network.one_link("up", 50.0)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Played jobs run many times faster than real ones."""
     monkeypatch.setattr(groups, "EVERY_S", 0.5)
+    monkeypatch.setattr(engine, "LOOK_S", 0.1)
+    monkeypatch.setattr(importlib.import_module("cassini_agent.cli.interleave"), "ANSWER_S", 0.3)
 
 
 @pytest.fixture

@@ -55,12 +55,13 @@ def test_what_was_once_profiled_wrongly(
     assert [said in warning for warning in found.warnings] == [True] * bool(said)
 
 
+@pytest.mark.parametrize("seed", [1000, pytest.param(1001, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("disturbance", DISTURBANCES)
-def test_a_random_job_is_found_or_refused(disturbance: str) -> None:
-    outcomes = {attempt(disturbance, seed).outcome for seed in (1000, 1001)}
+def test_a_random_job_is_found_or_refused(disturbance: str, seed: int) -> None:
+    outcome = attempt(disturbance, seed).outcome
     # The whole study: python -m bench.profiles.recovery. What it refuses of these is a period that changes.
-    assert outcomes <= ({"refused"} if disturbance in REFUSED else {"right", "refused"})
-    assert disturbance in (*REFUSED, "period change") or outcomes == {"right"}
+    assert outcome in ({"refused"} if disturbance in REFUSED else {"right", "refused"})
+    assert disturbance in (*REFUSED, "period change") or outcome == "right"
 
 
 def test_a_job_that_takes_nearly_half_as_long_as_another_is_no_part_of_it() -> None:
@@ -88,7 +89,7 @@ def test_layers_are_not_taken_for_iterations(tmp_path: Path, seed: int) -> None:
     assert found.job.iteration_ms == pytest.approx(float(np.mean(np.diff(starts))), rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 @pytest.mark.parametrize("disturbance", ["kernel network", "kernel network, jitter 3 %"])
 def test_phases_on_a_kernels_network_are_not_noise(tmp_path: Path, disturbance: str, seed: int) -> None:
     truth = write_played(tmp_path / "x", disturbance, 2000 + seed)
