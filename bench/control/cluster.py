@@ -152,7 +152,7 @@ class Cluster:
 
     def _begun(self) -> Coordinator:
         daemons = HttpDaemons(self._coordinated, self._where, self._clock.time_ns)
-        return Coordinator(daemons, self._tell, self._clock.time_ns)
+        return Coordinator(daemons, self._tell, self._clock.time_ns, self._clock.monotonic_ns)
 
     def _keep(self, schedules: Sequence[Schedule]) -> None:
         self.coordinator.keep(Member(each, each.job, self._weights[each.job]) for each in schedules)

@@ -78,6 +78,7 @@ class Played:
     sends_ns: dict[str, int] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
     says: dict[str, str] = field(default_factory=dict)
+    clock_ahead_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.component = Component(self.members.values())
@@ -104,9 +105,10 @@ class Played:
 
     def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:
         statuses = {job: self.status(job) for job in self.members if job not in without}
-        outcome = self.component.decide(statuses, round(now_s * SECOND_NS))
+        now_ns = round((now_s + self.clock_ahead_s) * SECOND_NS)
+        outcome = self.component.decide(statuses, now_ns, round(now_s * SECOND_NS))
         for sent in outcome.send:
-            self._take(sent, round(now_s * SECOND_NS))
+            self._take(sent, now_ns)
         self.iterations += 5
         return outcome
 
@@ -144,6 +146,10 @@ class PlayedHosts:
         self.played, self.silent, self.now_ns = played, set[str](), 0
         self.offsets_ns: dict[str, int | None] = {}
         self.cleared: list[tuple[str, int]] = []
+
+    def now(self) -> int:
+        """On all clocks."""
+        return self.now_ns
 
     def _reach(self, host: str) -> None:
         if host in self.silent:

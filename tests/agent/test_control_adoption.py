@@ -41,7 +41,7 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
     played.has = {job: (decided if job in lucky else before)[job] for job in jobs}
     played.changed = {}
     played.component = Component(members_of(counts, shifts, 60 * MS_NS).values())
-    outcome = played.component.decide({job: played.status(job) for job in jobs}, 6 * SECOND_NS)
+    outcome = played.component.decide({job: played.status(job) for job in jobs}, 6 * SECOND_NS, 6 * SECOND_NS)
     assert [type(event) for event in outcome.events] == [events.Adopted]
     for job, member in played.component.members.items():
         adopted, wanted = member.schedule, decided[job]

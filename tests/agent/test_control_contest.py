@@ -34,7 +34,7 @@ class Contest:
         statuses = {job: self.played.status(job) for job in "abc"}
         sent: list[Schedule] = []
         for index, coordinator in enumerate(self.coordinators):
-            outcome = coordinator.decide(statuses, now_ns + index * apart_ns)
+            outcome = coordinator.decide(statuses, now_ns + index * apart_ns, now_ns + index * apart_ns)
             self.told[index] += outcome.events
             sent += outcome.send
         order.shuffle(sent)

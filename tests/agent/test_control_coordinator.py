@@ -21,10 +21,9 @@ from cassini_agent.coordinator.component import Component
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.lease import LEASE_NS
 from cassini_agent.coordinator.member import Member
-from cassini_agent.coordinator.paces import common_paces, other_ratio_fits, ratio_of
+from cassini_agent.coordinator.paces import common_paces, ratio_of
 from cassini_agent.coordinator.status import CountersSay, JobStatus
 from cassini_agent.schedule import MAX_ITERATION_NS, MAX_VERSION, MS_NS, SECOND_NS, Schedule
-from cassini_core import Job, Phase
 
 
 @given(st.integers(-90, 100), st.integers(-90, 100))
@@ -60,7 +59,7 @@ def test_jobs_that_hold_each_other_up_are_met_where_they_will_be() -> None:
             )
             for job, last in errors.items()
         }
-        told = component.decide(statuses, second * SECOND_NS).events
+        told = component.decide(statuses, second * SECOND_NS, second * SECOND_NS).events
         moved += [event for event in told if isinstance(event, events.Rephased)]
     (only,) = moved  # while it is not followed, no other is decided
     assert only.epoch_shift_ns >= (30 + 8 - 4) * MS_NS
@@ -97,7 +96,7 @@ def test_a_job_that_stays_unlocked_is_let_go_of_and_who_is_left_alone_too(jobs: 
     played.says["b"] = "unlocked"
     assert run(played, 19, begin=17) == []
     told = run(played, 5, begin=36)
-    assert told[0] == events.MemberUnlocked("c", "b")
+    assert (type(told[0]), told[0].job) == (events.MemberFreed, "b")
     assert [type(event) for event in told[1:]] == ([events.Dissolved] if len(jobs) == 2 else [])
     assert sorted(played.component.members) == (["a", "c"] if len(jobs) == 3 else [])
 
@@ -126,7 +125,9 @@ def test_a_daemon_that_missed_a_version_gets_it_again() -> None:
     played = pair(60 * MS_NS)
     sent: list[Schedule] = []
     for second in range(10):
-        outcome = played.component.decide({job: played.status(job) for job in "ab"}, second * SECOND_NS)
+        outcome = played.component.decide(
+            {job: played.status(job) for job in "ab"}, second * SECOND_NS, second * SECOND_NS
+        )
         played.iterations += 5
         sent += outcome.send  # and nobody takes it
     assert len(sent) == 20
@@ -180,9 +181,10 @@ def test_what_expired_by_a_clock_of_its_host_is_renewed_once() -> None:
 
 def test_a_clock_that_is_set_back_does_not_put_off_what_is_to_be_done() -> None:
     played = pair(60 * MS_NS)
-    assert run(played, 10, begin=1000) != []
-    played.errors_ns = {"a": 0, "b": 60 * MS_NS}
-    told = run(played, 20, begin=60)
+    played.clock_ahead_s = 1000.0
+    assert run(played, 10) != []
+    played.errors_ns, played.clock_ahead_s = {"a": 0, "b": 60 * MS_NS}, 0.0
+    told = run(played, 20, begin=10)
     assert [type(event) for event in told] == [events.Rephased, events.Settled]
     assert {played.status(job).state for job in "ab"} == {"held"}
 
@@ -406,20 +408,6 @@ def test_a_daemon_that_was_away_for_long_costs_no_job_its_place_before_it_has_co
     assert not [event for event in told if isinstance(event, events.MemberLeft)]
 
 
-def test_paces_are_renewed_also_where_a_profiled_member_has_left() -> None:
-    members = {job: Member(schedule(job, shift_ns=i * PACE // 3), host=job) for i, job in enumerate("abc")}
-    played = Played(members, dict.fromkeys("abc", 0))
-    profiles = {job: Job(job, 197.0, [Phase(100, 50, 50)]) for job in "abc"}
-    played.component = Component(members.values(), profiles)
-    report = played.status
-    played.status = lambda job: replace(report(job), connected=job != "c")  # type: ignore[method-assign]
-    run(played, 40)
-    assert "c" not in played.component.members
-    played.changed = {"a": Change(203 * MS_NS, 197 * MS_NS)}
-    told = run(played, 10, begin=40)
-    assert any(isinstance(event, events.PacesChanged) for event in told)
-
-
 def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_is_said() -> None:
     played = pair(gain_ns=20 * MS_NS)
     run(played, 20)
@@ -427,7 +415,7 @@ def test_a_job_that_would_cost_the_others_more_than_they_win_is_set_free_and_it_
     told = run(played, 10, begin=20)
     (freed,) = [event for event in told if isinstance(event, events.MemberFreed)]
     assert freed.job == "a"
-    assert freed.loss > 0.1
+    assert "lose" in freed.reason
     assert played.component.over
 
     played = pair(gain_ns=40 * MS_NS)
@@ -454,7 +442,7 @@ def test_no_report_of_a_job_ends_a_decision(jitter: list[int], iteration_ns: int
 def test_rounds_map_clocks_tell_who_is_silent_and_bring_all_together() -> None:
     played = pair(60 * MS_NS)
     daemons, told = PlayedHosts(played), []
-    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
+    coordinator = Coordinator(daemons, told.append, daemons.now, daemons.now)
     coordinator.keep(played.members.values())
     daemons.silent = {"b"}
     for second in range(12):
@@ -485,7 +473,7 @@ def test_a_host_that_hangs_does_not_hold_up_the_others() -> None:
         assert host != "b"
 
     daemons.jobs, daemons.put = jobs, put  # type: ignore[method-assign]
-    coordinator = Coordinator(daemons, told.append, lambda: LEASE_NS)
+    coordinator = Coordinator(daemons, told.append, lambda: LEASE_NS, lambda: LEASE_NS)
     coordinator.keep(played.members.values())
     coordinator.keep(other.members.values())
     begun = time.monotonic()
@@ -499,7 +487,7 @@ def test_components_come_and_go_while_daemons_are_asked() -> None:
     played, told = pair(60 * MS_NS), list[events.Event]()
     other = Played({"x": Member(schedule("x", component="d"), "x")}, {"x": 0})
     daemons = PlayedHosts(played)
-    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
+    coordinator = Coordinator(daemons, told.append, daemons.now, daemons.now)
     coordinator.keep(played.members.values())
     asked = daemons.jobs
 
@@ -530,7 +518,7 @@ def test_a_decision_that_fails_costs_its_component_alone_and_is_seen(monkeypatch
         told.append(event)
         raise RuntimeError("of the scheduler's own")
 
-    coordinator = Coordinator(daemons, tell, lambda: daemons.now_ns)
+    coordinator = Coordinator(daemons, tell, daemons.now, daemons.now)
     coordinator.keep(other.members.values())
     coordinator.keep(played.members.values())
 
@@ -562,7 +550,7 @@ def test_a_job_that_turns_up_on_another_host_is_followed_there() -> None:
             played._take(sent, daemons.now_ns)
 
     daemons.jobs, daemons.put = jobs, take  # type: ignore[method-assign]
-    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns, hosts=["a", "b", "z"])
+    coordinator = Coordinator(daemons, told.append, daemons.now, daemons.now, hosts=["a", "b", "z"])
     coordinator.keep(played.members.values())
     asyncio.run(coordinator.poll())
     where["b"] = "z"
@@ -601,7 +589,7 @@ def test_a_job_with_a_secret_is_followed_only_to_where_it_has_shown_it() -> None
             played._take(sent, daemons.now_ns)
 
     daemons.jobs, daemons.put = jobs, take  # type: ignore[method-assign]
-    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns, hosts=["a", "b", "z"])
+    coordinator = Coordinator(daemons, told.append, daemons.now, daemons.now, hosts=["a", "b", "z"])
     coordinator.keep(played.members.values())
     for second in range(1, 3):
         daemons.now_ns = second * SECOND_NS
@@ -611,8 +599,7 @@ def test_a_job_with_a_secret_is_followed_only_to_where_it_has_shown_it() -> None
     assert not [event for event in told if isinstance(event, events.MemberMoved)]
     assert coordinator.component("c").members["b"].host == "b"
     squatter_may_stay = True  # by now only the job itself could be there
-    coordinator._searched_s = -60.0
-    daemons.now_ns = 3 * SECOND_NS
+    daemons.now_ns = 10 * SECOND_NS
     asyncio.run(coordinator.poll())
     assert events.MemberMoved("c", "b", "z", "b") in told
 
@@ -639,7 +626,7 @@ def test_news_of_a_job_are_decided_about_before_the_next_round() -> None:
         return known
 
     daemons.news = news  # type: ignore[method-assign]
-    coordinator = Coordinator(daemons, told.append, lambda: daemons.now_ns)
+    coordinator = Coordinator(daemons, told.append, daemons.now, daemons.now)
     coordinator.keep(played.members.values())
 
     async def briefly() -> None:
@@ -657,13 +644,6 @@ def test_news_of_a_job_are_decided_about_before_the_next_round() -> None:
 
     asyncio.run(briefly())
     assert isinstance(told[0], events.Rephased)
-
-
-def test_another_ratio_is_seen_by_harmonizing_again() -> None:
-    jobs = {name: Job(name, 100.0 * n, [Phase(0, 30, 50)]) for name, n in (("a", 1), ("b", 2))}
-    ratio = {"a": 100, "b": 200}
-    assert not other_ratio_fits(jobs, {"a": 101 * MS_NS, "b": 203 * MS_NS}, ratio)
-    assert other_ratio_fits(jobs, {"a": 101 * MS_NS, "b": 304 * MS_NS}, ratio)
 
 
 def test_run_ends_when_it_is_cancelled() -> None:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from played_members import PACE, Played, pair, run, schedule
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.component import Component
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.paces import shift_at
 from cassini_agent.coordinator.status import CountersSay
 from cassini_agent.schedule import MS_NS
-from cassini_core import Job, Phase
 
 
 def test_a_change_is_told_each_time_it_comes_and_once_while_it_lasts() -> None:
@@ -79,25 +76,3 @@ def test_no_two_bursts_come_nearer_when_all_paces_get_longer(cuts: list[int], at
                 before = (other - end) % PACE
                 after = (begun[j] - begun[i] - (end - begin)) % (PACE + longer_ns)
                 assert before <= after <= before + longer_ns
-
-
-def test_whether_another_ratio_fits_is_asked_once_for_the_same_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes long, and meanwhile nobody else is decided about."""
-    asked = []
-
-    def fits(jobs: object, needed: dict[str, int], ratio: dict[str, int]) -> bool:
-        asked.append(needed)
-        return True
-
-    monkeypatch.setattr("cassini_agent.coordinator.renewal.other_ratio_fits", fits)
-    members = {
-        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0), host="a"),
-        "b": Member(schedule("b"), host="b"),
-    }
-    played = Played(members, {"a": 0, "b": 0})
-    played.component = Component(members.values(), {job: Job(job, 98.0, [Phase(0, 20, 50)]) for job in "ab"})
-    run(played, 10)
-    played.changed = {"a": Change(100 * MS_NS, 98 * MS_NS, certain=True)}  # so little hold is left that it stays so
-    told = run(played, 30, begin=10)
-    assert len(asked) == 1
-    assert len([event for event in told if isinstance(event, events.RatioBroken)]) == 2

@@ -79,7 +79,7 @@ def test_a_host_that_fails_in_any_way_costs_itself_alone(fails: str) -> None:
         return [other.status("x")] if host == "x" else await ask(host, _)
 
     hosts.clock, hosts.jobs = clocks, jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now)
     coordinator.keep(other.members.values())
     coordinator.keep(played.members.values())
     for second in range(10):
@@ -106,12 +106,12 @@ def test_who_has_answered_is_decided_about_before_another_host_has(monkeypatch: 
     hosts.jobs = jobs  # type: ignore[method-assign]
     decide = Component.decide
 
-    def noted(component: Component, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
+    def noted(component: Component, statuses: Mapping[str, JobStatus], now_ns: int, monotonic_ns: int) -> Outcome:
         order.append(component.name)
-        return decide(component, statuses, now_ns)
+        return decide(component, statuses, now_ns, monotonic_ns)
 
     monkeypatch.setattr(Component, "decide", noted)
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now)
     coordinator.keep([Member(schedule("x", component="d"), "x")])
     coordinator.keep(played.members.values())
     asyncio.run(coordinator.poll())
@@ -131,7 +131,7 @@ def test_another_rank_of_a_job_is_not_the_job(where: str) -> None:
         return [elsewhere, played.status(host)]
 
     hosts.jobs = jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now)
     coordinator.keep(played.members.values())
     for second in range(10):
         hosts.now_ns = second * SECOND_NS
@@ -153,7 +153,7 @@ def test_a_job_is_followed_from_a_host_where_another_of_its_ranks_is_left(left: 
         return [*here, played.status("b")] if has_moved and host == to else here
 
     hosts.jobs = jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns, hosts=["a", "b", "z"])
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now, hosts=["a", "b", "z"])
     coordinator.keep(played.members.values())
     for second in range(12):
         hosts.now_ns = second * SECOND_NS
@@ -186,10 +186,9 @@ def test_a_host_that_is_only_searched_is_told_of_once_too() -> None:
     played, told = pair(), list[events.Event]()
     hosts = PlayedHosts(played)
     hosts.silent = {"b", "z"}
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns, hosts=["a", "b", "z"])
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now, hosts=["a", "b", "z"])
     coordinator.keep(played.members.values())
     for second in range(40):
         hosts.now_ns = second * SECOND_NS
-        coordinator._searched_s = -1e9  # as if enough time had passed
         asyncio.run(coordinator.poll())
     assert sorted(event.host for event in told if isinstance(event, events.Unreachable)) == ["b", "z"]

@@ -317,7 +317,7 @@ def test_a_coordinator_that_ends_is_told_of_at_once(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(ZeroDivisionError):
         scheduler()
-    assert inside == told == [of_coordinator.Stopped("ZeroDivisionError: by a fault of ours")]
+    assert inside == told == [of_coordinator.Failed("the coordinator", "ZeroDivisionError: by a fault of ours", 1)]
 
 
 def test_the_scheduler_s_own_error_is_not_hidden_by_the_coordinator_s(monkeypatch: pytest.MonkeyPatch) -> None:

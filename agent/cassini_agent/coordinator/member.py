@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from ..control.phase import wrap
 from ..schedule import Schedule
+from .lasting import Lasting
 from .status import JobStatus
 
 __all__ = ["Member"]
@@ -37,6 +39,18 @@ class Member:
         By what its headroom is multiplied because starts are late more often than that.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
+    absence : Lasting of str
+        Why nothing is heard of it; empty while it is heard of.
+    unlocked : Lasting of bool
+        Whether it follows no grid.
+    changed_ns : Lasting of int or None
+        The uncontrolled iteration time that it reports instead of its schedule's.
+    told_missing : bool
+        Whether the scheduler knows that it is missing.
+    is_contradicted : bool
+        The counters show its bursts elsewhere than it says.
+    told_changed_ns : int or None
+        The changed iteration time that the scheduler knows.
     """
 
     schedule: Schedule
@@ -46,6 +60,12 @@ class Member:
     probability: float = 0.005
     widened: float = 1.0
     ranked: Schedule = field(init=False)
+    absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
+    unlocked: Lasting[bool] = field(default_factory=lambda: Lasting(False))
+    changed_ns: Lasting[int | None] = field(default_factory=lambda: Lasting(None))
+    told_missing: bool = False
+    is_contradicted: bool = False
+    told_changed_ns: int | None = None
     _counted: int = field(default=0, repr=False)
     _starts: int = field(default=0, repr=False)
     _runs: int = field(default=0, repr=False)
@@ -82,9 +102,11 @@ class Member:
         The schedule has the iteration time without contention, and computing takes as long as ever: what is left of
         that is how long the rest should have taken.
         """
-        if not status.rests_ns:
+        rests = status.rests_ns
+        if not rests:
             return None
-        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - status.sends_ns))
+        usual_start = median_low([start for start, _ in rests])
+        return max(0, rests[-1][1] - max(0, self.schedule.iteration_ns - usual_start))
 
     def judge(self, status: JobStatus, reach_ns: int) -> None:
         """Count starts, and how often they came to be late beyond the reach; by that the headroom is widened or

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..control.headroom import MIN_SAMPLES, cheapest_headroom, loss_ns, measured_jitter
 from ..control.pattern import swing
@@ -17,15 +16,11 @@ from ..schedule import Schedule
 from .member import Member
 from .status import JobStatus
 
-if TYPE_CHECKING:
-    from cassini_core import Job
-
 __all__ = [
     "WINDOW",
     "common_paces",
     "from_clear_cut",
     "needed_ns",
-    "other_ratio_fits",
     "ratio_of",
     "shift_at",
 ]
@@ -122,20 +117,3 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     found = cheapest_headroom(jitter.deviation_ns, left_ns, loss, quantiles=True)
     member.probability = found.probability
     return math.ceil(jitter.iteration_ns + member.widened * found.headroom_ns)
-
-
-def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:
-    """Whether ``harmonize`` would now choose another ratio: then the jobs should be ranked again.
-
-    Parameters
-    ----------
-    jobs : mapping of str to Job
-        Profiles with uncontrolled iteration times.
-    needed, ratio : mapping of str to int
-        By job: mean uncontrolled time with its headroom, ns, and the present ratio of the paces.
-    """
-    from cassini_core import Job, harmonize
-
-    longer = [Job(name, max(needed[name] / 1e6, job.iteration_ms), job.phases) for name, job in sorted(jobs.items())]
-    paces = [round(job.iteration_ms * 1e6) for job in harmonize(longer).jobs]
-    return ratio_of(paces) != ratio_of([ratio[job.id] for job in longer])

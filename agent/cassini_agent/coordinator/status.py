@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median_low
 
 from ..control.change import Change
 from ..schedule import Schedule
@@ -117,12 +116,6 @@ class JobStatus:
         ]
 
     @property
-    def sends_ns(self) -> int:
-        """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
-        rests = self.rests_ns
-        return median_low([start for start, _ in rests]) if rests else 0
-
-    @property
     def communication_ns(self) -> tuple[int, int] | None:
         """Usual start and end of communication in an iteration, if both are known."""
         begin, end = self.communication_start_ns, self.communication_end_ns
@@ -132,9 +125,9 @@ class JobStatus:
     def sending_ns(self) -> tuple[int, int | None]:
         """From the start of an iteration to the first start and to the last end of its communication, as a rule.
 
-        None where it is not known when it ends; from 0 on where nothing is known.
+        None where it is not known when it ends; from 0 on where it is not known when it begins.
         """
-        return self.communication_ns or (self.sends_ns, None)
+        return self.communication_start_ns or 0, self.communication_end_ns
 
     @property
     def contradicted(self) -> str:

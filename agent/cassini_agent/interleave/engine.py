@@ -260,5 +260,5 @@ class Engine:
         self._tell(event)
         now_s = time.monotonic()
         self.groups.hear(event, now_s)
-        if isinstance(event, of_coordinator.MemberFreed | of_coordinator.MemberUnlocked):
+        if isinstance(event, of_coordinator.MemberFreed):
             self.excluded[event.job] = now_s + EXCLUDED_S
