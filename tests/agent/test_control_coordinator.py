@@ -85,15 +85,16 @@ def test_no_epoch_moves_for_a_job_that_follows_no_grid(state: str, error_a: int)
     assert {three.status(job).state for job in "ac"} == {"held"}
 
 
+@pytest.mark.parametrize("state", ["unlocked", "free"])
 @pytest.mark.parametrize("jobs", ["ab", "abc"])
-def test_a_job_that_stays_unlocked_is_let_go_of_and_who_is_left_alone_too(jobs: str) -> None:
+def test_a_job_that_follows_no_grid_for_long_is_let_go_of_and_who_is_left_alone_too(jobs: str, state: str) -> None:
     """Else the others would pace themselves for a job that comes when it likes."""
     played = Played({job: Member(schedule(job), host=job) for job in jobs}, dict.fromkeys(jobs, 0))
-    played.says["b"] = "unlocked"
+    played.says["b"] = state
     assert run(played, 15) == []
     played.says["b"] = "held"  # for a moment
     assert run(played, 2, begin=15) == []
-    played.says["b"] = "unlocked"
+    played.says["b"] = state
     assert run(played, 19, begin=17) == []
     told = run(played, 5, begin=36)
     assert (type(told[0]), told[0].job) == (events.MemberFreed, "b")
@@ -256,15 +257,6 @@ def test_more_jitter_makes_longer_paces_but_none_below_the_ranked() -> None:
     told = run(played, 130, begin=130)
     assert any(isinstance(event, events.PacesChanged) for event in told)
     assert played.has["a"].pace_ns == played.has["b"].pace_ns > PACE
-
-
-def test_what_costs_more_than_it_wins_is_set_free() -> None:
-    played = pair(gain_ns=MS_NS, pace_ns=230 * MS_NS)
-    outcomes = [played.poll(second) for second in range(100)]
-    told = [event for outcome in outcomes for event in outcome.events]
-    assert [type(event) for event in told] == [events.OverBudget]
-    assert [member.schedule.job for outcome in outcomes for member in outcome.released] == ["a", "b"]
-    assert not outcomes[-1].send
 
 
 @pytest.mark.parametrize("how", ["other component", "cleared"])

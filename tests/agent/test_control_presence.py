@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from played_members import schedule
 
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.component import UNLOCKED_NS, Component
+from cassini_agent.coordinator.component import NO_GRID_NS, Component
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.presence import GONE_NS, LOST_NS, MISSING_NS
 from cassini_agent.coordinator.status import JobStatus
@@ -28,7 +28,7 @@ SEEN = {
     "its daemon does not answer": None,
 }
 LEAVES_NS = {
-    "unlocked": UNLOCKED_NS,
+    "unlocked": NO_GRID_NS,
     "not connected": GONE_NS,
     "silent": LOST_NS,
     "its daemon does not answer": LOST_NS,

@@ -1,9 +1,9 @@
 """What is decided about one component: pure, from what its jobs report and what time it is.
 
 The jobs of a component keep one pattern. If one of them has strayed, the epoch moves to where all together wait least;
-if iteration times or jitter are others, the paces are renewed in the same ratio; if pacing costs more than it wins, the
-component is set free. A job that has left, or that costs the others too much, is let go of. Every decision is a new
-version of all its schedules; who has not got it gets it again.
+if iteration times or jitter are others, the paces are renewed in the same ratio. A job that has left, that follows no
+grid, or that costs the others too much, is let go of. Every decision is a new version of all its schedules; who has not
+got it gets it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .adoption import newer_commands, next_version
 from .member import Member
 from .presence import MISSING_NS, UNREACHABLE, has_left, why_absent
 from .renewal import Renewal
-from .rephasing import Rephasing
+from .rephasing import FOLLOWS_NO_GRID, Rephasing
 from .status import JobStatus
 
 __all__ = ["Component", "Outcome"]
@@ -25,9 +25,9 @@ __all__ = ["Component", "Outcome"]
 AGAIN_NS = 10 * SECOND_NS
 """A job that says that its schedule has expired was told of the renewal by then."""
 
-UNLOCKED_NS, UNLOCKED_PACES = 20 * SECOND_NS, 64
+NO_GRID_NS, NO_GRID_PACES = 20 * SECOND_NS, 64
 """A job that has followed no grid for so long will not soon: a few stalls that came together are forgotten by then
-(``control.controller.WATCHED``)."""
+(``control.controller.WATCHED``), and what does not pay is not tried again."""
 
 
 @dataclass(slots=True)
@@ -160,10 +160,9 @@ class Component:
         if member.told_missing:
             member.told_missing = False
             outcome.events.append(events.MemberBack(self.name, status.job))
-        patience_ns = max(UNLOCKED_NS, UNLOCKED_PACES * member.schedule.pace_ns)
-        if member.unlocked.look(status.state == "unlocked", monotonic_ns) > patience_ns and member.unlocked.value:
-            why = "it stalls or pauses too often to follow a grid"
-            outcome.events.append(events.MemberFreed(self.name, status.job, why))
+        off_ns = member.off_grid.look(status.state in FOLLOWS_NO_GRID, monotonic_ns)
+        if member.off_grid.value and off_ns > max(NO_GRID_NS, NO_GRID_PACES * member.schedule.pace_ns):
+            outcome.events.append(events.MemberFreed(self.name, status.job, status.note or f"it is {status.state}"))
         # Where a job does not communicate when it says it does, it is not known where it is.
         is_against = bool(status.contradicted) and status.contradicted_ns > member.schedule.hold_ns
         if is_against and not member.is_contradicted:
@@ -172,13 +171,9 @@ class Component:
 
     def _release(self, outcome: Outcome) -> None:
         """Let go of those whom the events say so of; and of one that is alone: it has nobody to keep clear of."""
-        for event in outcome.events.copy():
-            gone: list[str] = []
-            if isinstance(event, events.OverBudget):
-                gone = list(self.members)
-            elif isinstance(event, events.MemberLeft | events.MemberFreed) and event.job in self.members:
-                gone = [event.job]
-            outcome.released += [self.members.pop(job) for job in gone]
+        for event in outcome.events:
+            if isinstance(event, events.MemberLeft | events.MemberFreed) and event.job in self.members:
+                outcome.released.append(self.members.pop(event.job))
         if outcome.released and len(self.members) == 1:
             job, last = self.members.popitem()
             outcome.events.append(events.Dissolved(self.name, job))

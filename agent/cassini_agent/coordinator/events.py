@@ -16,7 +16,6 @@ __all__ = [
     "MemberLeft",
     "MemberMissing",
     "MemberMoved",
-    "OverBudget",
     "PacesChanged",
     "RatioBroken",
     "Reachable",
@@ -94,18 +93,10 @@ class RatioBroken(_OfComponent):
 
 
 class MemberFreed(_OfJobAndWhy):
-    """A job runs free, as the others would lose too much by waiting for it, or as it stalls too often to follow a grid.
+    """A job runs free: the others would lose too much by waiting for it, or it has followed no grid for long.
 
     Rank again: another ratio of the paces, or another placement, may suit it.
     """
-
-
-@dataclass(frozen=True)
-class OverBudget(_OfComponent):
-    """Pacing costs more than interleaving wins, as shares of the jobs' time on average; the component was set free."""
-
-    cost: float
-    gain: float
 
 
 class MemberMissing(_OfJobAndWhy):

@@ -41,7 +41,7 @@ class Member:
         As it came from the ranking: for its pace the hold is certified.
     absence : Lasting of str
         Why nothing is heard of it; empty while it is heard of.
-    unlocked : Lasting of bool
+    off_grid : Lasting of bool
         Whether it follows no grid.
     changed_ns : Lasting of int or None
         The uncontrolled iteration time that it reports instead of its schedule's.
@@ -61,7 +61,7 @@ class Member:
     widened: float = 1.0
     ranked: Schedule = field(init=False)
     absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
-    unlocked: Lasting[bool] = field(default_factory=lambda: Lasting(False))
+    off_grid: Lasting[bool] = field(default_factory=lambda: Lasting(False))
     changed_ns: Lasting[int | None] = field(default_factory=lambda: Lasting(None))
     told_missing: bool = False
     is_contradicted: bool = False

@@ -1,4 +1,4 @@
-"""When the paces of a component are renewed: other iteration times, other jitter, or no longer worth it."""
+"""When the paces of a component are renewed: other iteration times, or other jitter."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Renewal:
     ) -> dict[str, Schedule]:
         needed = self._needed(drafts, natural)
         paces = self._paces(drafts, needed)
-        if unfit := self._too_slow(drafts, needed, paces) or self._over_budget(drafts, paces, natural):
-            told.append(unfit)
+        if freed := self._too_slow(drafts, needed, paces):
+            told.append(freed)
             return drafts  # the others' paces are looked at in the next round
         broken = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
         may_be_said = all(2 * paces[job] <= 3 * natural[job] for job in drafts)
@@ -212,18 +212,6 @@ class Renewal:
                 gain_ns=min(draft.gain_ns, natural[job]),
             )
         return repaced
-
-    def _over_budget(
-        self, drafts: Mapping[str, Schedule], paces: Mapping[str, int], natural: Mapping[str, int]
-    ) -> events.OverBudget | None:
-        """Pacing costs more than it wins, as shares of the jobs' time, by weight; never where a gain is not known."""
-        if any(draft.gain_ns == 0 for draft in drafts.values()):
-            return None
-        weights = {job: member.weight for job, member in self._members.items()}
-        cost = sum(weights[job] * (paces[job] / natural[job] - 1) for job in drafts)
-        gain = sum(weights[job] * draft.gain_ns / draft.iteration_ns for job, draft in drafts.items())
-        whole = sum(weights.values())
-        return events.OverBudget(self._component, cost / whole, gain / whole) if cost > gain else None
 
     def _changed(self, known: Mapping[str, JobStatus], monotonic_ns: int, told: list[events.Event]) -> dict[str, int]:
         """Iteration times that jobs found to be others, as far as they are believed."""
