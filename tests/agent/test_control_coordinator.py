@@ -135,17 +135,16 @@ def test_a_daemon_that_missed_a_version_gets_it_again() -> None:
     assert len(set(sent)) == 2
 
 
-def test_a_component_that_does_not_get_steady_is_moved_less_and_less_often() -> None:
-    played = pair(60 * MS_NS)
-    moves = []
+def test_a_component_that_does_not_get_steady_waits_no_more_than_its_budget_has() -> None:
+    """Two paces at once, a hundredth of the time, and a quarter of what the jobs lose to each other; here nothing."""
+    played, told = pair(60 * MS_NS), list[events.Event]()
     for second in range(300):
         played.errors_ns = {"a": 60 * MS_NS, "b": 0}
-        told = played.poll(second).events
-        moves += [second for event in told if isinstance(event, events.Rephased)]
-        if any(isinstance(event, events.Unsteady) for event in told):
-            assert len(moves) >= 3
-    assert 3 <= len(moves) <= 10
-    assert moves[-1] - moves[-2] > 10 * (moves[1] - moves[0])
+        told += played.poll(second).events
+        waits_ns = [event.wait_ns / 2 for event in told if isinstance(event, events.Rephased)]
+        assert sum(waits_ns) <= 2 * PACE + second * SECOND_NS // 100 + len(waits_ns)
+    assert len(waits_ns) > 10
+    assert any(isinstance(event, events.Unsteady) for event in told)
 
 
 @pytest.mark.parametrize(
@@ -241,12 +240,6 @@ def test_paces_of_a_ratio_never_grow_so_far_that_nothing_is_held_any_more() -> N
         assert all(2 * one.hold_ns >= members[job].ranked.hold_ns for job, one in played.has.items())
     assert any(isinstance(event, events.PacesChanged) for event in told)
     assert any(isinstance(event, events.RatioBroken) for event in told)
-
-
-def test_a_change_is_not_believed_at_once_while_a_job_is_out_of_place() -> None:
-    played = pair(60 * MS_NS)
-    played.changed = {"a": Change(240 * MS_NS, 197 * MS_NS)}
-    assert not [e for e in played.poll(0).events if isinstance(e, events.IterationChanged)]
 
 
 def test_more_jitter_makes_longer_paces_but_none_below_the_ranked() -> None:

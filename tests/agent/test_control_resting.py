@@ -68,7 +68,6 @@ class CountedHosts(PlayedHosts):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(the_coordinator, "CALM_LOOKS", 3)
     monkeypatch.setattr(the_coordinator, "REST_S", 600.0)
 
 

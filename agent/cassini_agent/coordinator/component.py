@@ -53,10 +53,10 @@ class Component:
         Those that are held together.
     superseded : bool
         The scheduler has given newer commands.
-    calm_looks : int
-        So many looks in a row found all jobs where they should be, and had nothing to do.
+    is_calm : bool
+        The last look found all jobs where they should be, and had nothing to do.
     rests_until_ns : int
-        Set by who looks: if nothing had to be done for long, the next look is then.
+        Set by who looks: while it is calm, the next look is then.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Component:
             raise ValueError(f"component: expected schedules of one component, got those of {sorted(names)}")
         (self.name,) = names
         self.superseded = False
-        self.calm_looks = 0
+        self.is_calm = False
         self.rests_until_ns = 0
         self._renewal = Renewal(self.name, self.members)
         self._rephasing = Rephasing(self.name, self.members)
@@ -116,10 +116,10 @@ class Component:
         self._judge_members(statuses, monotonic_ns, outcome)
         if self.members:
             self._keep_together(statuses, now_ns, monotonic_ns, outcome)
-        self.calm_looks = self.calm_looks + 1 if self._is_calm(statuses, outcome) else 0
+        self.is_calm = self._has_rest(statuses, outcome)
         return outcome
 
-    def _is_calm(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> bool:
+    def _has_rest(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> bool:
         return not (outcome.send or outcome.released or outcome.events or self.look_again) and all(
             not member.absence.value
             and statuses[job].state == "held"

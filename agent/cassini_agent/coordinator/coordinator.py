@@ -32,8 +32,8 @@ log = logging.getLogger("cassini_agent")
 
 POLL_S = 1.0
 
-CALM_LOOKS, REST_S = 16, 10.0
-"""Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
+REST_S = 10.0
+"""A component for which there was nothing to do is looked at so often, until it has news."""
 
 MOST_APART_S = 5e-4
 """By how much a daemon may be wrong about its clock. It is told where the clock was at the look before, and goes by
@@ -171,7 +171,7 @@ class Coordinator:
         try:
             while True:
                 begun = time.monotonic()
-                await self._poll([one for one in self.components() if not self._rests(one)])
+                await self.poll([one for one in self.components() if not self._rests(one)])
                 self._watch()
                 await asyncio.sleep(max(0.0, poll_s - (time.monotonic() - begun)))
         finally:
@@ -188,12 +188,12 @@ class Coordinator:
         self._tasks[of] = asyncio.create_task(work())
         self._tasks[of].add_done_callback(lambda _: self._tasks.pop(of))
 
-    async def poll(self) -> None:
-        """One round: clocks and jobs of all hosts, decisions, schedules. Failures are told, not raised."""
-        await self._poll(self.components())
+    async def poll(self, components: Collection[Component] | None = None) -> None:
+        """One round: clocks and jobs, decisions, schedules. Failures are told, not raised.
 
-    async def _poll(self, components: Collection[Component]) -> None:
-        """The same for some components, and for all hosts on which something is to be withdrawn."""
+        Of all components unless some are given; and of all hosts on which something is to be withdrawn.
+        """
+        components = self.components() if components is None else components
         hosts = self.hosts()
         for gone in self._clocks.keys() - hosts:
             del self._clocks[gone]
@@ -215,7 +215,7 @@ class Coordinator:
 
     def _rests(self, component: Component) -> bool:
         """Whether it need not be looked at now."""
-        return component.calm_looks >= CALM_LOOKS and self._monotonic_ns() < component.rests_until_ns
+        return component.is_calm and self._monotonic_ns() < component.rests_until_ns
 
     def hosts(self) -> set[str]:
         """Whose daemons are asked: those of all members, and of jobs whose schedules are to be withdrawn."""
@@ -260,7 +260,7 @@ class Coordinator:
             await asyncio.sleep(LEAST_S)
         for component in self.components():  # what it does not tell has to be asked for
             if host in component.hosts():
-                component.calm_looks = 0
+                component.is_calm = False
 
     async def _look(
         self,
@@ -344,7 +344,6 @@ class Coordinator:
         await asyncio.gather(
             *(self._put(component, schedule, component.members[schedule.job].host) for schedule in outcome.send),
             *(self._put(component, member.schedule, host) for host, member in unproved),
-            *(self._clear(member) for member in outcome.released),
         )
 
     async def _look_again(self, component: Component) -> None:

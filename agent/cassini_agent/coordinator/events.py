@@ -57,9 +57,8 @@ class Rephased(_OfComponent):
 
 @dataclass(frozen=True)
 class Settled(_OfComponent):
-    """All jobs are held on what ``Rephased`` told of, so long after; ``waited_ns`` is what they waited meanwhile."""
+    """All jobs are held on what ``Rephased`` told of, so long after its first attempt."""
 
-    waited_ns: int
     after_ns: int
 
 

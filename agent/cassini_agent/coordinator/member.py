@@ -43,8 +43,6 @@ class Member:
         Why nothing is heard of it; empty while it is heard of.
     off_grid : Lasting of bool
         Whether it follows no grid.
-    changed_ns : Lasting of int or None
-        The uncontrolled iteration time that it reports instead of its schedule's.
     told_missing : bool
         Whether the scheduler knows that it is missing.
     is_contradicted : bool
@@ -62,7 +60,6 @@ class Member:
     ranked: Schedule = field(init=False)
     absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
     off_grid: Lasting[bool] = field(default_factory=lambda: Lasting(False))
-    changed_ns: Lasting[int | None] = field(default_factory=lambda: Lasting(None))
     told_missing: bool = False
     is_contradicted: bool = False
     told_changed_ns: int | None = None

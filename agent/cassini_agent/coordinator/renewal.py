@@ -18,10 +18,6 @@ __all__ = ["Renewal", "epoch_near"]
 LOOK_NS = 60 * SECOND_NS
 """So often paces are looked at, while all is calm."""
 
-BELIEVED_NS = 2 * SECOND_NS
-"""A changed iteration time is believed at once where all jobs are held, or where the job is certain; else it may be
-contention, unless it lasts."""
-
 CHANGED = 0.002
 """Relative difference from the schedule's iteration time that is a change: jobs tell only what is certain."""
 
@@ -74,7 +70,7 @@ class Renewal:
         reach = late_reach_ns(hold)
         for job, status in known.items():
             self._members[job].judge(status, reach)
-        changed = self._changed(known, monotonic_ns, told)
+        changed = self._changed(known, told)
         if changed:
             natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}
         elif not (natural := self._measured(drafts, known, reach, monotonic_ns)):
@@ -213,24 +209,20 @@ class Renewal:
             )
         return repaced
 
-    def _changed(self, known: Mapping[str, JobStatus], monotonic_ns: int, told: list[events.Event]) -> dict[str, int]:
-        """Iteration times that jobs found to be others, as far as they are believed."""
+    def _changed(self, known: Mapping[str, JobStatus], told: list[events.Event]) -> dict[str, int]:
+        """Iteration times that jobs found to be others than their schedules'."""
         found: dict[str, int] = {}
-        all_held = all(status.state == "held" for status in known.values())
         for job, status in known.items():
-            member, change = self._members[job], status.changed
+            member = self._members[job]
             was = member.schedule.iteration_ns
-            now = None if change is None else change.iteration_ns
-            if now is not None and not (_is_possible(now) and abs(now / was - 1) >= CHANGED):
-                now = None
-            lasts_ns = member.changed_ns.look(now, monotonic_ns)
-            if now is None or change is None:
+            now = was if status.changed is None else status.changed.iteration_ns
+            if not _is_possible(now) or abs(now / was - 1) < CHANGED:
                 member.told_changed_ns = None
-            elif all_held or change.certain or lasts_ns > BELIEVED_NS:
-                found[job] = now
-                if member.told_changed_ns != now:
-                    member.told_changed_ns = now
-                    told.append(events.IterationChanged(self._component, job, now, was))
+                continue
+            found[job] = now
+            if member.told_changed_ns != now:
+                member.told_changed_ns = now
+                told.append(events.IterationChanged(self._component, job, now, was))
         return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..control.cost_budget import CostBudget
 from ..control.phase import phase_error
@@ -42,9 +42,6 @@ comes later than expected has missed its grid point."""
 DEAF_NS = 2 * SECOND_NS
 """A job that does not take what it is sent is not waited for any longer than this and three paces."""
 
-FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
-"""Between two epochs, doubled each time the one before has not brought all into their places."""
-
 FOLLOWS_NO_GRID = ("unlocked", "free")
 """States of jobs that start where they like: no epoch is right for them."""
 
@@ -54,16 +51,6 @@ FEWEST = 2
 BURST_PACES = 2
 """What the jobs may wait for new epochs at once, in paces, each on average; then it is a share of the time that passes,
 as for the waits that a job decides by itself (``cost_budget.CostBudget``)."""
-
-
-@dataclass(slots=True)
-class _Moved:
-    """The last move: when, what all had waited by then, and how long to wait for what comes of it."""
-
-    at_ns: int
-    delay_total_ns: dict[str, int]
-    pause_ns: int = FIRST_PAUSE_NS
-    is_settled: bool = False
 
 
 class Rephasing:
@@ -85,7 +72,7 @@ class Rephasing:
     def __init__(self, component: str, members: Mapping[str, Member]) -> None:
         self._component = component
         self._members = members
-        self._last: _Moved | None = None
+        self._moved_ns: int | None = None  # since when not all have been held on what was decided
         self._budget: CostBudget | None = None
         self._counted_ns: int | None = None  # until when it was counted what jobs lose to each other
         self._deaf = Lasting(False)  # a job does not follow what it was sent
@@ -116,8 +103,6 @@ class Rephasing:
             self._counted_ns = None
             self._due.look(False, monotonic_ns)
             return drafts
-        if self._last is not None and monotonic_ns < self._last.at_ns + self._last.pause_ns:
-            return drafts
         if any(self._is_overdue(job, known, now_ns) for job in known):
             return drafts  # it is in a long iteration, and somewhere else after it: this start will tell
         # Else it would depend on moments whether the answer is there before its next start. Not for ever: of many jobs
@@ -134,7 +119,7 @@ class Rephasing:
         if not self._may_cost(found.cost, budget, monotonic_ns, told):
             return drafts
         self._due.look(False, monotonic_ns)
-        self._note_move(known, monotonic_ns)
+        self._moved_ns = self._moved_ns or monotonic_ns
         told.append(events.Rephased(self._component, found.epoch_shift_ns, sum(found.wait_ns)))
         epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
         return {
@@ -215,27 +200,15 @@ class Rephasing:
         return min(max(0, min(drifts)), most)
 
     def _note_settled(self, known: Mapping[str, JobStatus], monotonic_ns: int, told: list[events.Event]) -> None:
-        """What the last move has really cost, once all are held on it that follow a grid and are heard of."""
-        last = self._last
-        if last is None or last.is_settled or len(known) < FEWEST:
+        """Whether all are held on the last move that follow a grid and are heard of."""
+        if self._moved_ns is None or len(known) < FEWEST:
             return
-        if any(
-            status.state != "held" or status.followed != self._members[job].schedule.version
+        if all(
+            status.state == "held" and status.followed == self._members[job].schedule.version
             for job, status in known.items()
         ):
-            return
-        last.is_settled, last.pause_ns = True, FIRST_PAUSE_NS
-        waited = sum(known[job].delay_total_ns - before for job, before in last.delay_total_ns.items() if job in known)
-        told.append(events.Settled(self._component, waited, monotonic_ns - last.at_ns))
-
-    def _note_move(self, known: Mapping[str, JobStatus], monotonic_ns: int) -> None:
-        last = self._last
-        waited = {job: status.delay_total_ns for job, status in known.items()}
-        if last is None or last.is_settled:
-            self._last = _Moved(monotonic_ns, waited)
-        else:  # the cost of all attempts counts until one has succeeded
-            pause_ns = min(2 * last.pause_ns, LONGEST_PAUSE_NS)
-            self._last = _Moved(monotonic_ns, {**waited, **last.delay_total_ns}, pause_ns)
+            told.append(events.Settled(self._component, monotonic_ns - self._moved_ns))
+            self._moved_ns = None
 
 
 def _age_ns(status: JobStatus, now_ns: int) -> int:
