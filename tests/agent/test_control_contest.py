@@ -85,7 +85,7 @@ def test_of_two_contents_of_one_version_both_are_told_and_one_is_left() -> None:
     contest.look(0, 0, random.Random(0))
     for index, coordinator in enumerate(contest.coordinators):
         for job, member in coordinator.members.items():
-            member.follow(replace(member.schedule, version=2, epoch_ns=(10 + 20 * index) * MS_NS))
+            member.schedule = replace(member.schedule, version=2, epoch_ns=(10 + 20 * index) * MS_NS)
             if job != "ab"[1 - index]:
                 contest._put(member.schedule, SECOND_NS)
     assert {one.version for one in contest.played.has.values()} == {2}

@@ -555,7 +555,7 @@ def test_a_job_with_a_secret_is_followed_only_to_where_it_has_shown_it() -> None
     daemons, played.iterations = PlayedHosts(played), 100
     for job in "ab":
         played.has[job] = replace(played.has[job], secret_sha256=job * 64)
-        played.members[job].follow(played.has[job])
+        played.members[job].schedule = played.has[job]
     squatter_may_stay, there = True, dict[str, Schedule]()
 
     async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:

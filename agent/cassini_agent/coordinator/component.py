@@ -134,7 +134,7 @@ class Component:
             return
         if newer.adopted:
             for job, schedule in newer.adopted.items():
-                self.members[job].follow(schedule)
+                self.members[job].schedule = schedule
             outcome.events.append(events.Adopted(self.name, max(s.version for s in newer.adopted.values())))
         else:
             self.superseded = True
@@ -223,4 +223,4 @@ class Component:
         if version == latest:
             return  # no daemon would take a greater one; what they have stays
         for job, member in self.members.items():
-            member.follow(replace(drafts[job], version=version))
+            member.schedule = replace(drafts[job], version=version)

@@ -120,7 +120,7 @@ class Coordinator:
         Parameters
         ----------
         members : iterable of Member
-            Each with the schedule it was sent, its host and weight.
+            Each with the schedule it was sent, and its host.
         """
         component = Component(members)
         self.make_way(component.members)

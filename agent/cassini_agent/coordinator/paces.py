@@ -115,5 +115,4 @@ def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
     # What is late in turn takes a part of the reach; where it takes most of it, there is too little to plan with.
     left_ns = max(reach_ns - swing(status.pattern_ns), reach_ns / 4)
     found = cheapest_headroom(jitter.deviation_ns, left_ns, loss, quantiles=True)
-    member.probability = found.probability
-    return math.ceil(jitter.iteration_ns + member.widened * found.headroom_ns)
+    return math.ceil(jitter.iteration_ns + found.headroom_ns)

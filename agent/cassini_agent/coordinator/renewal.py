@@ -68,8 +68,6 @@ class Renewal:
         if hold == 0:
             return drafts
         reach = late_reach_ns(hold)
-        for job, status in known.items():
-            self._members[job].judge(status, reach)
         changed = self._changed(known, told)
         if changed:
             natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}

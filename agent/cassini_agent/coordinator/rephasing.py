@@ -159,8 +159,8 @@ class Rephasing:
         return self._budget
 
     def _may_cost(self, cost: float, budget: CostBudget, monotonic_ns: int, told: list[events.Event]) -> bool:
-        """Whether the jobs may wait so much, weighted, for a new epoch."""
-        mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
+        """Whether the jobs may wait so much, all together, for a new epoch."""
+        mean = math.ceil(cost / len(self._members))
         left = budget.left_ns(monotonic_ns)
         if mean <= left:
             budget.spend(mean)
@@ -170,10 +170,9 @@ class Rephasing:
         return not self._is_unsteady
 
     def _strayed(self, draft: Schedule, start_ns: int | None) -> Strayed:
-        weight = self._members[draft.job].weight
         if start_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
-            return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
-        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2, weight)
+            return Strayed(0, draft.pace_ns, draft.pace_ns)
+        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2)
 
     def _expected_ns(self, status: JobStatus, place_ns: int, now_ns: int, longer_ns: int) -> int:
         """When a job that was last seen in this place begins the iteration in which it has the answer.
