@@ -305,6 +305,18 @@ def test_who_costs_the_others_too_much_is_left_out_for_a_while() -> None:
     assert played.daemons.schedules["a"].component == played.daemons.schedules["b"].component != component
 
 
+def test_a_job_that_turns_up_at_another_daemon_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "GONE_NS", 0)
+    daemons = two()
+    daemons.hosts["http://third:1"] = {}
+    played = Played(daemons)
+    played.look(32)
+    daemons.hosts["http://third:1"]["a"] = daemons.hosts["http://one:1"].pop("a")
+    for _ in range(4):
+        played.look(6, coordinate=True)
+    assert played.engine.holding.kept() == {"a": "third", "b": "other"}
+
+
 def test_jobs_for_which_it_is_not_worth_it_are_left_alone() -> None:
     played = Played(two())
     played.look(32)

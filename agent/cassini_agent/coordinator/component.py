@@ -87,11 +87,6 @@ class Component:
         """Whether a decision was put off by a moment."""
         return self._rephasing.look_again
 
-    @property
-    def is_missing_members(self) -> bool:
-        """Whether some member was not heard of at the last look."""
-        return any(member.absence.value for member in self.members.values())
-
     def hosts(self) -> set[str]:
         """Whose daemons have to be asked."""
         return {member.host for member in self.members.values()}

@@ -54,9 +54,6 @@ LEAST_S = 0.02
 AGAIN_S = 0.03
 """Until a component is looked at again where a decision was put off by a moment."""
 
-SEARCH_NS = 5 * SECOND_NS
-"""So often all hosts are asked for a job that is missing on its own."""
-
 LET_GO_NS = 60 * SECOND_NS
 """Who is in no component that is kept any more is set free so long after: the scheduler may still be sending."""
 
@@ -79,8 +76,6 @@ class Coordinator:
         map to it, so a step of it is seen as a reboot of all hosts and followed.
     monotonic_ns : callable
         A clock that nobody sets: for how long anything lasts.
-    hosts : collection of str
-        All hosts that there are: where a job is looked for that is missing on its own.
 
     Attributes
     ----------
@@ -94,19 +89,16 @@ class Coordinator:
         tell: Callable[[events.Event], None],
         clock_ns: Callable[[], int] = time.time_ns,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
-        hosts: Collection[str] = (),
     ) -> None:
         self._transport = transport
         self._tell = Telling(tell)
         self._clock_ns = clock_ns
         self._monotonic_ns = monotonic_ns
-        self._all_hosts = hosts
         self._components: dict[str, Component] = {}
         self._withdrawals = Withdrawals()
         self._clocks: dict[str, ClockTrack] = {}
         self._silent: set[str] = set()
         self._refused: dict[str, int] = {}
-        self._searched_ns = -(2**62)
         self._spread = random.Random(0)
         self._is_running = False
         self._tasks: dict[str | Component, asyncio.Task[None]] = {}  # hear a host; look at a component again
@@ -194,15 +186,13 @@ class Coordinator:
         Of all components unless some are given; and of all hosts on which something is to be withdrawn.
         """
         components = self.components() if components is None else components
-        hosts = self.hosts()
-        for gone in self._clocks.keys() - hosts:
+        for gone in self._clocks.keys() - self.hosts():
             del self._clocks[gone]
-        self._silent &= hosts | set(self._all_hosts)
         for component in components:  # not all at the same time again
             rest_s = min([REST_S, *(self._may_run_on_s(host) for host in component.hosts())])
             rest_s *= self._spread.uniform(0.5, 1.5)
             component.rests_until_ns = self._monotonic_ns() + round(rest_s * SECOND_NS)
-        asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts() | self._search()
+        asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
         await self._look(components, asked, gate=asyncio.Semaphore(ASKED_AT_ONCE))
 
     def _may_run_on_s(self, host: str) -> float:
@@ -220,15 +210,6 @@ class Coordinator:
     def hosts(self) -> set[str]:
         """Whose daemons are asked: those of all members, and of jobs whose schedules are to be withdrawn."""
         return {host for one in self._components.values() for host in one.hosts()} | self._withdrawals.hosts()
-
-    def _search(self) -> set[str]:
-        """Where else to look, if some job is missing."""
-        now_ns = self._monotonic_ns()
-        is_missing = any(component.is_missing_members for component in self._components.values())
-        if not is_missing or now_ns - self._searched_ns < SEARCH_NS:
-            return set()
-        self._searched_ns = now_ns
-        return set(self._all_hosts)
 
     def _watch(self) -> None:
         """Wait for the news of each host."""
@@ -271,14 +252,10 @@ class Coordinator:
     ) -> None:
         """Ask hosts, and decide about each component as soon as its own have answered: what they say is old soon."""
         jobs_on = {host: set(self._withdrawals.jobs_on(host)) for host in sorted(hosts)}
-        concerned: dict[Component, list[str]] = {}
         for component in components:
-            # A job that is missing may be anywhere; one that has moved may be where its partners are.
-            concerned[component] = sorted(
-                jobs_on if component.is_missing_members else component.hosts() & jobs_on.keys()
-            )
-            for host in concerned[component]:
-                jobs_on[host] |= component.members.keys()
+            for job, member in component.members.items():
+                if member.host in jobs_on:
+                    jobs_on[member.host].add(job)
 
         async def ask(host: str) -> dict[str, JobStatus] | None:
             async with NO_GATE if host in self._silent else gate:  # whom nothing is expected of keeps nobody waiting
@@ -286,8 +263,9 @@ class Coordinator:
 
         async with asyncio.TaskGroup() as group:
             asked = {host: group.create_task(ask(host)) for host in jobs_on}
-            for component, its in concerned.items():
-                group.create_task(self._decide(component, {host: asked[host] for host in its}))
+            for component in components:
+                its = {host: asked[host] for host in sorted(component.hosts() & asked.keys())}
+                group.create_task(self._decide(component, its))
         now_ns = self._clock_ns()
         due = [self._withdrawals.due(host, jobs_on[host], asked[host].result(), now_ns) for host in asked]
         await asyncio.gather(*(self._clear(member) for members in due for member in members))
@@ -329,7 +307,6 @@ class Coordinator:
         if not self._is_kept(component):
             return
         try:
-            unproved = self._follow_moves(component, statuses)
             outcome = component.decide(_of_members(component, statuses), self._clock_ns(), self._monotonic_ns())
         except Exception as error:
             self._tell.failed(component.name, error)
@@ -341,10 +318,7 @@ class Coordinator:
             self._start(component, partial(self._look_again, component))
         for event in outcome.events:
             self._tell(event)
-        await asyncio.gather(
-            *(self._put(component, schedule, component.members[schedule.job].host) for schedule in outcome.send),
-            *(self._put(component, member.schedule, host) for host, member in unproved),
-        )
+        await asyncio.gather(*(self._put(component, schedule) for schedule in outcome.send))
 
     async def _look_again(self, component: Component) -> None:
         """In a moment, for as long as the decision is put off."""
@@ -356,31 +330,11 @@ class Coordinator:
         """Whether it was not let go of meanwhile."""
         return self._components.get(component.name) is component
 
-    def _follow_moves(
-        self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]
-    ) -> list[tuple[str, Member]]:
-        """A job that reports elsewhere, and not where it was, has moved.
-
-        One that has a secret must have shown it there: to these hosts its schedule is to be sent first.
-        """
-        unproved = []
-        for job, member in component.members.items():
-            found = [host for host, jobs in statuses.items() if job in jobs and _reports(jobs[job])]
-            if not found or member.host in found:
-                continue
-            proved = [host for host in found if _is_proved(statuses[host][job], member.schedule)]
-            if proved:
-                self._tell(events.MemberMoved(component.name, job, proved[0], member.host))
-                member.host = proved[0]
-            else:
-                unproved += [(host, member) for host in found]
-        return unproved
-
-    async def _put(self, component: Component, schedule: Schedule, host: str) -> None:
+    async def _put(self, component: Component, schedule: Schedule) -> None:
         """What does not get there is sent again: the next round sees that it is not there."""
         job, version = schedule.job, schedule.version
         try:
-            await _in_time(self._transport.put(host, schedule))
+            await _in_time(self._transport.put(component.members[job].host, schedule))
         except RefusedError as error:
             if self._refused.get(job) != version:
                 self._refused[job] = version
@@ -395,16 +349,6 @@ class Coordinator:
             await _in_time(self._transport.clear(member.host, job, version))
         except Exception as error:
             log.info("job %s: that version %d is withdrawn did not get there: %r", job, version, error)
-
-
-def _reports(status: JobStatus) -> bool:
-    """Whether rank 0 is there: other ranks are connected to the daemons of their hosts too, but tell nothing."""
-    return status.connected and status.iterations > 0 and status.state != "silent"
-
-
-def _is_proved(status: JobStatus, schedule: Schedule) -> bool:
-    """Whether the daemon that says this has turned away who has not shown the job's secret, if it has one."""
-    return schedule.secret_sha256 is None or status.schedule == schedule
 
 
 async def _in_time(request: Awaitable[_T]) -> _T:

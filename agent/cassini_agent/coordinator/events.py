@@ -15,7 +15,6 @@ __all__ = [
     "MemberFreed",
     "MemberLeft",
     "MemberMissing",
-    "MemberMoved",
     "PacesChanged",
     "RatioBroken",
     "Reachable",
@@ -104,14 +103,6 @@ class MemberMissing(_OfJobAndWhy):
 
 class MemberBack(_OfJob):
     """A job that was missing is heard of again."""
-
-
-@dataclass(frozen=True)
-class MemberMoved(_OfJob):
-    """The rank 0 of a job has turned up on another host; it gets its schedule there."""
-
-    host: str
-    was: str
 
 
 class MemberLeft(_OfJobAndWhy):
