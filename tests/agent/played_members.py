@@ -19,7 +19,6 @@ from cassini_agent.coordinator.status import JobStatus, Recent
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE = 200 * MS_NS
-JITTER = tuple(range(-3 * MS_NS, 3 * MS_NS, MS_NS // 10))
 
 
 def schedule(job: str, **other: Any) -> Schedule:
@@ -73,7 +72,6 @@ class Played:
     errors_ns: dict[str, int]
     iterations: int = 0
     changed: dict[str, Change] = field(default_factory=dict)
-    jitter_ns: tuple[int, ...] = JITTER
     waited_ns: int = 0
     sends_ns: dict[str, int] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
@@ -95,7 +93,6 @@ class Played:
             schedule=None if job in self.cleared else self.has[job],
             iterations=self.iterations,
             iteration_ns=self.has[job].iteration_ns,
-            jitter_ns=self.jitter_ns,
             errors_ns=(error,) * 64,
             place_ns=error,
             delay_total_ns=self.waited_ns,

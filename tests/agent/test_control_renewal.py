@@ -30,6 +30,23 @@ def test_a_change_is_told_each_time_it_comes_and_once_while_it_lasts() -> None:
     assert changes == [204, 197, 204]
 
 
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(190, 212)), max_size=6))
+def test_paces_follow_the_iteration_times_with_the_headroom_of_the_ranking(changes: list[tuple[str, int]]) -> None:
+    """However they came to be what they are; and no pace is below the ranked one."""
+    played = pair(gain_ns=60 * MS_NS)
+    played.sends_ns = {"a": 120 * MS_NS, "b": 120 * MS_NS}
+    takes_ms = dict.fromkeys("ab", 197)
+    for step, (job, now_ms) in enumerate(changes):
+        was_ms, takes_ms[job] = takes_ms[job], now_ms
+        played.changed = {job: Change(now_ms * MS_NS, was_ms * MS_NS)} if now_ms != was_ms else {}
+        run(played, 2, begin=10 * step)
+        played.changed = {}
+        run(played, 2, begin=10 * step + 5)
+        pace = max(200, 3 + max(takes_ms.values())) * MS_NS
+        assert {one.pace_ns for one in played.has.values()} == {pace}
+        assert {name: one.iteration_ns // MS_NS for name, one in played.has.items()} == takes_ms
+
+
 def test_a_ratio_that_is_broken_again_is_told_again() -> None:
     wide = {"hold_ns": 24 * MS_NS, "slack_ns": 24 * MS_NS}
     members = {

@@ -1,7 +1,7 @@
 """What is decided about one component: pure, from what its jobs report and what time it is.
 
 The jobs of a component keep one pattern. If one of them has strayed, the epoch moves to where all together wait least;
-if iteration times or jitter are others, the paces are renewed in the same ratio. A job that has left, that follows no
+if iteration times are others, the paces are renewed in the same ratio. A job that has left, that follows no
 grid, or that costs the others too much, is let go of. Every decision is a new version of all its schedules; who has not
 got it gets it again.
 """
@@ -180,10 +180,8 @@ class Component:
         drafts = self._with_lease(statuses, now_ns, monotonic_ns)
         known = {job: statuses[job] for job, member in self.members.items() if not member.absence.value}
         if len(known) == len(self.members):  # paces are those of all
-            drafts = self._renewal.decide(drafts, known, now_ns, monotonic_ns, outcome.events)
+            drafts = self._renewal.decide(drafts, known, now_ns, outcome.events)
             self._release(outcome)
-        else:
-            self._renewal.disturbed(monotonic_ns)
         drafts = {job: drafts[job] for job in self.members}
         known = {job: known[job] for job, member in self.members.items() if job in known and not member.is_contradicted}
         # A job whose daemon does not answer runs on, out of reach, on the grid that it has.

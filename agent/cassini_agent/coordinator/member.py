@@ -23,8 +23,6 @@ class Member:
         The latest, whether the daemon has it or not.
     host : str
         Whose daemon serves the job.
-    headroom_ns : int or None
-        What its pace was last found to need above its uncontrolled iteration time.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
     absence : Lasting of str
@@ -41,7 +39,6 @@ class Member:
 
     schedule: Schedule
     host: str
-    headroom_ns: int | None = None
     ranked: Schedule = field(init=False)
     absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
     off_grid: Lasting[bool] = field(default_factory=lambda: Lasting(False))

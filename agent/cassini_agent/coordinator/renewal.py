@@ -1,4 +1,4 @@
-"""When the paces of a component are renewed: other iteration times, or other jitter."""
+"""Other paces for a component whose jobs have other uncontrolled iteration times."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..control.phase import late_reach_ns, lateness, turns
-from ..schedule import MAX_ITERATION_NS, MS_NS, SECOND_NS, Schedule
+from ..control.phase import lateness, turns
+from ..schedule import MAX_ITERATION_NS, MS_NS, Schedule
 from . import events
 from .member import Member
-from .paces import WINDOW, common_paces, from_clear_cut, needed_ns, ratio_of, shift_at
+from .paces import common_paces, from_clear_cut, ratio_of, shift_at
 from .status import JobStatus
 
 __all__ = ["Renewal", "epoch_near"]
 
-LOOK_NS = 60 * SECOND_NS
-"""So often paces are looked at, while all is calm."""
-
 CHANGED = 0.002
 """Relative difference from the schedule's iteration time that is a change: jobs tell only what is certain."""
-
-LONGER, SHORTER = 0.004, 0.006
-"""Relative changes of the paces that are worth a new version."""
 
 MAX_LENGTHENING = 0.03
 """A job that the others make slower than it needs by this share is better ranked again."""
@@ -45,57 +39,29 @@ class Renewal:
     def __init__(self, component: str, members: Mapping[str, Member]) -> None:
         self._component = component
         self._members = members
-        self._calm_since_ns: int | None = None
-        self._measured_ns = -(2**62)
         self._broken: tuple[str, ...] = ()  # of what was told, while it is true
 
-    def disturbed(self, monotonic_ns: int) -> None:
-        """What is measured from now on shows contention too, for a while."""
-        self._calm_since_ns = monotonic_ns
-
     def decide(
-        self,
-        drafts: dict[str, Schedule],
-        known: Mapping[str, JobStatus],
-        now_ns: int,
-        monotonic_ns: int,
-        told: list[events.Event],
+        self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int, told: list[events.Event]
     ) -> dict[str, Schedule]:
         """Schedules with other paces, or the same ones. All jobs are in ``known``; what is new is added to ``told``."""
-        if self._calm_since_ns is None or any(status.state != "held" for status in known.values()):
-            self.disturbed(monotonic_ns)
-        hold = min(draft.hold_ns for draft in drafts.values())
-        if hold == 0:
-            return drafts
-        reach = late_reach_ns(hold)
         changed = self._changed(known, told)
-        if changed:
-            natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}
-        elif not (natural := self._measured(drafts, known, reach, monotonic_ns)):
+        if not changed:
+            self._broken = ()
             return drafts
-        return self._with_paces(drafts, known, natural, bool(changed), now_ns, told)
-
-    def _with_paces(
-        self,
-        drafts: dict[str, Schedule],
-        known: Mapping[str, JobStatus],
-        natural: Mapping[str, int],
-        is_changed: bool,
-        now_ns: int,
-        told: list[events.Event],
-    ) -> dict[str, Schedule]:
-        needed = self._needed(drafts, natural)
+        natural = {job: changed.get(job, draft.iteration_ns) for job, draft in drafts.items()}
+        ranked = [self._members[job].ranked for job in drafts]
+        headroom = min(one.pace_ns - one.iteration_ns for one in ranked)  # of the job that needs the most time
+        needed = {job: natural[job] + headroom for job in drafts}
         paces = self._paces(drafts, needed)
         if freed := self._too_slow(drafts, needed, paces):
             told.append(freed)
             return drafts  # the others' paces are looked at in the next round
         broken = tuple(job for job in drafts if paces[job] > (1 + MAX_LENGTHENING) * needed[job])
         may_be_said = all(2 * paces[job] <= 3 * natural[job] for job in drafts)
-        is_new = is_changed or not all(-SHORTER < paces[job] / one.pace_ns - 1 < LONGER for job, one in drafts.items())
-        repaced = self._repaced(drafts, known, paces, natural, now_ns) if may_be_said and is_new else drafts
+        repaced = self._repaced(drafts, known, paces, natural, now_ns) if may_be_said else drafts
         # Paces that differ, and all longer: so little hold is left that the jobs would not be held by it.
-        is_loose = any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items())
-        if is_loose:
+        if any(2 * new.hold_ns < self._members[job].ranked.hold_ns for job, new in repaced.items()):
             broken, repaced = tuple(drafts), drafts
         if broken and broken != self._broken:
             told.append(events.RatioBroken(self._component, broken))
@@ -103,36 +69,6 @@ class Renewal:
         if repaced is not drafts:
             told.append(events.PacesChanged(self._component, paces))
         return repaced
-
-    def _needed(self, drafts: Mapping[str, Schedule], natural: Mapping[str, int]) -> dict[str, int]:
-        """With the last headroom: while times of before and after a change lie mixed in the daemons' windows, too."""
-        spare = min(draft.pace_ns - draft.iteration_ns for draft in drafts.values())
-        known = {job: self._members[job].headroom_ns for job in drafts}
-        return {job: natural[job] + (spare if (ns := known[job]) is None else ns) for job in drafts}
-
-    def _measured(
-        self, drafts: Mapping[str, Schedule], known: Mapping[str, JobStatus], reach: int, monotonic_ns: int
-    ) -> dict[str, int]:
-        """Uncontrolled times by the last iterations, whose jitter says the headroom too; none while they are not to be
-        trusted.
-        """
-        assert self._calm_since_ns is not None
-        # What disturbed the component must have left the daemons' windows.
-        needs_ns = min(LOOK_NS, WINDOW * max(draft.pace_ns for draft in drafts.values()))
-        if monotonic_ns - self._calm_since_ns < needs_ns or monotonic_ns - self._measured_ns < LOOK_NS:
-            return {}
-        self._measured_ns = monotonic_ns
-        natural: dict[str, int] = {}
-        for job, status in known.items():
-            member = self._members[job]
-            if status.iteration_ns is None or not _is_possible(status.iteration_ns):
-                return {}
-            need = needed_ns(member, status, reach)
-            if need is None:
-                return {}
-            natural[job] = status.iteration_ns
-            member.headroom_ns = max(0, need - status.iteration_ns)
-        return natural
 
     def _paces(self, drafts: Mapping[str, Schedule], needed: Mapping[str, int]) -> dict[str, int]:
         """The least paces of these jobs, in their ratio, that give each what it needs."""

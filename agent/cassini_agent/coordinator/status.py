@@ -56,15 +56,11 @@ class JobStatus:
         Counted from the start of the job.
     iteration_ns : int or None
         Robust uncontrolled iteration time.
-    jitter_ns : tuple of int
-        Quantiles of uncontrolled times minus that.
     errors_ns : tuple of int
         The last phase errors on the grid that is followed, oldest first.
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
-    pattern_ns : tuple of int
-        By how much its iterations differ in turn; the uncontrolled times are without that.
     recent : Recent
     communication_start_ns, communication_end_ns : int or None
         Usual start and end of communication in an iteration, as the job or the counters of its host show them.
@@ -87,11 +83,9 @@ class JobStatus:
     connected: bool = True
     iterations: int = 0
     iteration_ns: int | None = None
-    jitter_ns: tuple[int, ...] = ()
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
     place_at_ns: int | None = None
-    pattern_ns: tuple[int, ...] = ()
     recent: Recent = Recent()
     communication_start_ns: int | None = None
     communication_end_ns: int | None = None
