@@ -60,7 +60,7 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
     for job, share in ends.items():
         if job in statuses and statuses[job].communication_end_ns is not None:
             statuses[job] = replace(statuses[job], communication_end_ns=int(share * played.has[job].pace_ns))
-    outcome = played.component.decide(statuses, 6 * SECOND_NS)
+    outcome = played.component.decide(statuses, 6 * SECOND_NS, 6 * SECOND_NS)
     assert [type(event) for event in outcome.events] == [events.Adopted]
     for job, member in played.component.members.items():
         adopted, wanted = member.schedule, decided[job]

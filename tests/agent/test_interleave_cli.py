@@ -320,7 +320,7 @@ def test_a_coordinator_that_ends_is_told_of_at_once(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(ZeroDivisionError):
         scheduler()
-    assert inside == told == [of_coordinator.Stopped("ZeroDivisionError: by a fault of ours")]
+    assert inside == told == [of_coordinator.Failed("the coordinator", "ZeroDivisionError: by a fault of ours", 1)]
 
 
 def test_the_scheduler_s_own_error_is_not_hidden_by_the_coordinator_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +354,7 @@ def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
     monkeypatch.setattr(Coordinator, "run", once)
     with Interleaving(ONE, endpoints(both)) as running:
         wait_until(running.is_arranged)
-        wait_until(lambda: len(running._running().holding.coordinator._news) == 2)
+        wait_until(lambda: len(running._running().holding.coordinator._tasks) == 2)
         assert any("the coordinator failed" in str(line) for line in describe_all(running))
 
 

@@ -262,10 +262,11 @@ def test_one_that_is_held_and_will_not_be_known_is_set_free_when_another_comes()
 
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
-    monkeypatch.setattr(groups, "EXCLUDED_S", 0.3)
+    monkeypatch.setattr(engine, "EXCLUDED_S", 0.3)
     component = played.daemons.schedules["a"].component
     played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
-    played.engine._hear(of_coordinator.OverBudget(component, 0.2, 0.1))
+    for job in "ab":
+        played.engine._hear(of_coordinator.MemberFreed(component, job, "waits 3 ms per iteration to win 1 ms"))
     played.coordinator.forget(component)
     played.daemons.schedules.clear()
     arranged = len(played.arranged())

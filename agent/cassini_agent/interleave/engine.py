@@ -19,7 +19,7 @@ from ..requests import Transport
 from ..schedule import SECOND_NS
 from .changes import as_scheduled, changes
 from .events import Arranged, Event, GoesOn, LeftFree, NotKnown, NotSent
-from .groups import EXCLUDED_S, Group, Groups
+from .groups import Group, Groups
 from .holding import Holding
 from .jobs import Seen, SeenJobs
 from .network import Network
@@ -33,6 +33,9 @@ LOOK_S = 1.0
 
 SETTLE_S = 5.0
 """Jobs that are there at the beginning are waited for so long, so that they are arranged together."""
+
+EXCLUDED_S = 300.0
+"""A job that cost the others too much, or follows no grid, is left alone so long."""
 
 
 class Engine:
@@ -181,11 +184,9 @@ class Engine:
         elif len(jobs) > 1 and group.is_due(now_s):
             if group.pending:
                 await self._arrange(jobs, group.pending)
-            elif group.changed or not group.is_left_alone(now_s):
+            else:
                 why, profiles = changes((self.seen.jobs[job] for job in jobs), group.held, group.changed)
-                if not (why or group.is_left_alone(now_s)):
-                    why = self._why_lost(group)
-                if why:
+                if why := why or self._why_lost(group):
                     await self._arrange(jobs, why, profiles)
 
     def _is_left_over(self, job: str) -> bool:
@@ -258,7 +259,6 @@ class Engine:
 
     def _hear(self, event: of_coordinator.Event) -> None:
         self._tell(event)
-        now_s = time.monotonic()
-        self.groups.hear(event, now_s)
-        if isinstance(event, of_coordinator.MemberFreed | of_coordinator.MemberUnlocked):
-            self.excluded[event.job] = now_s + EXCLUDED_S
+        self.groups.hear(event)
+        if isinstance(event, of_coordinator.MemberFreed):
+            self.excluded[event.job] = time.monotonic() + EXCLUDED_S

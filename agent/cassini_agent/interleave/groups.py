@@ -16,10 +16,6 @@ EVERY_S, SELDOM_S = 10.0, 300.0
 CALM_S = 120.0
 """After so long without a new arrangement the next comes soon again."""
 
-EXCLUDED_S = 300.0
-"""A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
-"""
-
 
 @dataclass(slots=True)
 class Group:
@@ -32,8 +28,6 @@ class Group:
         When they were.
     pause_s : float
         No sooner after that are they arranged anew.
-    left_alone_until_s : float
-        Not before, unless a job says that it has changed.
     changed : set of str
         Jobs that have said so.
     held : dict of str to str
@@ -49,7 +43,6 @@ class Group:
     jobs: frozenset[str]
     at_s: float
     pause_s: float
-    left_alone_until_s: float = 0.0
     changed: set[str] = field(default_factory=set)
     held: dict[str, str] = field(default_factory=dict)
     free: dict[str, str] = field(default_factory=dict)
@@ -59,10 +52,6 @@ class Group:
     def is_due(self, now_s: float) -> bool:
         """Whether they may be arranged anew."""
         return now_s - self.at_s >= (EVERY_S if self.is_parting else self.pause_s)
-
-    def is_left_alone(self, now_s: float) -> bool:
-        """Whether only a job that says that it has changed is a reason to."""
-        return now_s < self.left_alone_until_s
 
 
 class Groups:
@@ -109,7 +98,7 @@ class Groups:
         self._of_jobs[jobs] = group
         return group
 
-    def hear(self, event: events.Event, now_s: float) -> None:
+    def hear(self, event: events.Event) -> None:
         """What the coordinator tells of a job, or of a component that jobs are held in."""
         match event:
             case events.IterationChanged(_, job):
@@ -118,9 +107,6 @@ class Groups:
             case events.RatioBroken(component):
                 for group in self._held_in(component):
                     group.changed |= group.jobs
-            case events.OverBudget(component):
-                for group in self._held_in(component):
-                    group.left_alone_until_s = now_s + EXCLUDED_S
             case events.Superseded(component):  # somebody else has the say
                 for group in self._held_in(component):
                     group.held.clear()

@@ -65,7 +65,7 @@ class Holding:
         self._listed: dict[str, _Listed] = {}
         self._tell = tell
         self._http = HttpDaemons(daemons, self._hosts)
-        self.coordinator = Coordinator(self._http, hear, hosts=self._hosts.keys())
+        self.coordinator = Coordinator(self._http, hear)
 
     async def run(self) -> None:
         """Coordinate until cancelled."""
