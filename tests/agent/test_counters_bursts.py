@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cassini_agent.counters.bursts import Burst, BurstDetector
 from cassini_agent.counters.rdma import find_ports, open_port
-from cassini_agent.counters.starts import CONFIRM, CONTRADICT, SILENT, Heard, Witness, witness
+from cassini_agent.counters.starts import CONFIRM, CONTRADICT, SILENT, Heard, Witness, _of_the_job, witness
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_agent.counters.watch import CounterWatch, open_sources
 from cassini_core import Job, Phase
@@ -36,6 +36,11 @@ def bytes_of(
     readings = read_job(job, iterations, disturbance, seed)
     first = min(phase.start_ms for phase in job.phases)
     return [(t, 4 * words) for t, words in readings.rows], [round(s + first * MS) for s in readings.starts]
+
+
+def of_the_job(bursts: Sequence[Burst]) -> list[Burst]:
+    """As the witness looks at them: without the far smaller ones of others."""
+    return list(_of_the_job(bursts, 0, 2**63))
 
 
 def compare(bursts: Sequence[Burst], reports: Sequence[int]) -> Witness:
@@ -103,7 +108,7 @@ def test_bytes_of_a_burst_are_counted() -> None:
 
 def test_short_bursts_of_others_are_none_of_the_job() -> None:
     rows, starts = bytes_of(JOB, 40, Disturbance(spikes=1.0), seed=3)
-    found = [burst.start_ns for burst in bursts_of(rows)[0]][3:]
+    found = [burst.start_ns for burst in of_the_job(bursts_of(rows)[0])][3:]
     assert len(found) > 30
     # A spike right before a burst is one with it; otherwise spikes of 3 ms beside bursts of 60 are left out.
     assert sum(min(abs(one - start) for start in starts) > 10 * MS for one in found) <= 2
@@ -151,7 +156,7 @@ def test_a_rarely_refreshed_counter_is_noticed() -> None:
         seen = total if number % 25 == 0 else seen
         shown.append((now, seen))
     _, detector = bursts_of(shown)
-    assert detector.refresh_ns == pytest.approx(25 * MS, rel=0.1)
+    assert detector.still_ns == pytest.approx(24 * MS, rel=0.1)
 
 
 @given(seed=st.integers(0, 100), kind=st.sampled_from([MISSING, BREAK]))
@@ -180,15 +185,15 @@ def test_any_two_lists_can_be_compared(bursts: list[int], starts: list[int]) -> 
         assert compared.reason
 
 
-@given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(8, 40), lost=st.sets(st.integers(0, 39), max_size=3))
+@given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(14, 40), lost=st.sets(st.integers(0, 39), max_size=3))
 def test_a_constant_offset_is_found_whatever_it_is(offset: int, count: int, lost: set[int]) -> None:
     starts = [10**9 + 200 * MS * n for n in range(count)]
     compared = compare(bursts_at([start + offset for n, start in enumerate(starts) if n not in lost]), starts)
     if compared.iterations >= 16:
         assert compared.offset_ns == offset
         assert compared.says == (CONFIRM if abs(offset) <= 5 * MS else CONTRADICT)
-    elif abs(offset) > 5 * MS:
-        assert compared.says == SILENT  # so few iterations contradict nobody
+    else:
+        assert compared.says == SILENT
 
 
 def test_bursts_that_lie_anywhere_say_nothing() -> None:
@@ -242,7 +247,9 @@ class Played:
         for number, (now, words) in enumerate(rows):
             self.now = now
             self.port.sent(words)
-            self.watch.sampler.tick(now, with_slow=number % 100 == 0)
+            if number % 1000 == 0:
+                self.watch.sampler.slow_tick(now)
+            self.watch.sampler.tick(now)
         self.watch.poll()
 
 
@@ -260,7 +267,7 @@ def test_a_watch_says_what_it_counts_and_when_the_job_is_wrong(tmp_path: Path) -
     assert device["rate_gbps"] == 100.0
     assert device["tx_bytes"] == 4 * (readings.rows[-1][1] - readings.rows[0][1])
     assert 5 < device["tx_gbps"] < 20
-    assert (device["rx_bytes"], device["rx_gbps"], device["cnp_sent"]) == (0, 0.0, 0)
+    assert (device["rx_bytes"], device["rx_gbps"], latest["marks_per_s"]) == (0, 0.0, {"cnp_sent": 0})
     assert (latest["note"], latest["samples"]) == (None, len(readings.rows))
 
 
@@ -269,7 +276,7 @@ def test_no_counters_are_said_to_be_none(tmp_path: Path) -> None:
     fast, _ = open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path))
     watch = CounterWatch(fast)
     for tick in range(20):
-        watch.sampler.tick(tick * MS, with_slow=True)
+        watch.sampler.tick(tick * MS)
     said = watch.witness({"a": Heard([0, MS], [0, MS])})["a"]
     assert said.says == SILENT
     assert said.reason.startswith("no counters: ")
@@ -285,7 +292,7 @@ def test_a_device_that_went_away_is_said_to(tmp_path: Path) -> None:
     played.port.unplug()
     end = readings.rows[-1][0]
     for tick in range(1500):
-        played.watch.sampler.tick(end + tick * MS, with_slow=False)
+        played.watch.sampler.tick(end + tick * MS)
     said = played.said([round(start) for start in readings.starts])
     assert said.says == SILENT
     assert "no counters" in said.reason
@@ -301,7 +308,7 @@ def test_a_port_that_comes_back_brings_no_burst(tmp_path: Path) -> None:
     played.play([(rows[-1][0] + MS, 0)])
     played.port.plug()
     played.port.data(0)
-    played.play([(rows[-1][0] + (300 + n) * MS, 0) for n in range(100)])
+    played.play([(rows[-1][0] + (1100 + n) * MS, 0) for n in range(100)])
     latest = played.watch.latest()
     assert before - 1 <= latest["bursts"] <= before + 1
     assert played.watch._bursts[-1].start_ns < rows[-1][0]
@@ -315,7 +322,7 @@ def test_no_rate_is_taken_across_a_break(tmp_path: Path) -> None:
     device = "mlx5_0/1"
     assert played.watch.latest()["devices"][device]["tx_gbps"] == pytest.approx(80, rel=0.01)
     # Cleared by somebody while it was not read: what it counted before that is not known.
-    for tick in range(1500, 2500):
+    for tick in range(1500, 3500):
         played.play([(tick * MS, (tick - 1499) * words_per_ms)])
         assert played.watch.latest()["devices"][device]["tx_gbps"] in (None, pytest.approx(80, rel=0.01))
     assert played.watch.latest()["devices"][device]["tx_gbps"] is not None
@@ -340,8 +347,25 @@ def test_active_ports_come_before_network_devices(tmp_path: Path) -> None:
     FakePort(tmp_path, "mlx5_1").write("state", "1: DOWN")
     fast, slow = open_sources(root=str(tmp_path))
     assert {source.channels[0].device for source in fast} == {"mlx5_0/1"}
-    assert "retransmits" in {source.channels[0].name for source in slow}
+    assert "ecn_marked" in {source.channels[0].name for source in slow}
     with pytest.raises(ValueError, match="no RDMA device or port 'mlx5_7'"):
         open_sources(["mlx5_7"], root=f"{tmp_path}/")
     fast, _ = open_sources(["mlx5_1"], ["eth5"], root=str(tmp_path))
     assert [channel.device for source in fast for channel in source.channels] == ["mlx5_1/1"] * 2 + ["eth5"] * 2
+
+
+def test_no_marks_are_counted_while_there_is_no_value(tmp_path: Path) -> None:
+    """A counter of a million marks that cannot be read for a while, and is reset later, has not gained a million."""
+    port = FakePort(tmp_path)
+    port.write("hw_counters/np_cnp_sent", 5)
+    watch = CounterWatch(*open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path), pread=port.pread))
+    shown = [5, 10**6, "N/A", 10**6 + 30, 10**6 + 60, 10, 20, "N/A", "N/A", 40, 60]
+    for second, text in enumerate(shown):
+        port.write("hw_counters/np_cnp_sent", text)
+        watch.sampler.slow_tick(second * 1000 * MS)
+        for tick in range(0, 1000, 100):
+            watch.sampler.tick((second * 1000 + tick) * MS)
+        per_s = watch.latest()["marks_per_s"]["cnp_sent"]
+        if second > 10:
+            assert 0 <= per_s <= 30
+    assert len(shown) == 11
