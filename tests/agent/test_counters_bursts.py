@@ -354,18 +354,17 @@ def test_active_ports_come_before_network_devices(tmp_path: Path) -> None:
     assert [channel.device for source in fast for channel in source.channels] == ["mlx5_1/1"] * 2 + ["eth5"] * 2
 
 
-def test_no_marks_are_counted_while_there_is_no_value(tmp_path: Path) -> None:
-    """A counter of a million marks that cannot be read for a while, and is reset later, has not gained a million."""
+def test_marks_that_cannot_be_read_for_a_moment_are_not_new_ones_afterwards(tmp_path: Path) -> None:
     port = FakePort(tmp_path)
-    port.write("hw_counters/np_cnp_sent", 5)
+    port.write("hw_counters/np_cnp_sent", 0)
     watch = CounterWatch(*open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path), pread=port.pread))
-    shown = [5, 10**6, "N/A", 10**6 + 30, 10**6 + 60, 10, 20, "N/A", "N/A", 40, 60]
+    # A million in the first second, then one in each; not readable for a second, and reset by somebody.
+    shown = [0, 10**6, "N/A", *range(10**6, 10**6 + 14), *range(14)]
     for second, text in enumerate(shown):
         port.write("hw_counters/np_cnp_sent", text)
         watch.sampler.slow_tick(second * 1000 * MS)
         for tick in range(0, 1000, 100):
             watch.sampler.tick((second * 1000 + tick) * MS)
         per_s = watch.latest()["marks_per_s"]["cnp_sent"]
-        if second > 10:
-            assert 0 <= per_s <= 30
-    assert len(shown) == 11
+        if second > 11:
+            assert 0.7 <= per_s <= 1
