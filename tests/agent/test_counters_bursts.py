@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_sysfs import FakePort
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cassini_agent.counters.bursts import Burst, BurstDetector
@@ -62,7 +62,7 @@ disturbances = st.builds(
 )
 
 
-@given(disturbance=disturbances, seed=st.integers(0, 1000), late_ms=st.sampled_from([-60.0, -12.3, 0.0, 12.3, 40.0]))
+@given(disturbance=disturbances, seed=st.integers(0, 1000), late_ms=st.sampled_from([-75.0, -12.3, 0.0, 12.3, 40.0]))
 @settings(max_examples=25, deadline=None)
 def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
     disturbance: Disturbance, seed: int, late_ms: float
@@ -83,12 +83,14 @@ def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
         return
     assert compared.offset_ns is not None
     assert abs(compared.offset_ns - late_ms * MS) <= 1.5 * MS
-    assert compared.says == (CONTRADICT if late_ms else CONFIRM)
+    # What flows when the job reports may be what it reports, if it began before or not.
+    flows = late_ms == -12.3 or (late_ms and (disturbance.background or disturbance.spikes))
+    assert compared.says == (CONTRADICT if late_ms else CONFIRM) or (flows and compared.says == SILENT)
+    assert compared.says == SILENT or late_ms != -12.3
     if late_ms:
-        words = (
-            f"counters show the burst {abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
-        )
-        assert compared.reason.startswith(words + " than the job reports, within ")
+        where = f"{abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
+        words = "counters show the burst" if compared.says == CONTRADICT else "perhaps the burst begins"
+        assert compared.reason.startswith(f"{words} {where} than the job reports, within ")
 
 
 def test_later_phases_do_not_look_like_a_delay() -> None:
@@ -174,6 +176,30 @@ def test_gaps_and_breaks_make_no_bursts(seed: int, kind: int) -> None:
         assert nearest <= max(3 * MS, burst.blur_ns) or (kind == BREAK and nearest < 60 * MS)
 
 
+@given(
+    phases=st.lists(
+        st.tuples(st.floats(2.5, 60.0), st.floats(3.0, 60.0), st.floats(15.0, 100.0)), min_size=1, max_size=4
+    ),
+    jitter=st.sampled_from([0.0, 0.01, 0.05]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_job_that_is_right_is_not_contradicted_whatever_its_phases_are(
+    phases: list[tuple[float, float, float]], jitter: float, seed: int
+) -> None:
+    """Its first phase may be slower or smaller than the others, or one with that of the iteration before.
+
+    One that hardly ever pauses is another matter: its slowest phase looks like traffic in the background.
+    """
+    now, made = 0.0, []
+    for pause, length, gbps in phases:
+        made.append(Phase(now + pause, length, gbps))
+        now += pause + length
+    assume(sum(pause for pause, _, _ in phases) > 0.2 * now)
+    rows, starts = bytes_of(Job("right", now, tuple(made)), 40, Disturbance(jitter=jitter), seed)
+    assert compare(bursts_of(rows)[0], starts[:-3]).says != CONTRADICT
+
+
 reports = st.lists(st.integers(0, 10**12), max_size=40)
 
 
@@ -191,7 +217,8 @@ def test_a_constant_offset_is_found_whatever_it_is(offset: int, count: int, lost
     compared = compare(bursts_at([start + offset for n, start in enumerate(starts) if n not in lost]), starts)
     if compared.iterations >= 16:
         assert compared.offset_ns == offset
-        assert compared.says == (CONFIRM if abs(offset) <= 5 * MS else CONTRADICT)
+        flows = -60 * MS <= offset < 0
+        assert compared.says == (CONFIRM if abs(offset) <= 5 * MS else SILENT if flows else CONTRADICT)
     else:
         assert compared.says == SILENT
 

@@ -84,9 +84,9 @@ def test_a_sampler_that_is_slowed_down_contradicts_nobody(ms: tuple[int, ...], j
             assert alone.offset_ns is not None
             assert alone.spread_ns is not None
             assert abs(alone.offset_ns) <= alone.spread_ns <= PERIOD_MS * MS / 20
-        late = said(rows[:end], {"a": job.told(until, hook=True, late_ns=-40 * MS)})["a"]
+        late = said(rows[:end], {"a": job.told(until, hook=True, late_ns=40 * MS)})["a"]
         if late.says == CONTRADICT:
-            assert late.offset_ns == pytest.approx(-40 * MS, abs=late.spread_ns or 0)
+            assert late.offset_ns == pytest.approx(40 * MS, abs=late.spread_ns or 0)
 
 
 def test_a_job_without_a_hook_gets_its_communication_from_the_counters() -> None:

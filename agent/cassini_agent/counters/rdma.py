@@ -95,7 +95,8 @@ def find_ports(names: Iterable[str] | None = None, *, root: str = "/") -> list[R
                 folder = os.path.join(base, device, "ports", number)
                 active = b"ACTIVE" in _read(os.path.join(folder, "state"))
                 ports.append(RdmaPort(device, int(number), active, parse_rate(_read(os.path.join(folder, "rate")))))
-    return sorted(ports, key=lambda port: (_natural(port.device), port.port))
+    # mlx5_2 before mlx5_10
+    return sorted(ports, key=lambda port: (len(port.device), port.device, port.port))
 
 
 def open_port(
@@ -146,8 +147,3 @@ def _listed(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """``mlx5_2`` before ``mlx5_10``."""
-    return [(int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", name)]

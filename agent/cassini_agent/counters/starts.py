@@ -29,7 +29,7 @@ _MOST, _NEARLY_ALL = 0.6, 0.8
 _CHANCE = 4  # standard deviations above what bursts at random times would show
 _SMALL = 0.1  # of the usual bytes of a burst
 _TOLERANCE_NS = 5_000_000
-_MOST_PAIRS = 32
+_MOST_PAIRS = 16
 
 _Pair = tuple[int, int, int]
 
@@ -129,15 +129,9 @@ def witness(bursts: Sequence[Burst], heard: Heard) -> Witness:
     if abs(statistics.median(distances[:half]) - statistics.median(distances[half:])) > spread:
         return silent("bursts wander: those of a job with another iteration time", apart=True)
     if marked:
-        quiet_ns = statistics.median(near[number].quiet_ns for _, number in shared.values())
-        at_report = {iteration for distance, iteration, _ in pairs if abs(distance) <= _TOLERANCE_NS + spread}
-        # Else it may begin when the job says all the same: as another burst, or as slower traffic before this one.
-        certain = (
-            len(shared) >= _NEARLY_ALL * seen
-            and len(at_report) <= (1 - _NEARLY_ALL) * seen
-            and quiet_ns >= offset - spread
-        )
-        return _compared(offset, spread, seen, certain)
+        within = _TOLERANCE_NS + spread
+        quiet = sum(_is_quiet(near, number, reports[iteration], within) for iteration, (_, number) in shared.items())
+        return _compared(offset, spread, seen, certain=quiet >= _NEARLY_ALL * seen)
     start = offset % int(period) if abs(offset) > spread else max(0, offset)
     return Witness(
         SILENT,
@@ -150,8 +144,8 @@ def witness(bursts: Sequence[Burst], heard: Heard) -> Witness:
     )
 
 
-def _compared(offset: int, spread: int, seen: int, certain: bool) -> Witness:
-    """Of a job that reports its communication: bursts begin ``offset`` from there."""
+def _compared(offset: int, spread: int, seen: int, *, certain: bool) -> Witness:
+    """Of a job that reports its communication: bursts begin ``offset`` from there; ``certain``: and nothing else does."""
     where = f"{abs(offset) / 1e6:.1f} ms {'later' if offset >= 0 else 'earlier'}"
     known = f"within {spread / 1e6:.1f} ms; over {seen} iterations"
     if abs(offset) <= _TOLERANCE_NS:
@@ -161,6 +155,19 @@ def _compared(offset: int, spread: int, seen: int, certain: bool) -> Witness:
     else:
         says, reason = SILENT, f"perhaps the burst begins {where} than the job reports, {known}"
     return Witness(says, reason, offset, spread, seen)
+
+
+def _is_quiet(bursts: Sequence[Burst], number: int, report: int, within: int) -> bool:
+    """Whether nothing flowed at the report of an iteration whose burst is ``number``, and for more than ``within``.
+
+    If anything did, it may be what the job reports: traffic that is slower, smaller, or one with the burst before it.
+    """
+    if bursts[number].start_ns <= report:
+        if report <= bursts[number].end_ns or number + 1 == len(bursts):
+            return False
+        number += 1
+    burst = bursts[number]
+    return burst.start_ns - burst.quiet_ns <= report < burst.start_ns - within
 
 
 def _end(start: int, near: Sequence[Burst], shared: Mapping[int, tuple[int, int]], width: int) -> int | None:
@@ -215,8 +222,9 @@ def _most_shared(pairs: Sequence[_Pair], width: int) -> dict[int, tuple[int, int
     """
     distances = [distance for distance, _, _ in pairs]
     windows = [(bisect_left(distances, one - width), bisect_right(distances, one + width)) for one in distances]
-    most = max(last - first for first, last in windows)
-    middle = min((distances[(first + last) // 2] for first, last in windows if last - first >= 0.9 * most), key=abs)
+    many = [len({iteration for _, iteration, _ in pairs[first:last]}) for first, last in windows]
+    common = [window for window, number in zip(windows, many, strict=True) if number >= 0.9 * max(many)]
+    middle = min((distances[(first + last) // 2] for first, last in common), key=abs)
     shared = {}
     for distance, iteration, number in sorted(pairs, key=lambda pair: -abs(pair[0] - middle)):
         if abs(distance - middle) <= width:
