@@ -77,11 +77,10 @@ def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
     assert errors[len(errors) * 9 // 10] <= 5 * MS
     assert errors[len(errors) // 2] <= 1 * MS
     compared = compare(bursts, [round(start - late_ms * MS) for start in starts])
-    if compared.says == SILENT:
+    if compared.offset_ns is None:
         # A spike of others ran into so many bursts that their starts are not known well enough.
         assert disturbance.spikes
         return
-    assert compared.offset_ns is not None
     assert abs(compared.offset_ns - late_ms * MS) <= 1.5 * MS
     # What flows when the job reports may be what it reports, if it began before or not.
     flows = late_ms == -12.3 or (late_ms and (disturbance.background or disturbance.spikes))

@@ -145,7 +145,7 @@ def witness(bursts: Sequence[Burst], heard: Heard) -> Witness:
 
 
 def _compared(offset: int, spread: int, seen: int, *, certain: bool) -> Witness:
-    """Of a job that reports its communication: bursts begin ``offset`` from there; ``certain``: and nothing else does."""
+    """Of a job that reports its communication: bursts begin ``offset`` from there; ``certain``: nothing else does."""
     where = f"{abs(offset) / 1e6:.1f} ms {'later' if offset >= 0 else 'earlier'}"
     known = f"within {spread / 1e6:.1f} ms; over {seen} iterations"
     if abs(offset) <= _TOLERANCE_NS:
