@@ -177,7 +177,9 @@ def _end(start: int, near: Sequence[Burst], shared: Mapping[int, tuple[int, int]
         for iteration, (_, number) in shared.items()
         if iteration + 1 in shared
     ]
-    span = int(statistics.median(spans or [0]))
+    if len(spans) < FEWEST / 2:
+        return None
+    span = int(statistics.median(spans))
     return start + span if span > 0 and _quantile(abs(one - span) for one in spans) <= width else None
 
 
