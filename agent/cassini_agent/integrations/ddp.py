@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..loop import Agent
 
-__all__ = ["attach", "communication_hook"]
+__all__ = ["attach"]
 
 log = logging.getLogger("cassini_agent")
 
@@ -61,7 +61,7 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = Non
         return False
     if hook is not None:
         model._check_comm_hook(hook)  # else only ranks without marks would find out
-        model.register_comm_hook(state, communication_hook(agent, hook))
+        model.register_comm_hook(state, _Marked(agent, hook))
         return True
     had = list(model._comm_hooks)
     marked = _Marked(agent, default_hooks.allreduce_hook, model.process_group)
@@ -88,17 +88,13 @@ def _why_not(model: Any) -> str:
     return ""
 
 
-def communication_hook(agent: Agent, hook: Hook = default_hooks.allreduce_hook) -> Hook:
-    """Wrap a communication hook so that where the communication of an iteration begins and ends is marked.
+class _Marked:
+    """A hook that marks where the communication of an iteration begins and ends.
 
     Gradient accumulation needs no care: DDP calls no hook inside ``no_sync``. The end is marked where the last bucket's
-    future completes, on the stream of its callback. The hook is copied and pickled with its model as the one it wraps.
+    future completes, on the stream of its callback. A class, as an agent can be neither copied nor pickled: with a DDP
+    model the hook is copied and pickled as the one it wraps.
     """
-    return _Marked(agent, hook)
-
-
-class _Marked:
-    """A hook with marks. A class, as an agent can be neither copied nor pickled, and DDP models are."""
 
     def __init__(self, agent: Agent, hook: Hook, *states: Any) -> None:
         self._agent = agent
