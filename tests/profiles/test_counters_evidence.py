@@ -149,12 +149,8 @@ def test_bytes_that_are_no_part_of_the_job_are_warned_of_first(tmp_path: Path) -
 @pytest.mark.parametrize(("line_gbps", "warned"), [(50, False), (40, True), (0, False)])
 def test_more_than_the_link_carries_is_warned_of(tmp_path: Path, line_gbps: int, warned: bool) -> None:
     rows = [(t, 4 * raw) for t, raw in read_job(VGG, 20, Disturbance()).rows]
-    groups = [
-        Group(MS, (Channel("p", "tx_bytes", "bytes"),)),
-        Group(100 * MS, (Channel("p", "rate", "Mbit/s", gauge=True),)),
-    ]
+    groups = [Group(MS, (Channel("p", "tx_bytes", "bytes", gbps=line_gbps or None),))]
     lines = [sample_line(0, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
-    lines.append(sample_line(1, [(rows[0][0], 1000 * line_gbps)]))
     (tmp_path / "x").write_bytes(header_line(groups, {}) + b"".join(lines))
     found = profile_counters(tmp_path / "x", job_id="x")
     assert any("that the link carries" in warning for warning in found.warnings) == warned
@@ -209,7 +205,7 @@ def test_whatever_was_read_there_is_a_profile_or_a_refusal(
     for place, value in holes:
         values[place % len(values)] = value
     times = [n * step_ms * MS for n in range(len(values))]
-    channel = recorded.Channel("eth0", "tx_bytes", "bytes", False)
+    channel = recorded.Channel("eth0", "tx_bytes", "bytes")
     samples = recorded.Samples(recorded.Group(step_ms * MS, (channel,)), array("q", times), (array("q", values),))
     source = recorded.Recording("hostile", {}, (samples,), None, None)
     try:
