@@ -20,7 +20,7 @@ __all__ = ["CounterWatch", "open_sources"]
 
 _BURSTS_KEPT = 4096
 _SECOND_NS = 1_000_000_000
-_MOST_JOBS = 32  # some 0.3 ms each, once a second
+_MOST_JOBS = 32  # some 0.4 ms each, once a second
 _SECONDS_KEPT = 11
 
 
