@@ -49,12 +49,16 @@ def test_a_clock_that_is_set_makes_nobody_leave_or_be_told_of_again(
     """A look each second."""
     component = Component(Member(schedule(job), host=job) for job in "abc")
     clock_ns = 10 * HOUR_NS
-    begun_s, why, told_missing = 0, "here", False
+    begun_s, off_since_s, why, told_missing = 0, None, "here", False
     for second, now in enumerate(state for state, seconds in looks for _ in range(seconds)):
         clock_ns += SECOND_NS + sets.get(second, 0)
         if now != why:
             begun_s, why = second, now
-        lasts_ns = (second - begun_s) * SECOND_NS
+        if now == "unlocked":
+            off_since_s = second if off_since_s is None else off_since_s
+        elif now != "its daemon does not answer":
+            off_since_s = None
+        lasts_ns = (second - (off_since_s if now == "unlocked" else begun_s)) * SECOND_NS
         known = {job: status(job, "held") for job in "bc"} | ({} if (seen := SEEN[now]) is None else {"a": seen})
         outcome = component.decide(known, clock_ns, second * SECOND_NS)
         told = [event for event in outcome.events if isinstance(event, events.MemberMissing | events.MemberBack)]

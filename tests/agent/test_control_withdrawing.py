@@ -23,7 +23,7 @@ class Rounds:
         members = {job: Member(schedule(job, shift_ns=i * PACE // 3), host=job) for i, job in enumerate("abc")}
         self.played = Played(members, dict.fromkeys("abc", 0))
         self.hosts, self.told = PlayedHosts(self.played), list[events.Event]()
-        self.coordinator = Coordinator(self.hosts, self.told.append, self.hosts.now, self.hosts.now)
+        self.coordinator = Coordinator(self.hosts, self.told.append, self.hosts.clock_ns, self.hosts.now)
         self.coordinator.keep(members.values())
 
     def seconds(self, begin: int, end: int, step: int = 1) -> None:
@@ -99,6 +99,16 @@ def test_who_is_left_out_when_its_component_makes_way_is_set_free() -> None:
     rounds.seconds(20, 100)
     assert dict(rounds.hosts.cleared) == {"c": 1}
     assert rounds.told == []
+
+
+def test_a_clock_that_is_set_back_puts_off_no_withdrawal() -> None:
+    rounds = Rounds()
+    rounds.hosts.ahead_ns = 1000 * SECOND_NS
+    rounds.seconds(0, 3)
+    rounds.coordinator.make_way("abc")
+    rounds.hosts.ahead_ns = 0
+    rounds.seconds(3, 100)
+    assert dict(rounds.hosts.cleared).keys() == set("abc")
 
 
 def test_a_component_that_is_forgotten_keeps_its_schedules() -> None:

@@ -148,6 +148,8 @@ class Component:
             elif missing_ns >= MISSING_NS and not member.told_missing:
                 member.told_missing = True
                 outcome.events.append(events.MemberMissing(self.name, job, why))
+            if why not in ("", UNREACHABLE):
+                member.off_grid.look(False, monotonic_ns)  # it may come back as another process
         self._release(outcome)
 
     def _judge(self, member: Member, status: JobStatus, monotonic_ns: int, outcome: Outcome) -> None:

@@ -139,7 +139,7 @@ class Coordinator:
     def _end(self, component: Component) -> None:
         """Something newer has taken its place."""
         del self._components[component.name]
-        self._withdrawals.add(component.members.values(), self._clock_ns() + LET_GO_NS)
+        self._withdrawals.add(component.members.values(), self._monotonic_ns() + LET_GO_NS)
 
     def component(self, name: str) -> Component:
         """A component that is kept. KeyError if there is none of this name."""
@@ -266,8 +266,8 @@ class Coordinator:
             for component in components:
                 its = {host: asked[host] for host in sorted(component.hosts() & asked.keys())}
                 group.create_task(self._decide(component, its))
-        now_ns = self._clock_ns()
-        due = [self._withdrawals.due(host, jobs_on[host], asked[host].result(), now_ns) for host in asked]
+        now = self._clock_ns(), self._monotonic_ns()
+        due = [self._withdrawals.due(host, jobs_on[host], asked[host].result(), *now) for host in asked]
         await asyncio.gather(*(self._clear(member) for members in due for member in members))
 
     async def _ask(
@@ -311,7 +311,7 @@ class Coordinator:
         except Exception as error:
             self._tell.failed(component.name, error)
             return
-        self._withdrawals.add(outcome.released, self._clock_ns())
+        self._withdrawals.add(outcome.released, self._monotonic_ns())
         if component.over:
             self._end(component)
         elif component.look_again:

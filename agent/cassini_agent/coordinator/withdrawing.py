@@ -17,7 +17,7 @@ class Withdrawals:
         self._left: dict[str, tuple[Member, int]] = {}
 
     def add(self, members: Iterable[Member], from_ns: int) -> None:
-        """Set these jobs free from then on, unless their daemons have something newer by then."""
+        """Set these jobs free from then on (on a clock that nobody sets), unless they have something newer by then."""
         self._left |= {member.schedule.job: (member, from_ns) for member in members}
 
     def drop(self, jobs: Iterable[str]) -> None:
@@ -33,7 +33,12 @@ class Withdrawals:
         return [job for job, (member, _) in self._left.items() if member.host == host]
 
     def due(
-        self, host: str, asked: Collection[str], statuses: Mapping[str, JobStatus] | None, now_ns: int
+        self,
+        host: str,
+        asked: Collection[str],
+        statuses: Mapping[str, JobStatus] | None,
+        now_ns: int,
+        monotonic_ns: int,
     ) -> list[Member]:
         """Whom to set free now of the jobs that a host was asked for; no ``statuses`` if its daemon did not answer."""
         found = []
@@ -45,7 +50,7 @@ class Withdrawals:
                 is_over = not _has(statuses.get(job), member.schedule.version)
             if is_over:
                 del self._left[job]
-            elif statuses is not None and now_ns >= from_ns:
+            elif statuses is not None and monotonic_ns >= from_ns:
                 found.append(member)
         return found
 
