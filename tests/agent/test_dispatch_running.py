@@ -24,8 +24,8 @@ def one_link(*jobs: cc.Job) -> cc.Problem:
     return cc.Problem(jobs, [cc.Link("up", 50)], [cc.Candidate("c", {job.id: ["up"] for job in jobs})])
 
 
-def grid(one: Schedule) -> tuple[int, int, int]:
-    return one.epoch_ns, one.shift_ns, one.pace_ns
+def grid(one: Schedule) -> tuple[int, int]:
+    return (one.epoch_ns + one.shift_ns) % one.pace_ns, one.pace_ns
 
 
 def apply(daemons: FakeDaemons, problem: cc.Problem) -> dict[str, dispatch.Acknowledgement]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import dispatch
-from ..dispatch.arrange import LARGEST_HEADROOM, UncontrolledTimes, arrange
+from ..dispatch.arrange import LARGEST_HEADROOM, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
 from .crowding import Sending, crowds, uneven_pairs
@@ -79,16 +79,14 @@ def _ranked(
     plan = arranged.plan(
         epoch_ns=time.time_ns() + lead_ns,
         version=version,
-        lease_ns=round(dispatch.LEASE_S * SECOND_NS),
+        lease_ns=round(dispatch.send.LEASE_S * SECOND_NS),
         since_ns=running.since_ns,
     )
     best = arranged.ranking.best
     return plan, None if best is None else best.score
 
 
-def _paces(
-    problem: cc.Problem, profiles: Mapping[str, Profile]
-) -> tuple[dict[str, float], dict[str, UncontrolledTimes]]:
+def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Headroom of the jobs that are to be parted, and uncontrolled times of the others, about what the problem has."""
     headroom, measured = {}, {}
     route = problem.candidates[0].routes
@@ -100,7 +98,7 @@ def _paces(
             needed = max(1 + ROOM, *(filled[link] / FILLED for link in route[job.id]))
             headroom[job.id] = min(LARGEST_HEADROOM, needed - 1)
         else:
-            measured[job.id] = UncontrolledTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
+            measured[job.id] = [time - profile.iteration_ns + known_ns for time in profile.times_ns]
     return headroom, measured
 
 
