@@ -13,14 +13,14 @@ from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
 from cassini_agent.coordinator.events import Failed
 from cassini_agent.dispatch import JobSecret
-from cassini_agent.interleave import Network, describe, engine, groups, planning
-from cassini_agent.interleave.events import Arranged, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
+from cassini_agent.interleave import Network, describe, engine, jobs, planning
+from cassini_agent.interleave.events import Arranged, Found, GoesOn, Gone, NotHeld
 from cassini_agent.schedule import Schedule
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "EVERY_S", -1.0)
+    monkeypatch.setattr(jobs, "EVERY_S", -1.0)
     monkeypatch.setattr(engine, "SETTLE_S", -1.0)
 
 
@@ -28,7 +28,7 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
     played = Played(two())
     played.look(6)
     assert played.arranged() == []
-    assert any(isinstance(event, NotKnown) and "only 6" in event.why for event in played.told)
+    assert any(isinstance(event, NotHeld) and "only 6" in event.why for event in played.told)
     played.look(10)
     assert played.arranged() == ["new"]
     played.settle()
@@ -48,9 +48,9 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
 
 def test_jobs_keep_their_secrets_however_often_they_are_arranged() -> None:
     played, secret = Played(two()), JobSecret()
-    played.engine.update(secrets={"a": secret})
+    played.update(secrets={"a": secret})
     played.look(32)
-    played.engine.update(secrets={})
+    played.update(secrets={})
     played.settle()  # they were parted, and are arranged again
     assert len(played.arranged()) == 2
     assert [played.daemons.schedules[job].secret_sha256 for job in "ab"] == [secret.sha256, None]
@@ -247,8 +247,8 @@ def test_a_job_without_marks_is_left_out_and_the_others_are_not() -> None:
     played = Played(two(c=PlayedJob(240, 100, marks=False)))
     for _ in range(5):
         played.look(32)
-    assert [event for event in played.told if isinstance(event, NotKnown)] == [
-        NotKnown("c", "none of its last 32 iterations says when it communicated")
+    assert [event for event in played.told if isinstance(event, NotHeld)] == [
+        NotHeld("c", "none of its last 32 iterations says when it communicated")
     ]
     assert sorted(played.daemons.schedules) == ["a", "b"]
 
@@ -324,7 +324,7 @@ def test_who_cannot_be_held_is_named_with_the_reason_once() -> None:
     played.look(20)
     for _ in range(3):
         played.settle()
-    told = [event for event in played.told if isinstance(event, LeftFree)]
+    told = [event for event in played.told if isinstance(event, NotHeld) and "iterations are known" not in event.why]
     assert sorted(event.job for event in told) == ["a", "b"]
     assert all("interleaving wins" in event.why for event in told)
     assert daemons.schedules == {}
@@ -335,7 +335,7 @@ def test_a_daemon_that_refuses_is_told_of() -> None:
     daemons.faults = [400]
     played = Played(daemons)
     played.look(32)
-    assert [type(event) for event in played.told if isinstance(event, NotSent)] == [NotSent]
+    assert [type(event) for event in played.told if isinstance(event, NotHeld)] == [NotHeld]
 
 
 def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
@@ -348,7 +348,7 @@ def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
     ]
     played.look(20)
     assert played.daemons.schedules == {}
-    played.engine.update(network=ONE)
+    played.update(network=ONE)
     played.look(20)
     assert sorted(played.daemons.schedules) == ["a", "b"]
 
@@ -359,7 +359,9 @@ def test_to_be_told_the_same_again_changes_nothing() -> None:
     played.look(32)
     before, told = dict(played.daemons.schedules), len(played.told)
     for _ in range(5):
-        played.engine.update(Network.one_link("up", 50.0), played.daemons.endpoints(), ["b", "a"])
+        played.update(
+            network=Network.one_link("up", 50.0), hosts=played.daemons.endpoints(), wanted=frozenset(["b", "a"])
+        )
         played.look(20)
     assert (dict(played.daemons.schedules), len(played.told)) == (before, told)
 
@@ -367,24 +369,24 @@ def test_to_be_told_the_same_again_changes_nothing() -> None:
 def test_another_network_is_arranged_for() -> None:
     played = Played(two())
     played.look(32)
-    played.engine.update(Network.one_link("up", 25.0))
+    played.update(network=Network.one_link("up", 25.0))
     played.look(5)
     assert played.arranged() == ["new", "another network"]
     with pytest.raises(ValueError, match="cross a link"):
-        played.engine.update(Network({}), wanted={"a"})
+        played.update(network=Network({}), wanted=frozenset({"a"}))
     assert played.engine.scope.network == Network.one_link("up", 25.0)
 
 
 def test_jobs_by_name_must_cross_a_link() -> None:
     with pytest.raises(ValueError, match="cross a link of the network, got 'z'"):
-        Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted={"a", "z"})
+        Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted=frozenset({"a", "z"}))
 
 
 def test_of_jobs_by_name_only_these_take_part() -> None:
-    played = Played(two(c=PlayedJob(363, 50)), wanted={"a", "b"})
+    played = Played(two(c=PlayedJob(363, 50)), wanted=frozenset({"a", "b"}))
     played.look(32)
     assert sorted(played.daemons.schedules) == ["a", "b"]
-    played.engine.update(wanted={"a", "b", "c"})
+    played.update(wanted=frozenset({"a", "b", "c"}))
     played.look(20)
     assert sorted(played.daemons.schedules) == ["a", "b", "c"]
 
@@ -393,7 +395,7 @@ def test_every_event_can_be_told_in_a_line() -> None:
     from typing import get_args
 
     made = []
-    for kind in (*get_args(of_coordinator.Event), Found, Gone, NotKnown, LeftFree, NotSent, GoesOn, Failed):
+    for kind in (*get_args(of_coordinator.Event), Found, Gone, NotHeld, GoesOn, Failed):
         values: dict[str, object] = {}
         for name, annotation in kind.__annotations__.items():
             values[name] = {

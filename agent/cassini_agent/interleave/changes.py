@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 
 from ..schedule import MS_NS, Schedule
 from .jobs import Seen
@@ -26,37 +26,32 @@ LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
 
 
-def changes(jobs: Iterable[Seen], held: Collection[str], told: Collection[str]) -> tuple[str, dict[str, Profile]]:
+def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
     """What has changed, as a text, and new profiles of all; an empty text if nothing has, or too little is known.
 
     Parameters
     ----------
-    jobs : iterable of Seen
-        Of one group.
-    held : collection of str
-        Those that are to be held; where they all have long been, whole iterations count.
-    told : collection of str
-        Jobs that have said that they changed.
+    members : sequence of Seen
+        Of one group. Where all that are to be held have long been, whole iterations of these count.
     """
-    members = sorted(jobs, key=lambda job: job.name)
-    calm = min((job.calm for job in members if job.name in held), default=0) - UNDER_WAY
+    calm = min((job.calm for job in members if job.component is not None), default=0) - UNDER_WAY
     if calm < LEAST_APART and min(job.since_planned for job in members) - UNDER_WAY < NEWEST:
         return "", {}
     # Beside a job that follows no grid others are late, whatever they are told.
     are_locked = all(job.status.state != "unlocked" for job in members)
     known, said = {}, []
     for job in members:
-        is_apart = calm >= LEAST_APART and job.name in held
+        is_apart = calm >= LEAST_APART and job.component is not None
         fresh = job.history.apart(min(calm, NEWEST)) if is_apart else job.parting(NEWEST)
         if isinstance(fresh, str):
             return "", {}
         known[job.name] = fresh
         if is_apart:
-            said.append(_is_another(job, fresh, job.name in told))
+            said.append(_is_another(job, fresh))
         elif are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
             said.append(f"{job.name} cannot keep its pace")
         else:
-            said.append(_has_another_rest(job, fresh, job.name in told))
+            said.append(_has_another_rest(job, fresh))
     return ", ".join(filter(None, said)), known
 
 
@@ -83,14 +78,14 @@ def as_scheduled(jobs: Iterable[Seen]) -> dict[str, Profile | None] | None:
     return found if len(those) == 1 else None
 
 
-def _is_another(job: Seen, fresh: Profile, is_told: bool) -> str:
+def _is_another(job: Seen, fresh: Profile) -> str:
     """What a job has become that is where nobody is in its way; empty if it is what it was."""
     if job.planned is None:
         return f"{job.name} is known now"
     if job.planned.is_for_parting:
         return f"{job.name} is apart: {fresh.iteration_ns / MS_NS:.1f} ms"
     is_shorter = fresh.iteration_ns < job.planned.iteration_ns
-    least = TOLD_CHANGED if is_told or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
+    least = TOLD_CHANGED if job.says_changed or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
     # Others make iterations longer and none shorter: one that is shorter now is so, however uncertain it was before.
     is_certain = fresh.iteration_ns < (1 - least) * job.planned.iteration_ns
     error_ns = fresh.error_ns + (0 if is_certain else job.planned.error_ns)
@@ -98,11 +93,11 @@ def _is_another(job: Seen, fresh: Profile, is_told: bool) -> str:
     return _said(job.name, job.planned, fresh) if fresh.differs_from(job.planned) > max(least, chance) else ""
 
 
-def _has_another_rest(job: Seen, fresh: Profile, is_told: bool) -> str:
+def _has_another_rest(job: Seen, fresh: Profile) -> str:
     """The same of a job that others may be in the way of: by what they do not stretch."""
     if job.planned is None:
         return f"{job.name} is known now"
-    least = (TOLD_CHANGED if is_told else CHANGED) * job.planned.iteration_ns
+    least = (TOLD_CHANGED if job.says_changed else CHANGED) * job.planned.iteration_ns
     least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns))
     return _said(job.name, job.planned, fresh) if abs(fresh.rest_ns - job.planned.rest_ns) > least else ""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from ..coordinator import events as of_coordinator
 from ..schedule import MS_NS
 
-__all__ = ["Arranged", "Event", "Found", "GoesOn", "Gone", "LeftFree", "NotKnown", "NotSent", "describe"]
+__all__ = ["Arranged", "Event", "Found", "GoesOn", "Gone", "NotHeld", "describe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,10 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
-    """A job is left out for now: there is no profile of it."""
+class NotHeld:
+    """A job is not held, or not yet: there is no profile of it, it is left free, or its daemon did not take what it was
+    sent, which the coordinator tries again. Told once for each reason.
+    """
 
     job: str
     why: str
@@ -45,22 +47,6 @@ class Arranged:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftFree:
-    """A job that meets others is not held."""
-
-    job: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotSent:
-    """A job's daemon did not take what it was sent; the coordinator tries again."""
-
-    job: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class GoesOn:
     """These jobs are held already, as by an interleaving before: they keep their grid."""
 
@@ -68,7 +54,7 @@ class GoesOn:
     jobs: tuple[str, ...]
 
 
-Event = Found | Gone | NotKnown | Arranged | LeftFree | NotSent | GoesOn | of_coordinator.Event
+Event = Found | Gone | NotHeld | Arranged | GoesOn | of_coordinator.Event
 
 
 def describe(event: Event) -> str:
@@ -76,18 +62,10 @@ def describe(event: Event) -> str:
     match event:
         case Found(job, host):
             return f"{job}: runs at {host}"
-        case Gone(job):
-            return f"{job}: gone"
-        case NotKnown(job, why):
-            return f"{job}: left out: {why}"
         case Arranged(because, pace_ns, score):
             told = ", ".join(f"{job} {pace / MS_NS:.1f} ms" for job, pace in sorted(pace_ns.items()))
             scored = "" if score is None else f", score {score:.3f}"
             return f"arranged ({because}): {f'paces {told}' if told else 'nobody is held'}{scored}"
-        case LeftFree(job, why):
-            return f"{job}: runs free: {why}"
-        case NotSent(job, reason):
-            return f"{job}: not sent: {reason}"
         case GoesOn(component, jobs):
             return f"{component}: goes on as it is: {', '.join(jobs)}"
         case of_coordinator.Failed(what, error, count):

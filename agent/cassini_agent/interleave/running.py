@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -75,16 +74,14 @@ class Interleaving:
         tell: Callable[[Event], None] | None = None,
     ) -> None:
         self.events: deque[tuple[float, Event]] = deque(maxlen=REMEMBERED)
-        self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs), dict(secrets or {}))
         self._also_tell = tell
-        self._engine: Engine | None = None
-        self._ready = threading.Event()
+        self._scope = Scope(network, _named(daemons), None if jobs is None else frozenset(jobs), dict(secrets or {}))
+        self._http = HttpTransport()
+        self._engine = Engine(self._scope, self._tell, self._http)
         self._thread = EventLoopThread(self._interleave, "cassini-interleaving", self._end)
 
     def __enter__(self) -> Interleaving:
         self._thread.__enter__()
-        self._ready.wait()
-        self._thread.check()
         return self
 
     def __exit__(
@@ -94,7 +91,7 @@ class Interleaving:
 
     def status(self) -> list[Row]:
         """All jobs that take part, by name."""
-        return self._call(rows)
+        return self._call(lambda: rows(self._engine))
 
     def update(
         self,
@@ -104,33 +101,41 @@ class Interleaving:
         secrets: Mapping[str, JobSecret] | None = None,
     ) -> None:
         """From now on another network, other daemons, jobs, or secrets of jobs; None for what stays."""
-        hosts = None if daemons is None else _named(daemons)
-        self._call(lambda engine: engine.update(network, hosts, jobs, secrets))
+
+        def go_over() -> None:
+            last = self._scope
+            self._scope = Scope(
+                last.network if network is None else network,
+                last.hosts if daemons is None else _named(daemons),
+                last.wanted if jobs is None else frozenset(jobs),
+                last.secrets if secrets is None else dict(secrets),
+            )
+            self._engine.update(self._scope)
+
+        self._call(go_over)
 
     def acknowledged(self) -> list[Acknowledgement]:
         """What became of each job that is there at its latest arrangement, by name."""
         return self._call(
-            lambda engine: [one for job, one in sorted(engine.acknowledged.items()) if job in engine.seen.jobs]
+            lambda: [job.answer for _, job in sorted(self._engine.seen.items()) if job.answer is not None]
         )
 
     def is_arranged(self) -> bool:
         """Whether all jobs that are there were arranged, and parted before that; or were found to be held already."""
-        return self._call(lambda engine: engine.is_arranged)
+        return self._call(lambda: self._engine.is_arranged)
 
     def release(self) -> list[Acknowledgement]:
         """Withdraw the schedules of all jobs; none is arranged until the next update."""
-        return self._thread.call(self._running().release())
+        self._thread.check()
+        return self._thread.call(self._engine.release())
 
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _interleave(self) -> None:
-        async with HttpTransport() as http:
-            self._engine = Engine(self._scope, self._tell, http)
-            self._ready.set()
+        async with self._http:
             await self._engine.run()
 
     def _end(self, error: BaseException) -> None:
-        self._ready.set()
         self._tell(Failed("interleaving", f"{type(error).__name__}: {error}", 1))
 
     def _tell(self, event: Event) -> None:
@@ -138,19 +143,13 @@ class Interleaving:
         if self._also_tell is not None:
             self._also_tell(event)
 
-    def _running(self) -> Engine:
-        self._thread.check()
-        if self._engine is None:
-            raise RuntimeError("interleaving: expected to be used within its block")
-        return self._engine
-
-    def _call(self, work: Callable[[Engine], Result]) -> Result:
+    def _call(self, work: Callable[[], Result]) -> Result:
         """Do something in the thread of the loop, and wait for it."""
-        engine = self._running()
 
         async def there() -> Result:
-            return work(engine)
+            return work()
 
+        self._thread.check()
         return self._thread.call(there())
 
 
