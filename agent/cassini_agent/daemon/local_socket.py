@@ -176,6 +176,7 @@ class LocalSocket:
         except TooManyError as error:
             return error.reason
         self._jobs[connection] = job
+        job.world_size = hello.world_size
         connection.greet(hello)
         if claimed:
             self._on_claimed(job)

@@ -91,6 +91,8 @@ class Job:
         Until then (monotonic) an older schedule could still be replayed: the version must be known.
     seen_ns, heard_ns : int or None
         When anything happened to it last, and when its rank 0 last reported (monotonic).
+    world_size : int
+        Its ranks, as rank 0 said.
     reporter : str or None
         Hash of the secret that who reported last has shown.
     line : bytes
@@ -117,6 +119,7 @@ class Job:
         "seen_ns",
         "status_cache",
         "version",
+        "world_size",
     )
 
     def __init__(self, job_id: str) -> None:
@@ -129,6 +132,7 @@ class Job:
         self.version = 0
         self.cleared = False
         self.keep_until_ns = 0
+        self.world_size = 1
         self.reporter: str | None = None
         self.line = b""
         self.measurements = Measurements()

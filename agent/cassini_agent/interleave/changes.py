@@ -45,6 +45,8 @@ def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
         fresh = job.history.apart(min(calm, NEWEST)) if is_apart else job.parting(NEWEST)
         if isinstance(fresh, str):
             return "", {}
+        if is_apart and job.planned is not None and job.planned.is_for_parting and job.status.world_size > 1:
+            fresh = fresh.of_several_ranks()
         known[job.name] = fresh
         if is_apart:
             said.append(_is_another(job, fresh))

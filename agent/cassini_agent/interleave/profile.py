@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from math import sqrt
+from math import pi, sqrt
 from statistics import fmean, median, pstdev
 
 from ..control.headroom import MIN_SAMPLES, measured_jitter
@@ -37,6 +37,11 @@ ALIKE = 0.01
 SHORTEST, USUAL = 0.05, 0.4
 """Quantiles: of communication, what it takes when nobody else sends, or not much more; of whole iterations, what a job
 takes that is held up in some of them."""
+
+HIDDEN = 0.5 / sqrt(pi)
+"""What rank 0 does not see of the others while it waits, in standard deviations of its iteration times: they compute
+while it waits, so only its own time shows. Where ranks vary together it is nothing, where each varies by itself the
+later of two takes 1/sqrt(pi) longer: this lies halfway."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
@@ -98,6 +103,12 @@ class Profile:
     @property
     def is_for_parting(self) -> bool:
         return self.takes_ns is not None
+
+    def of_several_ranks(self) -> Profile:
+        """What all ranks take, where rank 0 waited in each of these iterations, and so hid how late others were."""
+        hidden_ns = HIDDEN * pstdev(self.times_ns)
+        times_ns = tuple(time + hidden_ns for time in self.times_ns)
+        return replace(self, rest_ns=self.rest_ns + hidden_ns, usual_ns=self.usual_ns + hidden_ns, times_ns=times_ns)
 
     def differs_from(self, other: Profile) -> float:
         """The largest difference of iteration, start or duration, as a share of the iteration time."""
