@@ -200,7 +200,7 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
         raise AnswerError(f"{missing[0].job}: {missing[0].note}")
     if not running.is_arranged():
         raise AnswerError(f"not all jobs were arranged within {ONCE_S:g} s")
-    if refused := [one for one in running.acknowledged() if not one.accepted]:
+    if refused := [row.answer for row in rows if row.answer is not None and not row.answer.accepted]:
         raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
 
 

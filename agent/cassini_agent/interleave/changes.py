@@ -48,12 +48,10 @@ def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
         if is_apart and job.planned is not None and job.planned.is_for_parting and job.status.world_size > 1:
             fresh = fresh.of_several_ranks()
         known[job.name] = fresh
-        if is_apart:
-            said.append(_is_another(job, fresh))
-        elif are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
+        if not is_apart and are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
             said.append(f"{job.name} cannot keep its pace")
         else:
-            said.append(_has_another_rest(job, fresh))
+            said.append(_what_it_became(job, fresh))
     return ", ".join(filter(None, said)), known
 
 
@@ -80,33 +78,22 @@ def as_scheduled(jobs: Iterable[Seen]) -> dict[str, Profile | None] | None:
     return found if len(those) == 1 else None
 
 
-def _is_another(job: Seen, fresh: Profile) -> str:
-    """What a job has become that is where nobody is in its way; empty if it is what it was."""
-    if job.planned is None:
+def _what_it_became(job: Seen, fresh: Profile) -> str:
+    """What is new of a job; empty if it is what it was."""
+    planned, is_ns = job.planned, fresh.iteration_ns
+    if planned is None:
         return f"{job.name} is known now"
-    if job.planned.is_for_parting:
-        return f"{job.name} is apart: {fresh.iteration_ns / MS_NS:.1f} ms"
-    is_shorter = fresh.iteration_ns < job.planned.iteration_ns
-    least = TOLD_CHANGED if job.says_changed or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
+    if planned.is_for_parting and not fresh.is_for_parting:
+        return f"{job.name} is apart: {is_ns / MS_NS:.1f} ms"
+    was_ns = planned.iteration_ns
+    fits_badly = not fresh.is_for_parting and (is_ns < was_ns or _is_late(is_ns, job.schedule))
+    least_ns = (TOLD_CHANGED if job.says_changed or fits_badly else CHANGED) * was_ns
     # Others make iterations longer and none shorter: one that is shorter now is so, however uncertain it was before.
-    is_certain = fresh.iteration_ns < (1 - least) * job.planned.iteration_ns
-    error_ns = fresh.error_ns + (0 if is_certain else job.planned.error_ns)
-    chance = ERRORS * error_ns / job.planned.iteration_ns
-    return _said(job.name, job.planned, fresh) if fresh.differs_from(job.planned) > max(least, chance) else ""
-
-
-def _has_another_rest(job: Seen, fresh: Profile) -> str:
-    """The same of a job that others may be in the way of: by what they do not stretch."""
-    if job.planned is None:
-        return f"{job.name} is known now"
-    least = (TOLD_CHANGED if job.says_changed else CHANGED) * job.planned.iteration_ns
-    least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns))
-    return _said(job.name, job.planned, fresh) if abs(fresh.rest_ns - job.planned.rest_ns) > least else ""
+    is_certain = not fresh.is_for_parting and is_ns < was_ns - least_ns
+    chance_ns = ERRORS * (fresh.error_ns + (0 if is_certain else planned.error_ns))
+    is_another = fresh.differs_ns(planned) > max(least_ns, chance_ns)
+    return f"{job.name} {was_ns / MS_NS:.1f} to {is_ns / MS_NS:.1f} ms" if is_another else ""
 
 
 def _is_late(iteration_ns: float, schedule: Schedule | None) -> bool:
     return schedule is not None and iteration_ns > LATER * schedule.pace_ns
-
-
-def _said(name: str, planned: Profile, fresh: Profile) -> str:
-    return f"{name} {planned.iteration_ns / MS_NS:.1f} to {fresh.iteration_ns / MS_NS:.1f} ms"

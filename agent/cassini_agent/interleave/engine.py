@@ -105,7 +105,6 @@ class Engine:
             self._is_paused = True
             for job in self.seen.values():
                 job.group = None
-            self.holding.forget(self.holding.kept())
             # Nobody tries again later: also those that were silent a moment ago are told.
             plan = dispatch.Plan((), dict.fromkeys(self.seen, "interleaving ends"))
             return await self.holding.send(plan, dispatch.new_version(), self._host_of(self.seen))

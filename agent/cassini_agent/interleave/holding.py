@@ -86,15 +86,11 @@ class Holding:
         """Who is coordinated, with the host of each."""
         return {job: one.host for component in self.coordinator.components() for job, one in component.members.items()}
 
-    def forget(self, jobs: Collection[str]) -> None:
-        """Coordinate these no more, nor whom they were held with."""
-        for component in self.coordinator.components():
-            if not component.members.keys().isdisjoint(jobs):
-                self.coordinator.forget(component.name)
-
     def move(self, hosts: Mapping[str, Endpoint]) -> None:
         """From now on these are all daemons."""
-        self.forget([job for job, host in self.kept().items() if host not in hosts])
+        for one in self.coordinator.components():
+            if not one.hosts() <= hosts.keys():
+                self.coordinator.forget(one.name)
         self._hosts.clear()
         self._hosts.update(hosts)
         self._connected.clear()

@@ -12,7 +12,7 @@ from .. import dispatch
 from ..dispatch.arrange import LARGEST_HEADROOM, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
-from .crowding import Sending, crowds, uneven_pairs
+from .crowding import crowds, uneven_pairs
 from .network import Network
 from .profile import Profile
 
@@ -107,18 +107,6 @@ def _filled(problem: cc.Problem, link: cc.Link) -> float:
 
     O(n^2) of all their phases.
     """
-    route = problem.candidates[0].routes
-    sending = {
-        (job.id, at): Sending(
-            phase.gbps * route[job.id][link.id] / link.capacity_gbps,
-            phase.duration_ms * MS_NS,
-            job.iteration_ms * MS_NS,
-        )
-        for job in problem.jobs
-        if link.id in route[job.id]
-        for at, phase in enumerate(job.phases)
-    }
     # No pace makes room for a burst between others that come more often than it lasts.
-    reachable = [one for one in uneven_pairs(sending) if one.filled <= (1 + LARGEST_HEADROOM) * FILLED]
-    found = crowds(sending) + reachable
-    return max((one.filled for one in found if len({job for job, _ in one.per_ns}) > 1), default=0.0)
+    reachable = [one for one in uneven_pairs(problem, link) if one.filled <= (1 + LARGEST_HEADROOM) * FILLED]
+    return max((one.filled for one in crowds(problem, link) + reachable), default=0.0)

@@ -110,14 +110,12 @@ class Profile:
         times_ns = tuple(time + hidden_ns for time in self.times_ns)
         return replace(self, rest_ns=self.rest_ns + hidden_ns, usual_ns=self.usual_ns + hidden_ns, times_ns=times_ns)
 
-    def differs_from(self, other: Profile) -> float:
-        """The largest difference of iteration, start or duration, as a share of the iteration time."""
-        differences = (
-            self.iteration_ns - other.iteration_ns,
-            self.start_ns - other.start_ns,
-            self.duration_ns - other.duration_ns,
-        )
-        return max(map(abs, differences)) / other.iteration_ns
+    def differs_ns(self, other: Profile) -> float:
+        """The largest difference of iteration, start or duration; while others may be in the way, of the rest."""
+        if self.is_for_parting:
+            return abs(self.rest_ns - other.rest_ns)
+        starts_ns, lasts_ns = self.start_ns - other.start_ns, self.duration_ns - other.duration_ns
+        return max(map(abs, (self.iteration_ns - other.iteration_ns, starts_ns, lasts_ns)))
 
 
 class History:

@@ -114,12 +114,6 @@ class Interleaving:
 
         self._call(go_over)
 
-    def acknowledged(self) -> list[Acknowledgement]:
-        """What became of each job that is there at its latest arrangement, by name."""
-        return self._call(
-            lambda: [job.answer for _, job in sorted(self._engine.seen.items()) if job.answer is not None]
-        )
-
     def is_arranged(self) -> bool:
         """Whether all jobs that are there were arranged, and parted before that; or were found to be held already."""
         return self._call(lambda: self._engine.is_arranged)
