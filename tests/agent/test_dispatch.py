@@ -34,7 +34,7 @@ def one_link(jobs: list[cc.Job], capacity_gbps: float = 50) -> cc.Problem:
 def planned(problem: cc.Problem, headroom: Mapping[str, float] | None = None) -> tuple[dispatch.Plan, cc.Ranking]:
     longer = dispatch.with_headroom(problem, headroom or {})
     ranking = cc.rank(longer)
-    return dispatch.plan(ranking, longer, epoch_ns=10**18, version=7, lease_ns=HOUR_NS, uncontrolled=problem), ranking
+    return dispatch.plan(ranking, longer, epoch_ns=10**18, uncontrolled=problem), ranking
 
 
 TWO = one_link([burst("a", 255, 141, 114), burst("b", 255, 141, 114)])
@@ -51,7 +51,7 @@ def test_two_jobs_get_the_shifts_of_the_ranking() -> None:
         assert one.hold_ns == round(ranking.best.hold_ms * MS_NS)
         assert one.component == plan.schedules[0].component
         assert one.component.startswith("a#")
-        assert (one.version, one.epoch_ns, one.expires_ns) == (7, 10**18, 10**18 + HOUR_NS)
+        assert one.epoch_ns == 10**18
 
 
 def test_the_gain_is_what_random_phases_lose_on_average() -> None:
@@ -143,7 +143,7 @@ def test_each_job_is_either_held_or_free_and_told_so_once(odd_ms: float, order: 
     assert sorted(named) == ["a", "b", "c"]
     assert set(ranking.best.free_jobs) <= set(plan.free)
     assert {even, other} <= {one.job for one in plan.schedules}
-    told = asyncio.run(dispatch.send_plan(plan, 7, WHERE, FakeDaemons()))
+    told = asyncio.run(dispatch.send_plan(plan, WHERE, FakeDaemons()))
     assert sorted(one.job for one in told) == ["a", "b", "c"]
     assert all(one.accepted for one in told)
     assert {one.job: one.reason for one in told if one.free} == plan.free
@@ -151,9 +151,7 @@ def test_each_job_is_either_held_or_free_and_told_so_once(odd_ms: float, order: 
 
 def test_what_cannot_be_planned_is_said() -> None:
     for call in (
-        lambda: dispatch.plan(
-            cc.rank(TWO), cc.Problem(TWO.jobs, TWO.links, [cc.Candidate("z", {})]), epoch_ns=0, version=1, lease_ns=1
-        ),
+        lambda: dispatch.plan(cc.rank(TWO), cc.Problem(TWO.jobs, TWO.links, [cc.Candidate("z", {})]), epoch_ns=0),
         lambda: dispatch.with_headroom(TWO, {"a": 0.5}),
         lambda: dispatch.with_headroom(TWO, {"x": 0.1}),
         lambda: dispatch.with_headroom(TWO, {"a": math.nan}),
@@ -185,6 +183,7 @@ def test_each_job_is_acknowledged() -> None:
     epochs = {one.epoch_ns for one in daemons.schedules.values()}
     assert len(epochs) == 1
     assert before_ns <= epochs.pop() <= time.time_ns() + 10**9
+    assert all(before_ns <= one.expires_ns - HOUR_NS <= time.time_ns() for one in daemons.schedules.values())
 
 
 def test_a_newer_ranking_replaces_an_older_one() -> None:
@@ -243,7 +242,7 @@ def test_versions_grow_from_any_number_of_threads() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(8) as pool:
-        versions = list(pool.map(lambda _: dispatch.new_version(), range(1000)))
+        versions = list(pool.map(lambda _: send.new_version(), range(1000)))
     assert len(set(versions)) == 1000
     assert all(1 <= version <= 2**53 for version in versions)
 

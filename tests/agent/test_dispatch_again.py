@@ -36,7 +36,7 @@ def pairs(*jobs: cc.Job) -> cc.Problem:
 
 
 FOUR = pairs(burst("a", 200, 0, 90), burst("b", 200, 0, 80), burst("c", 100, 0, 40), burst("d", 200, 0, 60))
-PLANNED = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=10**18, version=1, lease_ns=SECOND_NS)
+PLANNED = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=10**18)
 
 
 def apply(
@@ -192,7 +192,7 @@ def test_a_job_whose_daemon_is_away_stays_in_its_component(
     The plan may count its shifts from another epoch, by ``later``.
     """
     daemons = FakeDaemons()
-    daemons.schedules = {one.job: one for one in PLANNED.schedules}
+    daemons.schedules = {one.job: replace(one, expires_ns=10**18 + SECOND_NS) for one in PLANNED.schedules}
     for jobs in ("ab", "cd"):
         coordinated(daemons, jobs, move, turn, longer)
     has = {job: replace(one, shift_ns=(one.shift_ns + later) % one.pace_ns) for job, one in daemons.schedules.items()}
@@ -310,7 +310,7 @@ def test_the_hold_of_a_component_is_that_of_the_component_alone(one: cc.Problem,
 
 
 def planned(problem: cc.Problem) -> dispatch.Plan:
-    return dispatch.plan(cc.rank(problem), problem, epoch_ns=10**18, version=1, lease_ns=SECOND_NS)
+    return dispatch.plan(cc.rank(problem), problem, epoch_ns=10**18)
 
 
 def test_a_tight_component_does_not_narrow_a_roomy_one() -> None:
@@ -323,7 +323,7 @@ def test_a_tight_component_does_not_narrow_a_roomy_one() -> None:
 
 
 def test_names_say_what_is_planned_and_nothing_else() -> None:
-    again = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=1, version=9, lease_ns=9)
+    again = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=1)
     assert [one.component for one in again.schedules] == [one.component for one in planned(FOUR).schedules]
     long = pairs(burst("x" * 256, 200, 0, 90), burst("y" * 256, 200, 0, 90))
     assert len({one.component for one in planned(long).schedules}) == 1

@@ -26,7 +26,7 @@ TWO = one_link(burst("a", 413.18), burst("b", 412.95))
 
 
 def plan_of(arranged: dispatch.Arrangement) -> dispatch.Plan:
-    return arranged.plan(epoch_ns=10**18, version=1, lease_ns=10**9)
+    return arranged.plan(epoch_ns=10**18)
 
 
 def test_what_was_measured_on_a_network_is_held_in_one_pace() -> None:

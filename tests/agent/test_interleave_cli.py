@@ -58,8 +58,8 @@ def options(daemons: dict[str, DaemonProcess]) -> list[str]:
     return ["interleave", "--link=up=50", f"--token-file={daemons['a'].folder / 'token'}", *jobs]
 
 
-def endpoints(daemons: dict[str, DaemonProcess]) -> list[Endpoint]:
-    return [Endpoint(f"http://127.0.0.1:{one.port}", TOKEN) for one in daemons.values()]
+def endpoints(daemons: dict[str, DaemonProcess]) -> dict[str, Endpoint]:
+    return {job: Endpoint(f"http://127.0.0.1:{one.port}", TOKEN) for job, one in daemons.items()}
 
 
 def schedule_of(daemons: dict[str, DaemonProcess], job: str) -> dict[str, object] | None:
@@ -269,7 +269,7 @@ def test_a_daemon_that_is_killed_is_told_of_once_and_the_grid_stays(both: dict[s
     def told_of_b() -> list[of_coordinator.Unreachable | of_coordinator.Reachable]:
         # Where the machine is busy the other daemon, too, may once answer too late.
         kinds = of_coordinator.Unreachable | of_coordinator.Reachable
-        return [event for event in told if isinstance(event, kinds) and event.host == f"127.0.0.1:{port}"]
+        return [event for event in told if isinstance(event, kinds) and event.host == "b"]
 
     def is_last(kind: type[object]) -> bool:
         return any(isinstance(event, kind) for event in told_of_b()[-1:])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.crowding import crowds, uneven_pairs
+from cassini_agent.interleave.crowding import filled, filled_by_pairs
 from cassini_agent.interleave.planning import ROOM, planned
 from cassini_agent.interleave.profile import Profile
 
@@ -24,7 +24,7 @@ def met(iteration_ms: float, sending_ms: float) -> Profile:
 
 
 def paces_ms(network: Network, profiles: dict[str, Profile]) -> dict[str, float]:
-    plan, _ = planned(network, profiles, 1)
+    plan, _ = planned(network, profiles)
     return {one.job: one.pace_ns / MS for one in plan.schedules}
 
 
@@ -80,7 +80,7 @@ def score_of(problem: cc.Problem) -> float:
 
 def fills(problem: cc.Problem) -> float:
     (link,) = problem.links
-    return max((crowd.filled for crowd in crowds(problem, link) + uneven_pairs(problem, link)), default=0.0)
+    return max([filled(problem, link), *filled_by_pairs(problem, link)])
 
 
 @settings(max_examples=80, deadline=None)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import cassini_core as cc
 from cassini_agent.dispatch.meeting import that_meet
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.network import _longest
 from cassini_agent.interleave.planning import planned
 from cassini_agent.interleave.profile import History, Profile
 
@@ -322,19 +321,9 @@ def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
         name: Profile(230 * MS, 230 * MS, sending * MS, MS, 568 * MS, (230 + sending + longer) * MS)
         for name, (sending, longer) in (("a", one), ("b", other))
     }
-    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
+    plan, score = planned(Network.one_link("link", 0.4), profiles)
     assert len(plan.schedules) == 2
     assert score == 1.0
-
-
-@given(st.lists(st.tuples(st.floats(1.0, 1e9), st.floats(5e-10, 1e-8)), min_size=1, max_size=6), st.floats(0.1, 1.0))
-def test_the_longest_are_cut_first_and_what_is_left_of_all_is_the_share(
-    sending: list[tuple[float, float]], share: float
-) -> None:
-    longest = _longest(sending, share)
-    left = sum(min(duration, longest) * per_ns for duration, per_ns in sending)
-    assert left == pytest.approx(share * sum(duration * per_ns for duration, per_ns in sending), rel=1e-6)
-    assert 0 < longest <= max(duration for duration, _ in sending) * (1 + 1e-9)
 
 
 SEEN_OF_THREE = st.tuples(st.floats(110, 330), st.floats(0, 60))
@@ -347,7 +336,7 @@ def test_so_are_three_each_of_which_needs_a_quarter_of_the_link(seen: list[tuple
         name: Profile(300 * MS, 300 * MS, sending * MS, MS, 630 * MS, (300 + sending + longer) * MS)
         for name, (sending, longer) in zip("abc", seen, strict=True)
     }
-    plan, score = planned(Network.one_link("link", 0.4), profiles, 1, {})
+    plan, score = planned(Network.one_link("link", 0.4), profiles)
     assert len(plan.schedules) == 3
     assert len({one.pace_ns for one in plan.schedules}) == 1
     assert score == 1.0

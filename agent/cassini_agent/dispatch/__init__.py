@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,6 @@ __all__ = [
     "Transport",
     "apply",
     "arrange",
-    "new_version",
     "plan",
     "running",
     "send_plan",
@@ -104,18 +102,15 @@ def apply(
         problem, uncontrolled, held, ranking = ranking.problem, ranking.uncontrolled, ranking.held, ranking.ranking
     if problem is None or where is None:
         raise ValueError("apply: expected the problem that was ranked, and where the jobs' daemons are")
-    version = new_version()
     planned = plan(
         ranking,
         problem,
         epoch_ns=time.time_ns() + round(lead_s * SECOND_NS),
-        version=version,
-        lease_ns=round(lease_s * SECOND_NS),
         uncontrolled=uncontrolled,
         since_ns=since_ns,
         held=held,
     ).with_secrets(secrets or {})
-    return _run(lambda daemons: send_plan(planned, version, where, daemons, lease_s=lease_s), transport)
+    return _run(lambda daemons: send_plan(planned, where, daemons, lease_s=lease_s), transport)
 
 
 def running(
@@ -156,15 +151,3 @@ def _run(work: Callable[[Transport], Awaitable[Result]], transport: Transport | 
 
     with ThreadPoolExecutor(1, "cassini-dispatch") as thread:
         return thread.submit(asyncio.run, there()).result()
-
-
-_version_lock = threading.Lock()
-_last_version = 0
-
-
-def new_version() -> int:
-    """A version above all before it, also after a restart: the Unix time in ms, or one more than the last."""
-    global _last_version
-    with _version_lock:
-        _last_version = max(_last_version + 1, time.time_ns() // 1_000_000)
-        return _last_version

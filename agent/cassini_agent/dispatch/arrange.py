@@ -61,14 +61,12 @@ class Arrangement:
     headroom: Mapping[str, float]
     held: tuple[HeldComponent, ...]
 
-    def plan(self, *, epoch_ns: int, version: int, lease_ns: int, since_ns: int | None = None) -> Plan:
+    def plan(self, *, epoch_ns: int, since_ns: int | None = None) -> Plan:
         """Schedules on grids that begin at ``epoch_ns``; see :func:`plan`."""
         return plan(
             self.ranking,
             self.problem,
             epoch_ns=epoch_ns,
-            version=version,
-            lease_ns=lease_ns,
             uncontrolled=self.uncontrolled,
             since_ns=since_ns,
             held=self.held,
@@ -79,7 +77,7 @@ class Arrangement:
         """Which jobs that share links are not held, and why; and what the ranking warns of."""
         best = self.ranking.best
         ranked = () if best is None else best.warnings
-        return (*self.plan(epoch_ns=0, version=1, lease_ns=1).warnings, *self.ranking.warnings, *ranked)
+        return (*self.plan(epoch_ns=0).warnings, *self.ranking.warnings, *ranked)
 
 
 def arrange(

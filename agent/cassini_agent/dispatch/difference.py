@@ -49,7 +49,7 @@ def difference(
     Parameters
     ----------
     plan : Plan
-        Its version and its epoch are for components that are new.
+        Its epoch is for components that are new.
     known : mapping of str to JobStatus or str
         What daemons have, by job; a text where a daemon did not answer.
     version : int
@@ -79,15 +79,13 @@ def difference(
         elif len(running) == len(planned) and any(
             one.expires_ns < now_ns + lease_ns // 2 or one.secret_sha256 != hashes[job] for job, one in running.items()
         ):
-            later = {
-                job: replace(one, expires_ns=now_ns + lease_ns, secret_sha256=hashes[job])
-                for job, one in running.items()
-            }
-            send = list(with_recent_epoch(later, now_ns).values())
+            same = {job: replace(one, secret_sha256=hashes[job]) for job, one in running.items()}
+            send = list(with_recent_epoch(same, now_ns).values())
         else:
             found |= {job: Wanted(one) for job, one in _filled(planned, running).items()}
             continue
-        found |= {one.job: Wanted(replace(one, version=newest), newest) for one in send}
+        expires_ns = now_ns + lease_ns
+        found |= {one.job: Wanted(replace(one, version=newest, expires_ns=expires_ns), newest) for one in send}
     for job in known.keys() - {one.job for one in plan.schedules}:
         each = known[job]
         if isinstance(each, JobStatus) and each.schedule is not None:
@@ -142,7 +140,6 @@ def _placed(planned: Sequence[Schedule], running: Mapping[str, Schedule], now_ns
         replace(
             one,
             epoch_ns=one.epoch_ns + found.epoch_shift_ns,
-            expires_ns=one.expires_ns + found.epoch_shift_ns,
             shift_ns=(one.shift_ns + change) % one.pace_ns,
         )
         for one, change in zip(planned, found.shift_change_ns, strict=True)

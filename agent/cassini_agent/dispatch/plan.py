@@ -31,7 +31,8 @@ class Plan:
     ----------
     schedules : tuple of Schedule
         Of the jobs that are to be held, by id. The name of a component says what is planned for it: it is the first
-        job's id and a fingerprint of the members, their paces, relative shifts, hold, slack and gain.
+        job's id and a fingerprint of the members, their paces, relative shifts, hold, slack and gain. Their version is
+        1, and they expire at their epoch: both are given when they are sent.
     free : mapping of str to str
         The other jobs of the placement, which run free, by id, and why.
     """
@@ -60,8 +61,6 @@ def plan(
     problem: cc.Problem,
     *,
     epoch_ns: int,
-    version: int,
-    lease_ns: int,
     uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
     held: Sequence[HeldComponent] | None = None,
@@ -76,10 +75,6 @@ def plan(
         Jobs and links by the same ids.
     epoch_ns : int
         Where the grids begin, on the scheduler's clock (Unix time).
-    version : int
-        Of all schedules; grows from call to call.
-    lease_ns : int
-        Schedules expire so long after the epoch.
     uncontrolled : Problem, optional
         The problem before :func:`with_headroom`: the jobs with their uncontrolled iteration times. Default:
         ``problem``.
@@ -119,7 +114,7 @@ def plan(
                 Schedule(
                     job=job,
                     component=job,
-                    version=version,
+                    version=1,
                     epoch_ns=epoch_ns,
                     pace_ns=pace_ns,
                     shift_ns=(round(best.shifts_ms[job] * MS_NS) + later_ns) % pace_ns,
@@ -127,7 +122,7 @@ def plan(
                     hold_ns=min(hold_ns, pace_ns // 2),
                     slack_ns=min(max(slack_ns, hold_ns), pace_ns // 2),
                     gain_ns=min(ticks_from_ms(component.gain_ms[job]), natural_ns[job]),
-                    expires_ns=epoch_ns + lease_ns,
+                    expires_ns=epoch_ns,
                 )
             )
         schedules += _named(members)

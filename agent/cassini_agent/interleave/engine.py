@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from .. import dispatch
@@ -106,8 +106,7 @@ class Engine:
             for job in self.seen.values():
                 job.group = None
             # Nobody tries again later: also those that were silent a moment ago are told.
-            plan = dispatch.Plan((), dict.fromkeys(self.seen, "interleaving ends"))
-            return await self.holding.send(plan, dispatch.new_version(), self._host_of(self.seen))
+            return await self._set_free(self._host_of(self.seen), "interleaving ends")
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -127,8 +126,7 @@ class Engine:
             if job.host not in self.scope.hosts or not self.scope.takes_part(name):
                 del self.seen[name]
         if here:
-            plan = dispatch.Plan((), dict.fromkeys(here, "it takes part no more"))
-            await self.holding.send(plan, dispatch.new_version(), here, silent)
+            await self._set_free(here, "it takes part no more", silent)
 
     def _silent(self) -> set[str]:
         """Jobs whose daemons did not answer a moment ago."""
@@ -229,12 +227,11 @@ class Engine:
             else:
                 left_out[job.name] = profile
         group = self.seen.begin(jobs, because, time.monotonic())
-        version = dispatch.new_version()
         # One that is out of its place is no reason to keep another in what was to be its own.
         held = {job.name: job.schedule for job in members if job.schedule is not None and job.status.state == "held"}
-        plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, version, held)
+        plan, score = await asyncio.to_thread(planned, self.scope.network, profiles, held)
         plan = replace(plan, free={**plan.free, **left_out}).with_secrets(self.scope.secrets)
-        answers = await self.holding.send(plan, version, self._host_of(jobs), self._silent())
+        answers = await self.holding.send(plan, self._host_of(jobs), self._silent())
         group.pending = ""
         paces_ns = {one.job: one.schedule.pace_ns for one in answers if one.schedule is not None}
         self._tell(Arranged(because, paces_ns, score))
@@ -245,6 +242,11 @@ class Engine:
             is_news = before is None or answer.reason != before.reason
             if answer.reason and is_news and (len(jobs) > 1 or not answer.accepted):
                 self._tell(NotHeld(job.name, answer.reason))
+
+    async def _set_free(
+        self, host_of: Mapping[str, str], why: str, silent: Collection[str] = ()
+    ) -> list[Acknowledgement]:
+        return await self.holding.send(dispatch.Plan((), dict.fromkeys(host_of, why)), host_of, silent)
 
     def _host_of(self, jobs: Iterable[str]) -> dict[str, str]:
         return {job: self.seen[job].host for job in jobs}

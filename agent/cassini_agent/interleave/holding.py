@@ -57,7 +57,7 @@ class Holding:
         return jobs
 
     async def send(
-        self, plan: dispatch.Plan, version: int, host_of: Mapping[str, str], silent: Collection[str] = ()
+        self, plan: dispatch.Plan, host_of: Mapping[str, str], silent: Collection[str] = ()
     ) -> list[Acknowledgement]:
         """Have these jobs do what is planned; those that are not in the plan lose their schedules.
 
@@ -66,7 +66,7 @@ class Holding:
         # Until it knows the new ones, the coordinator would take them for somebody else's.
         self.coordinator.make_way(host_of)
         where = {job: self._hosts[host] for job, host in host_of.items() if job not in silent}
-        answers = await dispatch.send_plan(plan, version, where, self._daemons)
+        answers = await dispatch.send_plan(plan, where, self._daemons)
         answers = [one if one.job in where else replace(one, reason=UNREACHABLE) for one in answers]
         self.keep(answers, host_of)
         return answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import cassini_core as cc
 
 from ..schedule import MS_NS
 from ..strict_json import load_object
-from .crowding import crowds
+from .crowding import filled
 from .profile import Profile
 
 __all__ = ["Network"]
@@ -130,15 +130,12 @@ class Network:
         durations_ns = {name: one.duration_ns for name, one in profiles.items()}
         seen = self._problem(profiles, durations_ns, takes_ns)
         for link in seen.links:
-            for crowd in crowds(seen, link):
-                if crowd.filled > (PARTED if slowly else FULL):
-                    # They were only seen while they met, so it takes them less when they are apart; without room
-                    # between them they could not be held there.
-                    cut = {job: each for (job, _), each in crowd.per_ns.items() if profiles[job].is_for_parting}
-                    longest_ns = _longest(
-                        [(profiles[job].duration_ns, each) for job, each in cut.items()], PARTED / crowd.filled
-                    )
-                    durations_ns |= {job: min(durations_ns[job], longest_ns) for job in cut}
+            if (fills := filled(seen, link)) > (PARTED if slowly else FULL):
+                # They were only seen while they met, so it takes them less when they are apart; without room between
+                # them they could not be held there.
+                for name, one in profiles.items():
+                    if one.is_for_parting and link.id in self.route(name):
+                        durations_ns[name] = min(durations_ns[name], one.duration_ns * PARTED / fills)
         slowest_ns = max(takes_ns.values(), default=0.0) if slowly else 0.0
         return self._problem(profiles, durations_ns, dict.fromkeys(profiles, slowest_ns))
 
@@ -165,28 +162,6 @@ class Network:
         if job in self.gbps:
             return self.gbps[job]
         return min(self.links[link] / factor for link, factor in self.route(job).items())
-
-
-def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
-    """To how much the longest durations are to be cut, that so large a share is left of what all send.
-
-    The longest first: a job that was seen to send for a shorter time was seen where fewer were in its way.
-
-    Parameters
-    ----------
-    sending : sequence of (float, float)
-        Durations, ns, and what each fills per ns.
-    share : float
-        In (0, 1].
-    """
-    left = share * sum(duration * per_ns for duration, per_ns in sending)
-    all_per_ns = sum(per_ns for _, per_ns in sending)  # of those that may be cut
-    for duration, per_ns in sorted(sending):
-        if duration * all_per_ns > left:
-            return left / all_per_ns
-        left -= duration * per_ns
-        all_per_ns -= per_ns
-    return max((duration for duration, _ in sending), default=0.0)
 
 
 def _add_measured(content: dict[str, Any]) -> None:
