@@ -238,15 +238,6 @@ def test_it_may_be_called_where_an_event_loop_runs() -> None:
     assert all(one.accepted for one in asyncio.run(scheduler()))
 
 
-def test_versions_grow_from_any_number_of_threads() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(8) as pool:
-        versions = list(pool.map(lambda _: send.new_version(), range(1000)))
-    assert len(set(versions)) == 1000
-    assert all(1 <= version <= 2**53 for version in versions)
-
-
 def test_schedules_are_what_the_daemon_reads() -> None:
     plan, _ = planned(TWO)
     assert [Schedule.from_json(one.to_json()) for one in plan.schedules] == list(plan.schedules)

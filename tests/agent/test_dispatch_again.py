@@ -264,9 +264,9 @@ def test_a_daemon_that_knows_no_newer_version_costs_its_own_component_alone(vers
 
 def test_versions_that_a_daemon_knows_are_passed() -> None:
     """A coordinator, or a scheduler whose clock was ahead."""
-    daemons = FakeDaemons(versions={"a": 2**50, "c": 2**51})
+    daemons = FakeDaemons(versions={"a": 2**51, "c": 2**52})
     assert all(one.accepted for one in apply(daemons).values())
-    assert daemons.schedules["a"].version == daemons.schedules["b"].version == 2**50 + 1
+    assert daemons.schedules["a"].version == daemons.schedules["b"].version == 2**51 + 1
 
 
 def test_a_torn_component_is_made_one_again() -> None:

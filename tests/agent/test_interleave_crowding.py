@@ -24,7 +24,7 @@ def met(iteration_ms: float, sending_ms: float) -> Profile:
 
 
 def paces_ms(network: Network, profiles: dict[str, Profile]) -> dict[str, float]:
-    plan, _ = planned(network, profiles)
+    plan, _ = planned(network, profiles, {})
     return {one.job: one.pace_ns / MS for one in plan.schedules}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from ..schedule import SECOND_NS, Schedule
 from .difference import Wanted, difference
 from .plan import Plan
 
-__all__ = ["LEASE_S", "Acknowledgement", "look", "new_version", "send_plan"]
+__all__ = ["LEASE_S", "Acknowledgement", "look", "send_plan"]
 
 LEASE_S = 3600.0
 
@@ -103,9 +102,10 @@ async def send_plan(
     """
     of_plan = {one.job: one for one in planned.schedules}
     known = await look(sorted(of_plan.keys() | planned.free.keys() | where.keys()), where, transport)
-    wanted = difference(
-        planned, known, version=new_version(), now_ns=time.time_ns(), lease_ns=round(lease_s * SECOND_NS)
-    )
+    now_ns = time.time_ns()
+    # Above those before, also after a restart; where the clock was set back, above what the daemon knows.
+    version = now_ns // 1000
+    wanted = difference(planned, known, version=version, now_ns=now_ns, lease_ns=round(lease_s * SECOND_NS))
     daemons, gate = _by_url(where, transport), asyncio.Semaphore(AT_ONCE)
 
     async def change(job: str, its: Wanted) -> None:
@@ -131,18 +131,6 @@ async def send_plan(
 
 def _by_url(where: Mapping[str, Endpoint], transport: Transport) -> HttpDaemons:
     return HttpDaemons(transport, {one.url: one for one in where.values()})
-
-
-_version_lock = threading.Lock()
-_last_version = 0
-
-
-def new_version() -> int:
-    """A version above all before it, also after a restart: the Unix time in ms, or one more than the last."""
-    global _last_version
-    with _version_lock:
-        _last_version = max(_last_version + 1, time.time_ns() // 1_000_000)
-        return _last_version
 
 
 async def _until_answered(request: Callable[[], Awaitable[_T]]) -> tuple[_T | None, str, int]:

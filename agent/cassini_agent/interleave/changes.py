@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..schedule import MS_NS, Schedule
 from .jobs import Seen
-from .profile import LEAST_APART, Profile
+from .profile import LEAST_APART, WINDOW, Profile
 
 __all__ = ["as_scheduled", "changes"]
 
@@ -19,8 +19,8 @@ TOLD_CHANGED = 0.015
 ERRORS = 5.0
 """So many standard errors a change must be in any case."""
 
-UNDER_WAY, NEWEST = 4, 24
-"""Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
+UNDER_WAY = 4
+"""Iterations after an arrangement that may still be on what was before."""
 
 LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
@@ -35,14 +35,14 @@ def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
         Of one group. Where all that are to be held have long been, whole iterations of these count.
     """
     calm = min((job.calm for job in members if job.component is not None), default=0) - UNDER_WAY
-    if calm < LEAST_APART and min(job.since_planned for job in members) - UNDER_WAY < NEWEST:
+    if calm < LEAST_APART and min(job.since_planned for job in members) - UNDER_WAY < WINDOW:
         return "", {}
     # Beside a job that follows no grid others are late, whatever they are told.
     are_locked = all(job.status.state != "unlocked" for job in members)
     known, said = {}, []
     for job in members:
         is_apart = calm >= LEAST_APART and job.component is not None
-        fresh = job.history.apart(min(calm, NEWEST)) if is_apart else job.parting(NEWEST)
+        fresh = job.history.apart(min(calm, WINDOW)) if is_apart else job.parting()
         if isinstance(fresh, str):
             return "", {}
         if is_apart and job.planned is not None and job.planned.is_for_parting and job.status.world_size > 1:

@@ -104,7 +104,7 @@ class Engine:
             await self._take_up_scope()
             self._is_paused = True
             for job in self.seen.values():
-                job.group = None
+                job.group = job.answer = None
             # Nobody tries again later: also those that were silent a moment ago are told.
             return await self._set_free(self._host_of(self.seen), "interleaving ends")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ..coordinator import events as of_coordinator
 from ..schedule import MS_NS
@@ -58,7 +58,7 @@ Event = Found | Gone | NotHeld | Arranged | GoesOn | of_coordinator.Event
 
 
 def describe(event: Event) -> str:
-    """One line for people; times in ms."""
+    """One line for people; times in ms: ``MemberMissing("c", "a", "silent")`` is ``c: a: member missing: silent``."""
     match event:
         case Found(job, host):
             return f"{job}: runs at {host}"
@@ -66,30 +66,23 @@ def describe(event: Event) -> str:
             told = ", ".join(f"{job} {pace / MS_NS:.1f} ms" for job, pace in sorted(pace_ns.items()))
             scored = "" if score is None else f", score {score:.3f}"
             return f"arranged ({because}): {f'paces {told}' if told else 'nobody is held'}{scored}"
-        case GoesOn(component, jobs):
-            return f"{component}: goes on as it is: {', '.join(jobs)}"
         case of_coordinator.Failed(what, error, count):
             return f"{what} failed{'' if count == 1 else f' {count} times'}: {error}"
-        case _:
-            return _in_general(event)
-
-
-def _in_general(event: object) -> str:
-    """``MemberMissing(component="c", job="a", why="silent")``: ``c: a: member missing: silent``."""
+    said = {field.name: getattr(event, field.name) for field in fields(event)}
+    places = [str(said.pop(name)) for name in [*said] if name in ("component", "host", "job")]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(event).__name__).lower()
-    places, rest = [], []
-    for field in fields(event):  # type: ignore[arg-type]
-        value = getattr(event, field.name)
-        if field.name in ("component", "host", "job"):
-            places.append(str(value))
-        elif field.name.endswith("_ns") and isinstance(value, (int, float)):
-            rest.append(f"{field.name[:-3].replace('_', ' ')} {value / MS_NS:.1f} ms")
-        elif isinstance(value, dict):
-            rest += [f"{key} {one / MS_NS:.1f} ms" for key, one in sorted(value.items())]
-        elif isinstance(value, Iterable) and not isinstance(value, str):
-            rest += [str(one) for one in value]
-        elif field.name in ("why", "reason", "error"):
-            rest.append(str(value))
-        else:
-            rest.append(f"{field.name} {value:.3g}" if isinstance(value, float) else f"{field.name} {value}")
-    return ": ".join([*places, words, *([", ".join(rest)] if rest else [])])
+    rest = ", ".join(_shown(name, value) for name, value in said.items())
+    return ": ".join(filter(None, [*places, words, rest]))
+
+
+def _shown(name: str, value: Any) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{key} {one / MS_NS:.1f} ms" for key, one in sorted(value.items()))
+        case tuple():
+            return ", ".join(value)
+        case _ if name in ("why", "reason", "error"):
+            return str(value)
+        case int() | float() if name.endswith("_ns"):
+            return f"{name[:-3].replace('_', ' ')} {value / MS_NS:.1f} ms"
+    return f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"

@@ -123,9 +123,9 @@ class Seen:
         """Iterations since it was last seen out of its place, or on the way to it."""
         return self.history.count - self._astray_count
 
-    def parting(self, newest: int = 64) -> Profile | str:
+    def parting(self) -> Profile | str:
         """A profile to part it from others; what it was planned with where none can be made."""
-        found = self.history.parting(newest, self.sending_ns)
+        found = self.history.parting(self.sending_ns)
         return self.planned if isinstance(found, str) and self.planned is not None else found
 
     def plan(self, profile: Profile | None) -> None:
@@ -176,26 +176,24 @@ class SeenJobs(dict[str, Seen]):
             for name, status in statuses.items():
                 # Other ranks are connected to the daemons of their own hosts, but only rank 0 reports iterations.
                 is_here = status.connected and status.iterations > 0 and name not in here and scope.takes_part(name)
-                if is_here and (name in self or not why_absent(status)):
-                    here[name] = host
-                    self._see(name, host, status, scope.network.communication_ns(name))
+                if not is_here or (name not in self and why_absent(status)):
+                    continue
+                here[name] = host
+                job, usual = self.get(name), scope.network.communication_ns(name)
+                if job is None or job.host != host:
+                    self._tell(Found(name, host))
+                if job is None:
+                    job = self[name] = Seen(name, host, status)
+                    job.hear(status, usual)
+                    job.plan(None)  # iterations of which it is not known where they were
+                else:
+                    job.host = host
+                    job.hear(status, usual)
         for name, job in list(self.items()):
             elsewhere = DISCONNECTED if job.host in answers else UNREACHABLE
             if job.miss(why_absent(job.status) if name in here else elsewhere, now_ns):
                 del self[name]
                 self._tell(Gone(name))
-
-    def _see(self, name: str, host: str, status: JobStatus, usual: tuple[int, int] | None) -> None:
-        job = self.get(name)
-        if job is None or job.host != host:
-            self._tell(Found(name, host))
-        if job is None:
-            job = self[name] = Seen(name, host, status)
-            job.hear(status, usual)
-            job.plan(None)  # iterations of which it is not known where they were
-        else:
-            job.host = host
-            job.hear(status, usual)
 
     # --- groups -------------------------------------------------------------------------------------------------------
 

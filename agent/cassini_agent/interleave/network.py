@@ -61,37 +61,23 @@ class Network:
         return cls({name: capacity_gbps}, gbps=gbps or {})
 
     @classmethod
-    def of_problem(cls, problem: cc.Problem, candidate: str | None = None) -> Network:
-        """The links of a problem and the routes of one of its candidates. Jobs without phases are measured.
+    def from_file(cls, path: str | Path, candidate: str | None = None) -> Network:
+        """The links, and the routes of one candidate, of a ``cassini-problem/1`` file.
+
+        Jobs without phases, and those that routes name and the file does not list, are measured.
 
         Parameters
         ----------
-        problem : Problem
+        path : str or Path
         candidate : str, optional
             Which; may be left out if there is only one.
-
-        Raises
-        ------
-        ValueError
-            There is no such candidate, or it is not clear which.
-        """
-        found = [one for one in problem.candidates if candidate is None or one.id == candidate]
-        if len(found) != 1:
-            known = ", ".join(repr(one.id) for one in problem.candidates[:10])
-            raise ValueError(f"candidate: expected one of {known}, got {candidate!r}")
-        profiles = {job.id: job for job in problem.jobs if job.phases and job.id in found[0].routes}
-        return cls({link.id: link.capacity_gbps for link in problem.links}, found[0].routes, profiles=profiles)
-
-    @classmethod
-    def from_file(cls, path: str | Path, candidate: str | None = None) -> Network:
-        """From a ``cassini-problem/1`` file. Jobs of the routes that it does not list are measured.
 
         Raises
         ------
         cassini_core.InputError
             It is no such file, or wrong.
         ValueError
-            As :meth:`of_problem`.
+            There is no such candidate, or it is not clear which.
         OSError
             It cannot be read.
         """
@@ -103,7 +89,13 @@ class Network:
         except ValueError as error:
             raise cc.InputError(str(error)) from None
         _add_measured(content)
-        return cls.of_problem(problem_from_json(json.dumps(content).encode(), str(path)), candidate)
+        problem = problem_from_json(json.dumps(content).encode(), str(path))
+        found = [one for one in problem.candidates if candidate is None or one.id == candidate]
+        if len(found) != 1:
+            known = ", ".join(repr(one.id) for one in problem.candidates[:10])
+            raise ValueError(f"candidate: expected one of {known}, got {candidate!r}")
+        profiles = {job.id: job for job in problem.jobs if job.phases and job.id in found[0].routes}
+        return cls({link.id: link.capacity_gbps for link in problem.links}, found[0].routes, profiles=profiles)
 
     def route(self, job: str) -> Mapping[str, float]:
         """The links that a job crosses; none for a job that is not known here."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import dispatch
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     import cassini_core as cc
 
 __all__ = ["planned"]
-
-_NONE: Mapping[str, Schedule] = MappingProxyType({})
 
 ROOM = 0.04
 """Headroom of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
@@ -40,7 +37,7 @@ FILLED = 0.8
 def planned(
     network: Network,
     profiles: Mapping[str, Profile],
-    schedules: Mapping[str, Schedule] = _NONE,
+    schedules: Mapping[str, Schedule],
 ) -> tuple[dispatch.Plan, float | None]:
     """What to tell these jobs, and the score; None where there is nothing to rank. Ranks twelve times at most.
 
