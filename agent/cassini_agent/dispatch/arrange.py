@@ -243,12 +243,12 @@ def with_headroom(problem: cc.Problem, headroom: Mapping[str, float]) -> cc.Prob
 
 def _that_meet(problem: cc.Problem) -> list[frozenset[str]]:
     """Jobs that send and share links in some candidate, directly or through others."""
-    routes: dict[str, list[tuple[str, str]]] = {
+    routes: dict[str, list[str]] = {
         job.id: [] for job in problem.jobs if any(phase.gbps > 0 and phase.duration_ms > 0 for phase in job.phases)
     }
     for candidate in problem.candidates:
         for job in routes.keys() & candidate.routes.keys():
-            routes[job] += [(candidate.id, link) for link in candidate.routes[job]]
+            routes[job] += [repr((candidate.id, link)) for link in candidate.routes[job]]
     return that_meet(routes)
 
 
