@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import cassini_core as cc
 from cassini_agent.dispatch.meeting import that_meet
 from cassini_agent.interleave import Network
+from cassini_agent.interleave.network import _longest
 from cassini_agent.interleave.planning import planned
 from cassini_agent.interleave.profile import WINDOW, History, Profile
 
@@ -324,6 +325,16 @@ def test_two_jobs_that_fill_a_link_where_they_meet_are_always_parted(
     plan, score = planned(Network.one_link("link", 0.4), profiles, {})
     assert len(plan.schedules) == 2
     assert score == 1.0
+
+
+@given(st.lists(st.tuples(st.floats(1.0, 1e9), st.floats(5e-10, 1e-8)), min_size=1, max_size=6), st.floats(0.1, 1.0))
+def test_the_longest_are_cut_first_and_what_is_left_of_all_is_the_share(
+    sending: list[tuple[float, float]], share: float
+) -> None:
+    longest = _longest(sending, share)
+    left = sum(min(duration, longest) * per_ns for duration, per_ns in sending)
+    assert left == pytest.approx(share * sum(duration * per_ns for duration, per_ns in sending), rel=1e-6)
+    assert 0 < longest <= max(duration for duration, _ in sending) * (1 + 1e-9)
 
 
 SEEN_OF_THREE = st.tuples(st.floats(110, 330), st.floats(0, 60))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,10 @@ class Network:
             if (fills := filled(seen, link)) > (PARTED if slowly else FULL):
                 # They were only seen while they met, so it takes them less when they are apart; without room between
                 # them they could not be held there.
-                for name, one in profiles.items():
-                    if one.is_for_parting and link.id in self.route(name):
-                        durations_ns[name] = min(durations_ns[name], one.duration_ns * PARTED / fills)
+                cut = [name for name, one in profiles.items() if one.is_for_parting and link.id in self.route(name)]
+                sending = [(profiles[name].duration_ns, 1 / takes_ns[name]) for name in cut]
+                longest_ns = _longest(sending, PARTED / fills)
+                durations_ns |= {name: min(durations_ns[name], longest_ns) for name in cut}
         slowest_ns = max(takes_ns.values(), default=0.0) if slowly else 0.0
         return self._problem(profiles, durations_ns, dict.fromkeys(profiles, slowest_ns))
 
@@ -154,6 +155,28 @@ class Network:
         if job in self.gbps:
             return self.gbps[job]
         return min(self.links[link] / factor for link, factor in self.route(job).items())
+
+
+def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
+    """To how much the longest durations are to be cut, that so large a share is left of what all send.
+
+    The longest first: a job that was seen to send for a shorter time was seen where fewer were in its way.
+
+    Parameters
+    ----------
+    sending : sequence of (float, float)
+        Durations, ns, and what each fills per ns.
+    share : float
+        In (0, 1].
+    """
+    left = share * sum(duration * per_ns for duration, per_ns in sending)
+    all_per_ns = sum(per_ns for _, per_ns in sending)  # of those that may be cut
+    for duration, per_ns in sorted(sending):
+        if duration * all_per_ns > left:
+            return left / all_per_ns
+        left -= duration * per_ns
+        all_per_ns -= per_ns
+    return max((duration for duration, _ in sending), default=0.0)
 
 
 def _add_measured(content: dict[str, Any]) -> None:
