@@ -45,8 +45,8 @@ def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
         fresh = job.history.apart(min(calm, WINDOW)) if is_apart else job.parting()
         if isinstance(fresh, str):
             return "", {}
-        if is_apart and job.planned is not None and job.planned.is_for_parting and job.status.world_size > 1:
-            fresh = fresh.of_several_ranks()
+        if is_apart and job.status.world_size > 1 and job.schedule is not None:
+            fresh = fresh.of_several_ranks(job.schedule.pace_ns)
         known[job.name] = fresh
         if not is_apart and are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
             said.append(f"{job.name} cannot keep its pace")
