@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.crowding import filled, filled_by_pairs
+from cassini_agent.interleave.crowding import filled
 from cassini_agent.interleave.planning import ROOM, planned
 from cassini_agent.interleave.profile import Profile
 
@@ -80,7 +80,7 @@ def score_of(problem: cc.Problem) -> float:
 
 def fills(problem: cc.Problem) -> float:
     (link,) = problem.links
-    return max([filled(problem, link), *filled_by_pairs(problem, link)])
+    return filled(problem, link)
 
 
 @settings(max_examples=80, deadline=None)

@@ -318,7 +318,7 @@ def test_who_costs_the_others_too_much_is_left_out_for_a_while() -> None:
     assert played.daemons.schedules["a"].component == played.daemons.schedules["b"].component != component
 
 
-def test_what_is_not_worth_it_is_left_alone_until_somebody_comes() -> None:
+def test_what_is_not_worth_it_is_left_alone_for_a_while_whoever_comes() -> None:
     played = Played(two())
     played.look(32)
     played.engine._hear(of_coordinator.OverBudget(played.daemons.schedules["a"].component, 0.2, 0.1))
@@ -329,7 +329,12 @@ def test_what_is_not_worth_it_is_left_alone_until_somebody_comes() -> None:
     assert played.arranged() == ["new"]
     played.daemons.hosts["http://one:1"]["c"] = PlayedJob(300, 60)
     played.look(20)
-    assert played.arranged() == ["new", "c joined"]
+    assert played.arranged() == ["new"]
+    for job in "ab":
+        played.engine.seen[job].left_alone_until_s = 0.0
+    played.look(20)
+    assert played.arranged() == ["new", "new"]
+    assert sorted(played.daemons.schedules) == ["a", "b", "c"]
 
 
 def test_who_cannot_be_held_is_named_with_the_reason_once() -> None:

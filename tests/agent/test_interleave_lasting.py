@@ -262,7 +262,7 @@ def test_one_that_is_held_and_will_not_be_known_is_set_free_when_another_comes()
 
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
-    monkeypatch.setattr(jobs, "EXCLUDED_S", 0.3)
+    monkeypatch.setattr(jobs, "LEFT_ALONE_S", 0.3)
     component = played.daemons.schedules["a"].component
     played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
     played.engine._hear(of_coordinator.OverBudget(component, 0.2, 0.1))

@@ -139,7 +139,7 @@ class Engine:
         for name, job in sorted(self.seen.items()):
             profile = job.parting()
             self._note_unknown(job, profile if isinstance(profile, str) and job.schedule is None else "")
-            if not job.unknown and job.excluded_until_s <= now_s:
+            if not job.unknown and job.left_alone_until_s <= now_s:
                 routes[name] = self.scope.network.route(name)
         for job in self.seen.values():
             if job.group is not None and job.group.jobs.isdisjoint(routes):
@@ -173,18 +173,12 @@ class Engine:
             return
         if group is None:
             if self._is_settled() and not self._goes_on(jobs) and (len(jobs) > 1 or self._is_left_over(*jobs)):
-                await self._arrange(jobs, self.seen.what_is_new(jobs))
+                await self._arrange(jobs, self.seen.what_is_new(jobs), {})
         elif len(jobs) > 1:
             members = [self.seen[job] for job in sorted(jobs)]
-            is_left_alone = now_s < group.left_alone_until_s
-            if group.pending:
-                await self._arrange(jobs, group.pending)
-            elif not is_left_alone or any(job.says_changed for job in members):
-                why, profiles = changes(members)
-                if not (why or is_left_alone):
-                    why = self._why_lost(members)
-                if why:
-                    await self._arrange(jobs, why, profiles)
+            why, profiles = (group.pending, {}) if group.pending else changes(members)
+            if why := why or self._why_lost(members):
+                await self._arrange(jobs, why, profiles)
 
     def _is_left_over(self, job: str) -> bool:
         """Whether a job that meets nobody has a schedule still, and whom it was held with will not turn up any more."""
@@ -215,11 +209,11 @@ class Engine:
         self._tell(GoesOn(members[0].component or "", tuple(sorted(jobs))))
         return True
 
-    async def _arrange(self, jobs: frozenset[str], because: str, changed: Mapping[str, Profile] | None = None) -> None:
+    async def _arrange(self, jobs: frozenset[str], because: str, changed: Mapping[str, Profile]) -> None:
         members = [self.seen[job] for job in sorted(jobs)]
         profiles, left_out = {}, {}
         for job in members:
-            profile = (changed or {}).get(job.name) or job.parting()
+            profile = changed.get(job.name) or job.parting()
             if isinstance(profile, Profile):
                 profiles[job.name] = profile
             elif profile.startswith(ONLY):

@@ -23,9 +23,8 @@ EVERY_S, SELDOM_S = 10.0, 300.0
 CALM_S = 120.0
 """After so long without a new arrangement the next comes soon again."""
 
-EXCLUDED_S = 300.0
-"""A job that cost the others too much, and a group that is not worth it, are left alone so long, or until they change.
-"""
+LEFT_ALONE_S = 300.0
+"""So long are jobs left alone that cost the others too much, or that are held at a cost that is not worth it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,15 +40,12 @@ class Group:
         No sooner after that are they arranged anew.
     pending : str
         Why they are being arranged; empty when that is done.
-    left_alone_until_s : float
-        Not before, unless a job says that it has changed.
     """
 
     jobs: frozenset[str]
     at_s: float
     pause_s: float
     pending: str
-    left_alone_until_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -77,8 +73,8 @@ class Seen:
         It has said since then that it has changed.
     sending_ns : float or None
         What communication took when nobody was in the way.
-    excluded_until_s : float
-        Until then it is arranged with nobody, as it cost the others too much.
+    left_alone_until_s : float
+        Until then it is arranged with nobody, as it cost too much.
     """
 
     name: str
@@ -92,7 +88,7 @@ class Seen:
     answer: Acknowledgement | None = None
     says_changed: bool = False
     sending_ns: float | None = None
-    excluded_until_s: float = 0.0
+    left_alone_until_s: float = 0.0
     _absent_since_ns: int = 0
     _planned_count: int = 0  # of the history
     _astray_count: int = 0
@@ -239,14 +235,13 @@ class SeenJobs(dict[str, Seen]):
             case events.IterationChanged(_, name) if name in self:
                 self[name].says_changed = True
             case events.MemberFreed(_, name) | events.MemberUnlocked(_, name) if name in self:
-                self[name].excluded_until_s = now_s + EXCLUDED_S
+                self[name].left_alone_until_s = now_s + LEFT_ALONE_S
             case events.RatioBroken(component):
                 for job in self._held_in(component):
                     job.says_changed = True
             case events.OverBudget(component):
                 for job in self._held_in(component):
-                    if job.group is not None:
-                        job.group.left_alone_until_s = now_s + EXCLUDED_S
+                    job.left_alone_until_s = now_s + LEFT_ALONE_S
             case events.Superseded(component):
                 for job in self._held_in(component):
                     job.answer = None

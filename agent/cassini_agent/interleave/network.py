@@ -122,7 +122,7 @@ class Network:
         durations_ns = {name: one.duration_ns for name, one in profiles.items()}
         seen = self._problem(profiles, durations_ns, takes_ns)
         for link in seen.links:
-            if (fills := filled(seen, link)) > (PARTED if slowly else FULL):
+            if (fills := filled(seen, link, most_by_two=0.0)) > (PARTED if slowly else FULL):
                 # They were only seen while they met, so it takes them less when they are apart; without room between
                 # them they could not be held there.
                 cut = [name for name, one in profiles.items() if one.is_for_parting and link.id in self.route(name)]

@@ -11,7 +11,7 @@ from .. import dispatch
 from ..dispatch.arrange import LARGEST_HEADROOM, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
-from .crowding import filled, filled_by_pairs
+from .crowding import filled
 from .network import Network
 from .profile import Profile
 
@@ -83,10 +83,7 @@ def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[s
     route = problem.candidates[0].routes
     # No pace makes room for a burst between others that come more often than it lasts.
     most = (1 + LARGEST_HEADROOM) * FILLED
-    fills = {
-        link.id: max([filled(problem, link), *(pair for pair in filled_by_pairs(problem, link) if pair <= most)])
-        for link in problem.links
-    }
+    fills = {link.id: filled(problem, link, most) for link in problem.links}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
