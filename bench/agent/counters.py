@@ -11,6 +11,7 @@ cost less than sysfs, whose price depends on driver and device.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import platform
 import shutil
@@ -47,40 +48,35 @@ def main() -> None:
 
 def limited(seconds: float) -> None:
     """What it comes to with the limit on: share of a core, and time between ticks."""
-    sampler = Sampler(*netdev.open_device(next(iter(netdev.find_devices("default")), "lo")))
+    sampler = Sampler([netdev.open_device(next(iter(netdev.default_devices()), "lo"))])
     sampler.start()
     time.sleep(max(12.0, seconds))
-    stats = sampler.stats()
     sampler.stop()
-    print(f"with the limit of {BUDGET:.0%}: {stats.cpu_share:.2%}, a tick every {stats.interval_ns / 1e6:g} ms")
+    interval_ms = sampler.now_interval_ns / 1e6
+    print(f"with the limit of {BUDGET:.0%}: {sampler.cpu_share:.2%}, a tick every {interval_ms:g} ms")
 
 
 def cases() -> list[tuple[str, list[Source], list[Source]]]:
     """What is sampled: name, fast and slow sources."""
-    device = next(iter(netdev.find_devices("default")), "lo")
-    sysfs = netdev.open_device(device)
-    table = netdev.open_device(device, root=without_sysfs())
+    device = next(iter(netdev.default_devices()), "lo")
     return [
         ("nothing: waking up only", [], []),
-        (f"{device}, {type(sysfs[0][0]).__name__}", *sysfs),
-        (f"{device}, /proc/net/dev", *table),
-        (f"{device}, and TCP marks", netdev.open_device(device)[0], netdev.open_tcp()),
+        (f"{device}, and TCP marks", [netdev.open_device(device)], [netdev.open_marks()]),
         *((f"{count} RDMA ports, /dev/shm", *ports(count)) for count in (1, 4, 8)),
     ]
 
 
 def measure(name: str, fast: Sequence[Source], slow: Sequence[Source], seconds: float) -> None:
     """Sample for some seconds; and read in a loop, without waking up, for the cost of reading alone."""
-    sampler = Sampler(fast, slow)
-    reading = per_reading(sampler)
+    reading = per_reading(Sampler(fast, slow))
+    sampler = Sampler(fast, slow, most_cpu=None)
     sampler.start()
     time.sleep(seconds)
-    stats = sampler.stats()
     sampler.stop()
-    verdict = "" if stats.cpu_share < BUDGET else f"  over {BUDGET:.0%}"
+    verdict = "" if sampler.cpu_share < BUDGET else f"  over {BUDGET:.0%}"
     print(
-        f"{name:44} {reading:9.2f} {stats.cpu_share:8.2%} {stats.missed / (stats.samples + stats.missed):8.2%} "
-        f"{stats.worst_ns / 1e6:9.2f}{verdict}"
+        f"{name:44} {reading:9.2f} {sampler.cpu_share:8.2%} {sampler.missed / (sampler.samples + sampler.missed):8.2%} "
+        f"{sampler.worst_ns / 1e6:9.2f}{verdict}"
     )
 
 
@@ -88,7 +84,9 @@ def per_reading(sampler: Sampler, count: int = 3000) -> float:
     """Processor time of one tick, us."""
     begin = time.thread_time_ns()
     for number in range(count):
-        sampler.tick(time.monotonic_ns(), with_slow=number % 100 == 0)
+        if number % 1000 == 0:
+            sampler.slow_tick(time.monotonic_ns())
+        sampler.tick(time.monotonic_ns())
     return (time.thread_time_ns() - begin) / count / 1000
 
 
@@ -99,15 +97,8 @@ def ports(count: int) -> tuple[list[Source], list[Source]]:
         place = "sys/class/infiniband"
         shutil.copytree(CAPTURED / place / "mlx5_0", root / place / f"mlx5_{number}")
     opened = [rdma.open_port(port, root=str(root)) for port in rdma.find_ports(root=str(root))]
-    shutil.rmtree(root)  # What is open stays readable.
-    return [one for fast, _ in opened for one in fast], [one for _, slow in opened for one in slow]
-
-
-def without_sysfs() -> str:
-    """A root that has the host's ``proc`` and no ``sys``."""
-    root = tempfile.mkdtemp(dir="/dev/shm")
-    os.symlink("/proc", f"{root}/proc")
-    return root
+    atexit.register(shutil.rmtree, root)
+    return [one for data, _ in opened for one in data], [one for _, marks in opened for one in marks]
 
 
 def traffic(count: int) -> list[tuple[int, int, int]]:

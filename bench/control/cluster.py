@@ -84,8 +84,7 @@ class Cluster:
     ) -> None:
         self._clock = clock
         self._tell = tell
-        self._weights = {job.model.name: job.model.weight for job in simulator.jobs}
-        self._where = {name: Endpoint(f"http://{name}:1") for name in self._weights}
+        self._where = {job.model.name: Endpoint(f"http://{job.model.name}:1") for job in simulator.jobs}
         self._hosts = {}
         self._agents = [job.control for job in simulator.jobs if isinstance(job.control, AgentControl)]
         for agent, job in zip(self._agents, simulator.jobs, strict=True):
@@ -152,7 +151,7 @@ class Cluster:
 
     def _begun(self) -> Coordinator:
         daemons = HttpDaemons(self._coordinated, self._where, self._clock.time_ns)
-        return Coordinator(daemons, self._tell, self._clock.time_ns)
+        return Coordinator(daemons, self._tell, self._clock.time_ns, self._clock.monotonic_ns)
 
     def _keep(self, schedules: Sequence[Schedule]) -> None:
-        self.coordinator.keep(Member(each, each.job, self._weights[each.job]) for each in schedules)
+        self.coordinator.keep(Member(each, each.job) for each in schedules)

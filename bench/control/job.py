@@ -62,7 +62,7 @@ class JobModel:
         When the job ends: it begins no iteration after that.
     clock_ms, clock_ppm : float
         The host's clock against true time: ahead by this at time 0, and faster by this.
-    ranks, weight : int, float
+    ranks : int
     skew_ms : float
         Of several ranks: by how much each comes later than the collective ends, on average (exponential).
     own_share : float
@@ -86,7 +86,6 @@ class JobModel:
     clock_ms: float = 0.0
     clock_ppm: float = 0.0
     ranks: int = 1
-    weight: float = 1.0
     skew_ms: float = 0.05
     own_share: float = 0.0
     first_factor: float = 1.0

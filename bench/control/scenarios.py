@@ -75,9 +75,7 @@ def of_ranks(minutes: float) -> list[Scenario]:
 
 def more_jobs(minutes: float) -> list[Scenario]:
     """Three jobs, and paces of 100 and 200 ms."""
-    three = tuple(
-        JobModel(n, 150.0, 40.0, start_ms=s, weight=w) for n, s, w in (("a", 0, 1), ("b", 30, 2), ("c", 77, 8))
-    )
+    three = tuple(JobModel(n, 150.0, 40.0, start_ms=s) for n, s in (("a", 0), ("b", 30), ("c", 77)))
     mixed = (JobModel("a", 70.0, 28.0), JobModel("b", 140.0, 56.0, start_ms=30.0))
     return [
         Scenario(name, jittered(models, share), minutes=minutes)

@@ -21,6 +21,9 @@ RANKS = 2
 LONGEST_S = 240.0
 """For one answer; a job that takes longer hangs."""
 
+OTHERS_S = 1.0
+"""Where a rank has ended: for what the others say."""
+
 NETWORK = {
     "NCCL_NET": "Socket",
     "NCCL_SOCKET_IFNAME": "lo",
@@ -123,7 +126,7 @@ class Job:
             ended = any(process.poll() is not None for process, _ in self._ranks)
             if ended or time.monotonic() > end_s:
                 what = "a rank has ended" if ended else f"no answer in {LONGEST_S:.0f} s"
-                time.sleep(1.0)  # for the other ranks' words
+                time.sleep(OTHERS_S)
                 logs = [f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for _, log in self._ranks]
                 raise RuntimeError("\n".join([f"{self.name}: {what}", *logs]))
             time.sleep(0.05)

@@ -63,7 +63,7 @@ class _Engine(Engine):
     def __init__(self, scope: Scope, tell: Callable[[Event], None], daemons: Requests, clock: Clock) -> None:
         super().__init__(scope, tell, daemons)
         asked = HttpDaemons(daemons, scope.hosts, clock.time_ns)
-        self.holding.coordinator = Coordinator(asked, self._hear, clock.time_ns, hosts=scope.hosts.keys())
+        self.holding.coordinator = Coordinator(asked, self._hear, clock.time_ns, clock.monotonic_ns)
 
 
 class _Process:

@@ -16,6 +16,7 @@ from dataclasses import asdict
 
 from cassini_agent.counters.netdev import open_device
 from cassini_agent.counters.recorder import Recorder
+from cassini_agent.counters.sampler import Sampler
 from cassini_agent.counters.starts import Heard
 from cassini_agent.counters.watch import CounterWatch
 
@@ -38,13 +39,14 @@ def main(path: str) -> None:
     # Before anything else that runs, as on a machine that is not overloaded: the sender's truth must be true.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    fast, slow = open_device("lo")
-    watch = CounterWatch(fast, slow, most_cpu=None)
-    recorder = Recorder(watch.sampler, path)
+    watch = CounterWatch([open_device("lo")], most_cpu=None)
+    recorded = Sampler([open_device("lo")], most_cpu=None)
+    recorder = Recorder(recorded, path)
     watch.start()
-    recorder.start()
+    recorded.start()
     done = subprocess.run([sys.executable, "-c", SENDER], capture_output=True, text=True, check=True)
     time.sleep(0.1)
+    recorded.stop()
     recorder.stop()
     truth = [int(line) for line in done.stdout.split()]
     told = {
@@ -53,10 +55,9 @@ def main(path: str) -> None:
         "no hook": Heard([start - 30_000_000 for start in truth]),
     }
     said = {name: asdict(watch.witness({"job": heard})["job"]) for name, heard in told.items()}
-    stats = watch.sampler.stats()
     watch.stop()
     found = [burst.start_ns for burst in watch._bursts]
-    json.dump({"truth": truth, "found": found, "said": said, "samples": stats.samples}, sys.stdout)
+    json.dump({"truth": truth, "found": found, "said": said, "samples": watch.sampler.samples}, sys.stdout)
 
 
 if __name__ == "__main__":

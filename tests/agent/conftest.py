@@ -30,7 +30,7 @@ def row(request: pytest.FixtureRequest) -> Row:
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
     """One for all tests of a module that leave it as it was."""
-    one = DaemonProcess(tmp_path_factory.mktemp("daemon")).start()
+    one = DaemonProcess(tmp_path_factory.mktemp("daemon"), forked=True).start()
     one.folder.chmod(0o755)
     one.folder.parent.chmod(0o755)
     yield one
@@ -39,7 +39,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts daemons that end with the test; those of ``daemon`` are the command in an interpreter of its own."""
+    """Starts daemons that end with the test."""
     running: list[DaemonProcess] = []
 
     def begin(*options: str, **how: Any) -> DaemonProcess:

@@ -1,7 +1,8 @@
 """The daemon's own service, with limits or a wall clock that the test chooses.
 
-First argument: JSON with ``limits`` (of ``cassini_agent.daemon.limits``) and ``clock_offset_file``: nanoseconds by
-which the wall clock is wrong, read each time. The others are those of ``cassini-agent serve``.
+First argument: JSON with ``limits`` (of ``cassini_agent.daemon.limits``), ``clock_offset_file``: nanoseconds by
+which the wall clock is wrong, read each time, and ``silent_ns``: after which a job is silent. The others are those of
+``cassini-agent serve``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from cyclopts import App
 
 from cassini_agent.cli import serve
+from cassini_agent.daemon import status
 from cassini_agent.daemon.clocks import Reading, SystemClocks
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.service import run
@@ -30,6 +32,7 @@ class SteppedClocks(SystemClocks):
 
 def main(arguments: Sequence[str]) -> None:
     wanted = json.loads(arguments[0])
+    status.SILENT_NS = wanted.get("silent_ns", status.SILENT_NS)
     application = App()
     default = serve.Options()
 

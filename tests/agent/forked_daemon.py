@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import importlib
 import os
 import signal
 import subprocess
@@ -10,17 +10,19 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fork_server import FORK_SERVER
+
 __all__ = ["ForkedDaemon"]
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["cassini_agent.cli", "cassini_agent.daemon.service"])
+HOUSEKEEPING_S = 0.1
+"""What a daemon does once a second these do more often: tests wait for it."""
 
 
 class ForkedDaemon:
     """``main(arguments)`` in a folder, and what tests do with a ``subprocess.Popen`` of it."""
 
     def __init__(self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path) -> None:
-        self._process = _CONTEXT.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
+        self._process = FORK_SERVER.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -52,4 +54,5 @@ def _run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    importlib.import_module("cassini_agent.daemon.service").HOUSEKEEPING_S = HOUSEKEEPING_S  # type: ignore[attr-defined]
     sys.exit(main(arguments))

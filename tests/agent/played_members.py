@@ -19,7 +19,6 @@ from cassini_agent.coordinator.status import JobStatus, Recent
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
 PACE = 200 * MS_NS
-JITTER = tuple(range(-3 * MS_NS, 3 * MS_NS, MS_NS // 10))
 
 
 def schedule(job: str, **other: Any) -> Schedule:
@@ -73,11 +72,11 @@ class Played:
     errors_ns: dict[str, int]
     iterations: int = 0
     changed: dict[str, Change] = field(default_factory=dict)
-    jitter_ns: tuple[int, ...] = JITTER
     waited_ns: int = 0
     sends_ns: dict[str, int] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
     says: dict[str, str] = field(default_factory=dict)
+    clock_ahead_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.component = Component(self.members.values())
@@ -94,7 +93,6 @@ class Played:
             schedule=None if job in self.cleared else self.has[job],
             iterations=self.iterations,
             iteration_ns=self.has[job].iteration_ns,
-            jitter_ns=self.jitter_ns,
             errors_ns=(error,) * 64,
             place_ns=error,
             delay_total_ns=self.waited_ns,
@@ -104,9 +102,10 @@ class Played:
 
     def poll(self, now_s: float, without: Sequence[str] = ()) -> Outcome:
         statuses = {job: self.status(job) for job in self.members if job not in without}
-        outcome = self.component.decide(statuses, round(now_s * SECOND_NS))
+        now_ns = round((now_s + self.clock_ahead_s) * SECOND_NS)
+        outcome = self.component.decide(statuses, now_ns, round(now_s * SECOND_NS))
         for sent in outcome.send:
-            self._take(sent, round(now_s * SECOND_NS))
+            self._take(sent, now_ns)
         self.iterations += 5
         return outcome
 
@@ -144,6 +143,10 @@ class PlayedHosts:
         self.played, self.silent, self.now_ns = played, set[str](), 0
         self.offsets_ns: dict[str, int | None] = {}
         self.cleared: list[tuple[str, int]] = []
+
+    def now(self) -> int:
+        """On all clocks."""
+        return self.now_ns
 
     def _reach(self, host: str) -> None:
         if host in self.silent:

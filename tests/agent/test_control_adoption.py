@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from dataclasses import replace
+
+from hypothesis import example, given
 from hypothesis import strategies as st
 from played_members import Played, members_of, run
 
@@ -18,11 +20,24 @@ from cassini_agent.schedule import MS_NS, SECOND_NS
     longer=st.floats(1.003, 1.02),
     sends=st.dictionaries(st.sampled_from("abc"), st.floats(0, 0.9)),
     reached=st.sets(st.integers(0, 2), min_size=1),
+    ends=st.dictionaries(st.sampled_from("abc"), st.floats(0, 0.9)),
+)
+# One gap, between bursts that stand back to back; with the longer burst of `a` there is none.
+@example(
+    counts=[1, 1, 1], shifts=[0.75, 0, 0.75], longer=1.015625, sends={"a": 0, "b": 0.75, "c": 0.5}, reached={0}, ends={}
 )
 def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_for_all(
-    counts: list[int], shifts: list[float], longer: float, sends: dict[str, float], reached: set[int]
+    counts: list[int],
+    shifts: list[float],
+    longer: float,
+    sends: dict[str, float],
+    reached: set[int],
+    ends: dict[str, float],
 ) -> None:
-    """A shift of several turns grows with the pace: the jobs meet as before only if it does."""
+    """A shift of several turns grows with the pace: the jobs meet as before only if it does.
+
+    Where bursts end may be measured otherwise by then: what was decided does not depend on it.
+    """
     played = Played(members_of(counts, shifts, 60 * MS_NS), dict.fromkeys("abc", 0))
     played.sends_ns = {
         job: int(share * played.has[job].iteration_ns) for job, share in sends.items() if job in played.has
@@ -41,7 +56,11 @@ def test_renewed_paces_that_reached_some_daemons_are_those_of_the_predecessor_fo
     played.has = {job: (decided if job in lucky else before)[job] for job in jobs}
     played.changed = {}
     played.component = Component(members_of(counts, shifts, 60 * MS_NS).values())
-    outcome = played.component.decide({job: played.status(job) for job in jobs}, 6 * SECOND_NS)
+    statuses = {job: played.status(job) for job in jobs}
+    for job, share in ends.items():
+        if job in statuses and statuses[job].communication_end_ns is not None:
+            statuses[job] = replace(statuses[job], communication_end_ns=int(share * played.has[job].pace_ns))
+    outcome = played.component.decide(statuses, 6 * SECOND_NS, 6 * SECOND_NS)
     assert [type(event) for event in outcome.events] == [events.Adopted]
     for job, member in played.component.members.items():
         adopted, wanted = member.schedule, decided[job]

@@ -34,7 +34,7 @@ class Contest:
         statuses = {job: self.played.status(job) for job in "abc"}
         sent: list[Schedule] = []
         for index, coordinator in enumerate(self.coordinators):
-            outcome = coordinator.decide(statuses, now_ns + index * apart_ns)
+            outcome = coordinator.decide(statuses, now_ns + index * apart_ns, now_ns + index * apart_ns)
             self.told[index] += outcome.events
             sent += outcome.send
         order.shuffle(sent)
@@ -85,7 +85,7 @@ def test_of_two_contents_of_one_version_both_are_told_and_one_is_left() -> None:
     contest.look(0, 0, random.Random(0))
     for index, coordinator in enumerate(contest.coordinators):
         for job, member in coordinator.members.items():
-            member.follow(replace(member.schedule, version=2, epoch_ns=(10 + 20 * index) * MS_NS))
+            member.schedule = replace(member.schedule, version=2, epoch_ns=(10 + 20 * index) * MS_NS)
             if job != "ab"[1 - index]:
                 contest._put(member.schedule, SECOND_NS)
     assert {one.version for one in contest.played.has.values()} == {2}

@@ -37,7 +37,7 @@ def test_a_decision_is_put_off_for_five_paces_at_most(jobs: int) -> None:
                 place_ns=error,
                 place_at_ns=now_ns - old_ns - late_ns,
             )
-        outcome = component.decide(statuses, now_ns)
+        outcome = component.decide(statuses, now_ns, now_ns)
         if any(isinstance(event, events.Rephased) for event in outcome.events):
             assert not component.look_again
             return

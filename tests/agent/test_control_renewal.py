@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from played_members import PACE, Played, pair, run, schedule
 
 from cassini_agent.control.change import Change
 from cassini_agent.coordinator import events
-from cassini_agent.coordinator.component import Component
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.paces import shift_at
 from cassini_agent.coordinator.status import CountersSay
 from cassini_agent.schedule import MS_NS
-from cassini_core import Job, Phase
 
 
 def test_a_change_is_told_each_time_it_comes_and_once_while_it_lasts() -> None:
@@ -31,6 +28,23 @@ def test_a_change_is_told_each_time_it_comes_and_once_while_it_lasts() -> None:
         told += run(played, 10, begin=10 * (step + 1) + 5)
     changes = [event.iteration_ns // MS_NS for event in told if isinstance(event, events.IterationChanged)]
     assert changes == [204, 197, 204]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(190, 212)), max_size=6))
+def test_paces_follow_the_iteration_times_with_the_headroom_of_the_ranking(changes: list[tuple[str, int]]) -> None:
+    """However they came to be what they are; and no pace is below the ranked one."""
+    played = pair(gain_ns=60 * MS_NS)
+    played.sends_ns = {"a": 120 * MS_NS, "b": 120 * MS_NS}
+    takes_ms = dict.fromkeys("ab", 197)
+    for step, (job, now_ms) in enumerate(changes):
+        was_ms, takes_ms[job] = takes_ms[job], now_ms
+        played.changed = {job: Change(now_ms * MS_NS, was_ms * MS_NS)} if now_ms != was_ms else {}
+        run(played, 2, begin=10 * step)
+        played.changed = {}
+        run(played, 2, begin=10 * step + 5)
+        pace = max(200, 3 + max(takes_ms.values())) * MS_NS
+        assert {one.pace_ns for one in played.has.values()} == {pace}
+        assert {name: one.iteration_ns // MS_NS for name, one in played.has.items()} == takes_ms
 
 
 def test_a_ratio_that_is_broken_again_is_told_again() -> None:
@@ -79,25 +93,3 @@ def test_no_two_bursts_come_nearer_when_all_paces_get_longer(cuts: list[int], at
                 before = (other - end) % PACE
                 after = (begun[j] - begun[i] - (end - begin)) % (PACE + longer_ns)
                 assert before <= after <= before + longer_ns
-
-
-def test_whether_another_ratio_fits_is_asked_once_for_the_same_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes long, and meanwhile nobody else is decided about."""
-    asked = []
-
-    def fits(jobs: object, needed: dict[str, int], ratio: dict[str, int]) -> bool:
-        asked.append(needed)
-        return True
-
-    monkeypatch.setattr("cassini_agent.coordinator.renewal.other_ratio_fits", fits)
-    members = {
-        "a": Member(schedule("a", pace_ns=PACE // 2, iteration_ns=98 * MS_NS, shift_ns=0), host="a"),
-        "b": Member(schedule("b"), host="b"),
-    }
-    played = Played(members, {"a": 0, "b": 0})
-    played.component = Component(members.values(), {job: Job(job, 98.0, [Phase(0, 20, 50)]) for job in "ab"})
-    run(played, 10)
-    played.changed = {"a": Change(100 * MS_NS, 98 * MS_NS, certain=True)}  # so little hold is left that it stays so
-    told = run(played, 30, begin=10)
-    assert len(asked) == 1
-    assert len([event for event in told if isinstance(event, events.RatioBroken)]) == 2

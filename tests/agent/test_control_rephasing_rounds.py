@@ -56,7 +56,7 @@ def test_the_waits_that_are_told_are_those_of_the_schedules_that_are_sent(
             place_at_ns=start_ns,
             changed=changed,
         )
-    outcome = component.decide(statuses, now_ns)
+    outcome = component.decide(statuses, now_ns, now_ns)
     moved = [event for event in outcome.events if isinstance(event, events.Rephased)]
     assume(moved)
     sent = {one.job: one for one in outcome.send}
@@ -130,5 +130,5 @@ def test_a_job_is_overdue_once_it_took_longer_than_all_bursts_of_the_other_expla
         "b": status("b", paces["b"] // 2, 0, paces["b"] // 20, burst_ns),
     }
     component = Component(members.values())
-    component.decide(statuses, now_ns)
+    component.decide(statuses, now_ns, now_ns)
     assert component.look_again == (more_ms < 0)  # its start may come at any moment; who is overdue is not looked for

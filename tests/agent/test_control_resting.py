@@ -68,7 +68,6 @@ class CountedHosts(PlayedHosts):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(the_coordinator, "CALM_LOOKS", 3)
     monkeypatch.setattr(the_coordinator, "REST_S", 600.0)
 
 
@@ -81,7 +80,7 @@ def asked_in_the_end(
     async def run() -> int:
         hosts = CountedHosts(played)
         hosts.drift = drift
-        coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+        coordinator = Coordinator(hosts, told.append, hosts.now)
         coordinator.keep(played.members.values())
         coordinator.keep([hosts.restless])
         task = asyncio.create_task(coordinator.run(poll_s=0.001))
@@ -183,7 +182,7 @@ def test_a_host_that_hangs_holds_up_no_others(monkeypatch: pytest.MonkeyPatch) -
             raise TransportError("an old daemon")
 
         hosts.jobs, hosts.news = jobs, news  # type: ignore[method-assign]
-        coordinator = Coordinator(hosts, lambda _: None, lambda: hosts.now_ns)
+        coordinator = Coordinator(hosts, lambda _: None, hosts.now)
         coordinator.keep([Member(schedule(job, component="d"), job) for job in "xy"])
         coordinator.keep(hosts.played.members.values())
         for _ in range(2):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import pytest
 from played_members import Played, PlayedHosts, pair, schedule
@@ -15,7 +14,6 @@ from cassini_agent.control.clock_sync import ClockSample
 from cassini_agent.coordinator import background, events
 from cassini_agent.coordinator.component import Component, Outcome
 from cassini_agent.coordinator.coordinator import Coordinator
-from cassini_agent.coordinator.http import TransportError
 from cassini_agent.coordinator.member import Member
 from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.endpoint import Endpoint
@@ -79,7 +77,7 @@ def test_a_host_that_fails_in_any_way_costs_itself_alone(fails: str) -> None:
         return [other.status("x")] if host == "x" else await ask(host, _)
 
     hosts.clock, hosts.jobs = clocks, jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now)
     coordinator.keep(other.members.values())
     coordinator.keep(played.members.values())
     for second in range(10):
@@ -106,60 +104,16 @@ def test_who_has_answered_is_decided_about_before_another_host_has(monkeypatch: 
     hosts.jobs = jobs  # type: ignore[method-assign]
     decide = Component.decide
 
-    def noted(component: Component, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
+    def noted(component: Component, statuses: Mapping[str, JobStatus], now_ns: int, monotonic_ns: int) -> Outcome:
         order.append(component.name)
-        return decide(component, statuses, now_ns)
+        return decide(component, statuses, now_ns, monotonic_ns)
 
     monkeypatch.setattr(Component, "decide", noted)
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
+    coordinator = Coordinator(hosts, told.append, hosts.now, hosts.now)
     coordinator.keep([Member(schedule("x", component="d"), "x")])
     coordinator.keep(played.members.values())
     asyncio.run(coordinator.poll())
     assert order == ["c", "the silent host is given up", "d"]
-
-
-@pytest.mark.parametrize("where", ["away", "here"])
-def test_another_rank_of_a_job_is_not_the_job(where: str) -> None:
-    """Each rank is connected to the daemon of its own host, but only rank 0 reports."""
-    played, told = pair(), list[events.Event]()
-    hosts, played.iterations = PlayedHosts(played), 100
-
-    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
-        if host == "b" and where == "away":
-            raise TransportError("its daemon is started again")
-        elsewhere = JobStatus("b" if host == "a" else "a", "waiting", connected=True)
-        return [elsewhere, played.status(host)]
-
-    hosts.jobs = jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns)
-    coordinator.keep(played.members.values())
-    for second in range(10):
-        hosts.now_ns = second * SECOND_NS
-        asyncio.run(coordinator.poll())
-    assert not [event for event in told if isinstance(event, events.MemberMoved)]
-    assert coordinator.component("c").members["b"].host == "b"
-
-
-@pytest.mark.parametrize(("left", "to"), [("silent", "z"), ("nothing reported", "a")])
-def test_a_job_is_followed_from_a_host_where_another_of_its_ranks_is_left(left: str, to: str) -> None:
-    played, told = pair(), list[events.Event]()
-    hosts, played.iterations = PlayedHosts(played), 100
-    has_moved = False
-
-    async def jobs(host: str, _: Collection[str]) -> list[JobStatus]:
-        here = [] if host == "z" else [played.status(host)]
-        if has_moved and host == "b":
-            here = [replace(here[0], state="silent") if left == "silent" else JobStatus("b", "waiting")]
-        return [*here, played.status("b")] if has_moved and host == to else here
-
-    hosts.jobs = jobs  # type: ignore[method-assign]
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns, hosts=["a", "b", "z"])
-    coordinator.keep(played.members.values())
-    for second in range(12):
-        hosts.now_ns = second * SECOND_NS
-        asyncio.run(coordinator.poll())
-        has_moved = second >= 2
-    assert events.MemberMoved("c", "b", to, "b") in told
 
 
 def test_a_block_is_left_also_where_the_callback_waits_for_that(
@@ -180,16 +134,3 @@ def test_a_block_is_left_also_where_the_callback_waits_for_that(
         if thread.name == "cassini-coordinator":
             thread.join(10)
     assert "cassini-coordinator" not in [thread.name for thread in threading.enumerate()]
-
-
-def test_a_host_that_is_only_searched_is_told_of_once_too() -> None:
-    played, told = pair(), list[events.Event]()
-    hosts = PlayedHosts(played)
-    hosts.silent = {"b", "z"}
-    coordinator = Coordinator(hosts, told.append, lambda: hosts.now_ns, hosts=["a", "b", "z"])
-    coordinator.keep(played.members.values())
-    for second in range(40):
-        hosts.now_ns = second * SECOND_NS
-        coordinator._searched_s = -1e9  # as if enough time had passed
-        asyncio.run(coordinator.poll())
-    assert sorted(event.host for event in told if isinstance(event, events.Unreachable)) == ["b", "z"]

@@ -23,7 +23,7 @@ class Rounds:
         members = {job: Member(schedule(job, shift_ns=i * PACE // 3), host=job) for i, job in enumerate("abc")}
         self.played = Played(members, dict.fromkeys("abc", 0))
         self.hosts, self.told = PlayedHosts(self.played), list[events.Event]()
-        self.coordinator = Coordinator(self.hosts, self.told.append, lambda: self.hosts.now_ns)
+        self.coordinator = Coordinator(self.hosts, self.told.append, self.hosts.now, self.hosts.now)
         self.coordinator.keep(members.values())
 
     def seconds(self, begin: int, end: int, step: int = 1) -> None:

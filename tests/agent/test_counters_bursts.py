@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from fake_sysfs import FakePort
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cassini_agent.counters.bursts import Burst, BurstDetector
 from cassini_agent.counters.rdma import find_ports, open_port
-from cassini_agent.counters.starts import CONFIRM, CONTRADICT, SILENT, Heard, Witness, witness
+from cassini_agent.counters.starts import CONFIRM, CONTRADICT, SILENT, Heard, Witness, _of_the_job, witness
 from cassini_agent.counters.unwrap import BREAK, MISSING
 from cassini_agent.counters.watch import CounterWatch, open_sources
 from cassini_core import Job, Phase
@@ -38,6 +38,11 @@ def bytes_of(
     return [(t, 4 * words) for t, words in readings.rows], [round(s + first * MS) for s in readings.starts]
 
 
+def of_the_job(bursts: Sequence[Burst]) -> list[Burst]:
+    """As the witness looks at them: without the far smaller ones of others."""
+    return list(_of_the_job(bursts, 0, 2**63))
+
+
 def compare(bursts: Sequence[Burst], reports: Sequence[int]) -> Witness:
     return witness(bursts, Heard(reports, reports))
 
@@ -57,7 +62,7 @@ disturbances = st.builds(
 )
 
 
-@given(disturbance=disturbances, seed=st.integers(0, 1000), late_ms=st.sampled_from([-60.0, -12.3, 0.0, 12.3, 40.0]))
+@given(disturbance=disturbances, seed=st.integers(0, 1000), late_ms=st.sampled_from([-75.0, -12.3, 0.0, 12.3, 40.0]))
 @settings(max_examples=25, deadline=None)
 def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
     disturbance: Disturbance, seed: int, late_ms: float
@@ -72,18 +77,19 @@ def test_bursts_are_found_and_a_late_job_is_told_by_how_much(
     assert errors[len(errors) * 9 // 10] <= 5 * MS
     assert errors[len(errors) // 2] <= 1 * MS
     compared = compare(bursts, [round(start - late_ms * MS) for start in starts])
-    if compared.says == SILENT:
+    if compared.offset_ns is None:
         # A spike of others ran into so many bursts that their starts are not known well enough.
         assert disturbance.spikes
         return
-    assert compared.offset_ns is not None
     assert abs(compared.offset_ns - late_ms * MS) <= 1.5 * MS
-    assert compared.says == (CONTRADICT if late_ms else CONFIRM)
+    # What flows when the job reports may be what it reports, if it began before or not.
+    flows = late_ms == -12.3 or (late_ms and (disturbance.background or disturbance.spikes))
+    assert compared.says == (CONTRADICT if late_ms else CONFIRM) or (flows and compared.says == SILENT)
+    assert compared.says == SILENT or late_ms != -12.3
     if late_ms:
-        words = (
-            f"counters show the burst {abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
-        )
-        assert compared.reason.startswith(words + " than the job reports, within ")
+        where = f"{abs(compared.offset_ns) / 1e6:.1f} ms {'later' if late_ms > 0 else 'earlier'}"
+        words = "counters show the burst" if compared.says == CONTRADICT else "perhaps the burst begins"
+        assert compared.reason.startswith(f"{words} {where} than the job reports, within ")
 
 
 def test_later_phases_do_not_look_like_a_delay() -> None:
@@ -103,7 +109,7 @@ def test_bytes_of_a_burst_are_counted() -> None:
 
 def test_short_bursts_of_others_are_none_of_the_job() -> None:
     rows, starts = bytes_of(JOB, 40, Disturbance(spikes=1.0), seed=3)
-    found = [burst.start_ns for burst in bursts_of(rows)[0]][3:]
+    found = [burst.start_ns for burst in of_the_job(bursts_of(rows)[0])][3:]
     assert len(found) > 30
     # A spike right before a burst is one with it; otherwise spikes of 3 ms beside bursts of 60 are left out.
     assert sum(min(abs(one - start) for start in starts) > 10 * MS for one in found) <= 2
@@ -151,7 +157,7 @@ def test_a_rarely_refreshed_counter_is_noticed() -> None:
         seen = total if number % 25 == 0 else seen
         shown.append((now, seen))
     _, detector = bursts_of(shown)
-    assert detector.refresh_ns == pytest.approx(25 * MS, rel=0.1)
+    assert detector.still_ns == pytest.approx(24 * MS, rel=0.1)
 
 
 @given(seed=st.integers(0, 100), kind=st.sampled_from([MISSING, BREAK]))
@@ -169,6 +175,30 @@ def test_gaps_and_breaks_make_no_bursts(seed: int, kind: int) -> None:
         assert nearest <= max(3 * MS, burst.blur_ns) or (kind == BREAK and nearest < 60 * MS)
 
 
+@given(
+    phases=st.lists(
+        st.tuples(st.floats(2.5, 60.0), st.floats(3.0, 60.0), st.floats(15.0, 100.0)), min_size=1, max_size=4
+    ),
+    jitter=st.sampled_from([0.0, 0.01, 0.05]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_job_that_is_right_is_not_contradicted_whatever_its_phases_are(
+    phases: list[tuple[float, float, float]], jitter: float, seed: int
+) -> None:
+    """Its first phase may be slower or smaller than the others, or one with that of the iteration before.
+
+    One that hardly ever pauses is another matter: its slowest phase looks like traffic in the background.
+    """
+    now, made = 0.0, []
+    for pause, length, gbps in phases:
+        made.append(Phase(now + pause, length, gbps))
+        now += pause + length
+    assume(sum(pause for pause, _, _ in phases) > 0.2 * now)
+    rows, starts = bytes_of(Job("right", now, tuple(made)), 40, Disturbance(jitter=jitter), seed)
+    assert compare(bursts_of(rows)[0], starts[:-3]).says != CONTRADICT
+
+
 reports = st.lists(st.integers(0, 10**12), max_size=40)
 
 
@@ -180,15 +210,16 @@ def test_any_two_lists_can_be_compared(bursts: list[int], starts: list[int]) -> 
         assert compared.reason
 
 
-@given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(8, 40), lost=st.sets(st.integers(0, 39), max_size=3))
+@given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(14, 40), lost=st.sets(st.integers(0, 39), max_size=3))
 def test_a_constant_offset_is_found_whatever_it_is(offset: int, count: int, lost: set[int]) -> None:
     starts = [10**9 + 200 * MS * n for n in range(count)]
     compared = compare(bursts_at([start + offset for n, start in enumerate(starts) if n not in lost]), starts)
     if compared.iterations >= 16:
         assert compared.offset_ns == offset
-        assert compared.says == (CONFIRM if abs(offset) <= 5 * MS else CONTRADICT)
-    elif abs(offset) > 5 * MS:
-        assert compared.says == SILENT  # so few iterations contradict nobody
+        flows = -60 * MS <= offset < 0
+        assert compared.says == (CONFIRM if abs(offset) <= 5 * MS else SILENT if flows else CONTRADICT)
+    else:
+        assert compared.says == SILENT
 
 
 def test_bursts_that_lie_anywhere_say_nothing() -> None:
@@ -242,7 +273,9 @@ class Played:
         for number, (now, words) in enumerate(rows):
             self.now = now
             self.port.sent(words)
-            self.watch.sampler.tick(now, with_slow=number % 100 == 0)
+            if number % 1000 == 0:
+                self.watch.sampler.slow_tick(now)
+            self.watch.sampler.tick(now)
         self.watch.poll()
 
 
@@ -260,7 +293,7 @@ def test_a_watch_says_what_it_counts_and_when_the_job_is_wrong(tmp_path: Path) -
     assert device["rate_gbps"] == 100.0
     assert device["tx_bytes"] == 4 * (readings.rows[-1][1] - readings.rows[0][1])
     assert 5 < device["tx_gbps"] < 20
-    assert (device["rx_bytes"], device["rx_gbps"], device["cnp_sent"]) == (0, 0.0, 0)
+    assert (device["rx_bytes"], device["rx_gbps"], latest["marks_per_s"]) == (0, 0.0, {"cnp_sent": 0})
     assert (latest["note"], latest["samples"]) == (None, len(readings.rows))
 
 
@@ -269,7 +302,7 @@ def test_no_counters_are_said_to_be_none(tmp_path: Path) -> None:
     fast, _ = open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path))
     watch = CounterWatch(fast)
     for tick in range(20):
-        watch.sampler.tick(tick * MS, with_slow=True)
+        watch.sampler.tick(tick * MS)
     said = watch.witness({"a": Heard([0, MS], [0, MS])})["a"]
     assert said.says == SILENT
     assert said.reason.startswith("no counters: ")
@@ -285,7 +318,7 @@ def test_a_device_that_went_away_is_said_to(tmp_path: Path) -> None:
     played.port.unplug()
     end = readings.rows[-1][0]
     for tick in range(1500):
-        played.watch.sampler.tick(end + tick * MS, with_slow=False)
+        played.watch.sampler.tick(end + tick * MS)
     said = played.said([round(start) for start in readings.starts])
     assert said.says == SILENT
     assert "no counters" in said.reason
@@ -301,7 +334,7 @@ def test_a_port_that_comes_back_brings_no_burst(tmp_path: Path) -> None:
     played.play([(rows[-1][0] + MS, 0)])
     played.port.plug()
     played.port.data(0)
-    played.play([(rows[-1][0] + (300 + n) * MS, 0) for n in range(100)])
+    played.play([(rows[-1][0] + (1100 + n) * MS, 0) for n in range(100)])
     latest = played.watch.latest()
     assert before - 1 <= latest["bursts"] <= before + 1
     assert played.watch._bursts[-1].start_ns < rows[-1][0]
@@ -315,7 +348,7 @@ def test_no_rate_is_taken_across_a_break(tmp_path: Path) -> None:
     device = "mlx5_0/1"
     assert played.watch.latest()["devices"][device]["tx_gbps"] == pytest.approx(80, rel=0.01)
     # Cleared by somebody while it was not read: what it counted before that is not known.
-    for tick in range(1500, 2500):
+    for tick in range(1500, 3500):
         played.play([(tick * MS, (tick - 1499) * words_per_ms)])
         assert played.watch.latest()["devices"][device]["tx_gbps"] in (None, pytest.approx(80, rel=0.01))
     assert played.watch.latest()["devices"][device]["tx_gbps"] is not None
@@ -340,8 +373,24 @@ def test_active_ports_come_before_network_devices(tmp_path: Path) -> None:
     FakePort(tmp_path, "mlx5_1").write("state", "1: DOWN")
     fast, slow = open_sources(root=str(tmp_path))
     assert {source.channels[0].device for source in fast} == {"mlx5_0/1"}
-    assert "retransmits" in {source.channels[0].name for source in slow}
+    assert "ecn_marked" in {source.channels[0].name for source in slow}
     with pytest.raises(ValueError, match="no RDMA device or port 'mlx5_7'"):
         open_sources(["mlx5_7"], root=f"{tmp_path}/")
     fast, _ = open_sources(["mlx5_1"], ["eth5"], root=str(tmp_path))
     assert [channel.device for source in fast for channel in source.channels] == ["mlx5_1/1"] * 2 + ["eth5"] * 2
+
+
+def test_marks_that_cannot_be_read_for_a_moment_are_not_new_ones_afterwards(tmp_path: Path) -> None:
+    port = FakePort(tmp_path)
+    port.write("hw_counters/np_cnp_sent", 0)
+    watch = CounterWatch(*open_port(find_ports(root=str(tmp_path))[0], root=str(tmp_path), pread=port.pread))
+    # A million in the first second, then one in each; not readable for a second, and reset by somebody.
+    shown = [0, 10**6, "N/A", *range(10**6, 10**6 + 14), *range(14)]
+    for second, text in enumerate(shown):
+        port.write("hw_counters/np_cnp_sent", text)
+        watch.sampler.slow_tick(second * 1000 * MS)
+        for tick in range(0, 1000, 100):
+            watch.sampler.tick((second * 1000 + tick) * MS)
+        per_s = watch.latest()["marks_per_s"]["cnp_sent"]
+        if second > 11:
+            assert 0.7 <= per_s <= 1

@@ -20,7 +20,7 @@ MS = 1_000_000
 
 
 def transmitted(port: FakePort) -> tuple[Source, list[Source]]:
-    """The source of the bytes sent, and the slow ones."""
+    """The source of the bytes sent, and those of marks."""
     fast, slow = open_port(find_ports(root=str(port.root))[0], root=str(port.root), pread=port.pread)
     return next(one for one in fast if one.channels[0].name == "tx_bytes"), slow
 
@@ -49,14 +49,13 @@ def test_ten_devices_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 def test_counters_that_a_port_lacks_are_left_out() -> None:
     for port in find_ports(root=CAPTURED):
-        fast, slow = open_port(port, root=CAPTURED)
-        assert [source.channels[0].name for source in fast] == ["tx_bytes", "rx_bytes"]
+        data, marks = open_port(port, root=CAPTURED)
+        assert [source.channels[0].name for source in data] == ["tx_bytes", "rx_bytes"]
         # The captured mlx5 has hardware counters, but not those of congestion.
-        names = {source.channels[0].name for source in slow}
-        assert names == {"rate", "tx_packets", "rx_packets", "tx_wait", "tx_discards"}
-        assert all(source.sample(0)[0] == 0 for source in [*fast, *slow[1:]])
-        assert slow[0].sample(0)[0] == round((port.gbps or 0) * 1000)
-        for source in [*fast, *slow]:
+        assert marks == []
+        assert all(source.sample(0) == [0] for source in data)
+        assert {source.channels[0].gbps for source in data} == {port.gbps}
+        for source in data:
             source.close()
 
 
@@ -101,12 +100,12 @@ def test_not_available_is_missing_and_says_so(tmp_path: Path) -> None:
     assert list(source.sample(MS)) == [MISSING]
     assert "N/A (no PMA)" in (source.problem or "")
     port.data(200)
-    # What was counted meanwhile is not lost.
-    assert list(source.sample(2 * MS)) == [400]
+    # It may have been another counter meanwhile.
+    assert list(source.sample(2 * MS)) == [BREAK]
     assert source.problem is None
 
 
-@pytest.mark.parametrize("text", ["", "garbage", "-5", "1 2", "0x10", "٣"])
+@pytest.mark.parametrize("text", ["", "garbage", "-5", "1 2", "0x10", "٣", str(2**64), "9" * 5000])
 def test_what_is_no_number_is_missing(tmp_path: Path, text: str) -> None:
     port = FakePort(tmp_path)
     source, _ = transmitted(port)
@@ -125,9 +124,9 @@ def test_a_device_that_goes_and_comes_back(tmp_path: Path) -> None:
     assert "port_xmit_data" in (source.problem or "")
     port.plug()
     port.data(50)
-    # Within the longest pause between two attempts it is read again, and what it counted unseen is unknown.
+    # Within a second it is read again, and what it counted unseen is unknown.
     after = [source.sample(150 * MS + n * 100 * MS)[0] for n in range(60)]
-    assert after.index(BREAK) <= 50
+    assert after.index(BREAK) <= 10
     assert set(after[after.index(BREAK) + 1 :]) == {0}
     port.data(75)
     assert source.sample(6060 * MS)[0] == 100
@@ -162,7 +161,7 @@ def test_a_device_that_stays_away_is_hardly_looked_for(tmp_path: Path, monkeypat
     monkeypatch.setattr("os.open", refused)
     for tick in range(60_000):
         source.sample(tick * MS)
-    assert 5 <= tried <= 20
+    assert 50 <= tried <= 61
 
 
 def test_an_interrupted_reading_loses_nothing(tmp_path: Path) -> None:
@@ -176,19 +175,22 @@ def test_an_interrupted_reading_loses_nothing(tmp_path: Path) -> None:
     assert source.sample(2 * MS)[0] == 40
 
 
-def test_the_rate_follows_the_link(tmp_path: Path) -> None:
-    port = FakePort(tmp_path, rate="100 Gb/sec (4X EDR)")
+@pytest.mark.parametrize(
+    ("state", "rate", "expected"),
+    [
+        ("4: ACTIVE", "100 Gb/sec (4X EDR)", 800_000),  # carried within a late reading: a wrap
+        ("4: ACTIVE", "0.1 Gb/sec (1X)", BREAK),  # too much for the link: a reset
+        ("1: DOWN", "0.1 Gb/sec (1X)", 800_000),  # not what the link will carry once it is up
+    ],
+)
+def test_the_rate_of_the_link_tells_a_wrap_from_a_reset(tmp_path: Path, state: str, rate: str, expected: int) -> None:
+    port = FakePort(tmp_path, rate=rate)
+    port.write("state", state)
     port.data(2**32 - 100_000)
-    source, slow = transmitted(port)
-    assert source.sample(0)[0] == 0
+    source, _ = transmitted(port)
+    assert source.sample(0) == [0]
     port.data(100_000)
-    assert source.sample(MS)[0] == 800_000  # 100 Gbit/s carry that much within a late reading: a wrap.
-    port.write("rate", "0.1 Gb/sec (1X)")
-    assert slow[0].sample(2 * MS)[0] == 100
-    port.data(2**32 - 100_000)
-    source.sample(3 * MS)
-    port.data(100_000)
-    assert source.sample(4 * MS)[0] == BREAK  # 0.1 Gbit/s do not: a reset.
+    assert source.sample(MS) == [expected]
 
 
 acts = st.lists(
@@ -247,13 +249,12 @@ def test_whatever_happens_to_a_port_no_traffic_is_made_up(
 def test_all_ports_are_sampled_together(tmp_path: Path) -> None:
     ports = [FakePort(tmp_path, f"mlx5_{number}") for number in range(3)]
     opened = [open_port(port, root=str(tmp_path)) for port in find_ports(root=str(tmp_path))]
-    sampler = Sampler([s for fast, _ in opened for s in fast], [s for _, slow in opened for s in slow])
-    fast_rows, _ = sampler.subscribe()
-    sampler.tick(0, with_slow=True)
+    sampler = Sampler([source for data, _ in opened for source in data])
+    sampler.tick(0)
     for number, port in enumerate(ports):
         port.data(10 * (number + 1), 1)
-    sampler.tick(MS, with_slow=True)
-    assert [channel.device for channel in sampler.fast_channels][::2] == ["mlx5_0/1", "mlx5_1/1", "mlx5_2/1"]
-    assert list(fast_rows) == [(0, 0, 0, 0, 0, 0, 0), (MS, 40, 4, 80, 4, 120, 4)]
+    sampler.tick(MS)
+    assert [channel.device for channel in sampler.channels][::2] == ["mlx5_0/1", "mlx5_1/1", "mlx5_2/1"]
+    assert list(sampler.rows) == [(0, 0, 0, 0, 0, 0, 0), (MS, 40, 4, 80, 4, 120, 4)]
     assert sampler.problems() == []
     sampler.stop()

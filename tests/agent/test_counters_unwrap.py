@@ -16,9 +16,7 @@ steps = st.lists(st.tuples(st.integers(MS // 2, 20 * MS), st.floats(0, 1)), min_
 
 
 def unwrapper(scale: int, width: int | None) -> Unwrapper:
-    made = Unwrapper(scale, width)
-    made.set_speed(PER_SECOND)
-    return made
+    return Unwrapper(scale, wide=width == 64, per_second=PER_SECOND)
 
 
 @given(steps=steps, start=st.integers(0, 2**64 - 1), width=st.sampled_from([32, 64]), told=st.booleans())
@@ -39,7 +37,6 @@ def test_a_counter_that_wraps_counts_on(steps: list[tuple[int, float]], start: i
         if width == 32 and words % 2**32 == 2**32 - 1:
             return
         assert total == true
-    assert made.resets == 0
 
 
 @given(steps=steps, at=st.integers(0, 59), start=st.integers(2**33, 2**63), after=st.integers(0, 2**32))
@@ -55,7 +52,6 @@ def test_a_reset_of_a_wide_counter_is_a_break_and_never_traffic(
         if number == at:
             words = after
             assert made.advance(words, now) == BREAK
-            assert made.resets == 1
         else:
             words += counted
             true += 4 * counted
@@ -68,7 +64,8 @@ def test_a_narrow_counter_never_claims_more_than_the_link_carries(before: int, a
     made.advance(before, 0)
     total = made.advance(after, span)
     if after >= before:
-        assert total == 4 * (after - before)
+        most = 1.25 * 100e9 * (span + 20 * MS) / 1e9
+        assert total == (4 * (after - before) if 4 * (after - before) <= most else BREAK)
     else:
         assert total == BREAK or total <= 1.25 * PER_SECOND * (span + 20 * MS) / 1e9
 
@@ -90,7 +87,7 @@ def test_a_narrow_counter_not_read_for_long_is_ambiguous() -> None:
 
 
 @given(
-    width=st.sampled_from([16, 32, 64]),
+    width=st.sampled_from([32, 64]),
     scale=st.sampled_from([1, 4]),
     per_second=st.sampled_from([10**8, 10**9, 5 * 10**10]),
     start=st.integers(0, 2**64 - 1),
@@ -101,8 +98,7 @@ def test_a_narrow_counter_not_read_for_long_is_ambiguous() -> None:
 def test_however_seldom_it_is_read_what_it_says_was_counted_was(
     width: int, scale: int, per_second: int, start: int, steps: list[tuple[int, float]]
 ) -> None:
-    made = Unwrapper(scale, width)
-    made.set_speed(per_second)
+    made = Unwrapper(scale, wide=width == 64, per_second=per_second)
     now, true = 0, start % 2**width
     before: tuple[int, int] | None = (made.advance(true, now), true)
     for span, share in steps:
@@ -114,14 +110,13 @@ def test_however_seldom_it_is_read_what_it_says_was_counted_was(
         before = None if total == BREAK else (total, true)
 
 
-@given(st.integers(1, 2**40), st.integers(MS // 2, 10_000 * MS), st.sampled_from([1, 4]), st.sampled_from([None, 64]))
-def test_a_gain_beyond_all_links_was_not_there(before: int, span: int, scale: int, width: int | None) -> None:
+@given(st.integers(1, 2**40), st.integers(MS // 2, 10_000 * MS), st.sampled_from([1, 4]), st.booleans())
+def test_a_gain_beyond_all_links_was_not_there(before: int, span: int, scale: int, wide: bool) -> None:
     """All ones, as a device shows that is gone, or a driver that counted below zero."""
-    made = Unwrapper(scale, width)
+    made = Unwrapper(scale, wide=wide)
     made.advance(before, 0)
     assert made.advance(2**64 - before, span) == BREAK
     assert made.advance(2**64 - before + 1, span + MS) == scale
-    assert made.resets == 1
 
 
 def test_width_known_nothing_is_ambiguous() -> None:
@@ -141,7 +136,15 @@ def test_what_comes_back_after_it_was_gone_is_another_counter() -> None:
 
 @pytest.mark.parametrize(("per_second", "expected"), [(PER_SECOND, 800_000), (PER_SECOND / 1000, BREAK)])
 def test_the_speed_of_the_link_tells_a_wrap_from_a_reset(per_second: float, expected: int) -> None:
-    made = Unwrapper(4, 32)
-    made.set_speed(per_second)
+    made = Unwrapper(4, per_second=per_second)
     made.advance(2**32 - 100_000, 0)
     assert made.advance(100_000, MS) == expected
+
+
+@pytest.mark.parametrize("refresh_ms", [10, 100, 1000])
+def test_a_counter_that_is_rarely_refreshed_gains_much_at_once(refresh_ms: int) -> None:
+    """A port of 400 Gbit/s, read every ms, whose driver shows new totals ten times a second or once."""
+    made = Unwrapper(wide=True)
+    for tick in range(5000):
+        shown = tick // refresh_ms * refresh_ms * 50_000_000
+        assert made.advance(2**40 + shown, tick * MS) == shown

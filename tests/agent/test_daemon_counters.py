@@ -85,7 +85,9 @@ def play(root: Path, vendor: str) -> tuple[CounterWatch, Train, int]:
             sent.flush()
         for name in marks if number % 100 == 0 else ():
             port.write(f"hw_counters/{name}", 10**6 + now * MARKS_EACH_S // 10**9)
-        watch.sampler.tick(now, with_slow=number % 50 == 0)
+        if number % 500 == 0:
+            watch.sampler.slow_tick(now)
+        watch.sampler.tick(now)
         if number % 500 == 0:
             watch.latest()
     sent.close()

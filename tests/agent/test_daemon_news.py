@@ -27,7 +27,7 @@ def count(daemon: DaemonProcess) -> int:
 def waited_s(daemon: DaemonProcess, what: Any, wait_ms: int = 4000) -> float:
     """How long a reader waits that wants to know of the next change, while ``what`` is done a moment later."""
     known = count(daemon)
-    timer = threading.Timer(0.2, what)
+    timer = threading.Timer(0.1, what)
     timer.start()
     begun = time.monotonic()
     assert daemon.ask("GET", f"/v1/jobs?since={known}&wait_ms={wait_ms}").status == 200
@@ -50,7 +50,7 @@ def test_who_waits_for_news_hears_at_once_of_what_matters_and_of_nothing_else(da
         for message in news:
             assert waited_s(daemon, lambda message=message: job.send(message)) < SOON_S
         # A report of every second is none.
-        assert waited_s(daemon, lambda: job.send(iterations_of(first=8, many=1, version=3)), wait_ms=800) >= 0.7
+        assert waited_s(daemon, lambda: job.send(iterations_of(first=8, many=1, version=3)), wait_ms=300) >= 0.25
         assert daemon.status_of("news")["iterations"] == 9
         assert waited_s(daemon, job.close) < SOON_S
 
@@ -70,9 +70,10 @@ def test_a_wait_that_is_no_whole_number_or_too_long_is_refused(daemon: DaemonPro
     assert answer.body["reason"] == "malformed"
 
 
-def test_a_job_that_is_connected_and_says_nothing_is_silent_whatever_it_said_last(daemon: DaemonProcess) -> None:
+def test_a_job_that_is_connected_and_says_nothing_is_silent_whatever_it_said_last(start: Any) -> None:
+    daemon = start(test_options={"silent_ns": 400 * MS_NS})
     with daemon.job("stopped") as job:
-        job.send(iterations_of(first=0, many=4, state="held"))
+        job.send(iterations_of(first=0, many=4, state="held", natural_ns=[20 * MS_NS] * 4))
         wait_until(lambda: daemon.status_of("stopped")["state"] == "held")
         wait_until(lambda: daemon.status_of("stopped")["state"] == "silent")
         job.send(iterations_of(first=4, many=1, state="held"))
@@ -137,7 +138,7 @@ def test_a_daemon_that_stops_ends_the_wait(start: Any) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    time.sleep(0.3)
+    time.sleep(0.1)
     begun = time.monotonic()
     assert one.process is not None
     one.process.send_signal(signal.SIGTERM)

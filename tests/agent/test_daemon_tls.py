@@ -6,7 +6,6 @@ import http.client
 import socket
 import ssl
 import tempfile
-import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -120,7 +119,7 @@ def test_certificates_that_are_replaced_are_read_again(start: Start, authorities
     assert status_of(daemon, old) == 200
     leaf = authorities.ours.issue_cert("127.0.0.1")
     (authorities.folder / "server.pem").write_bytes(b"-----BEGIN")  # half of it, for a moment
-    time.sleep(1.2)
+    until(lambda: "credentials" in daemon.log.read_text())
     assert status_of(daemon, old) == 200
     authorities.write(leaf, "server")
     authorities.ours.cert_pem.write_to_path(str(authorities.folder / "ca.pem"))

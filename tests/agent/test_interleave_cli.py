@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pty
 import re
@@ -38,6 +39,8 @@ ONE = Network.one_link("up", 50.0)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Played jobs run many times faster than real ones."""
     monkeypatch.setattr(jobs, "EVERY_S", 0.5)
+    monkeypatch.setattr(engine, "LOOK_S", 0.1)
+    monkeypatch.setattr(importlib.import_module("cassini_agent.cli.interleave"), "ANSWER_S", 0.3)
 
 
 @pytest.fixture
@@ -318,7 +321,7 @@ def test_a_coordinator_that_ends_is_told_of_at_once(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(ZeroDivisionError):
         scheduler()
-    assert inside == told == [of_coordinator.Stopped("ZeroDivisionError: by a fault of ours")]
+    assert inside == told == [of_coordinator.Failed("the coordinator", "ZeroDivisionError: by a fault of ours", 1)]
 
 
 def test_the_scheduler_s_own_error_is_not_hidden_by_the_coordinator_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +355,7 @@ def test_an_interleaving_goes_on_when_its_coordinator_has_ended(
     monkeypatch.setattr(Coordinator, "run", once)
     with Interleaving(ONE, endpoints(both)) as running:
         wait_until(running.is_arranged)
-        wait_until(lambda: len(running._engine.holding.coordinator._news) == 2)
+        wait_until(lambda: len(running._engine.holding.coordinator._tasks) == 2)
         assert any("the coordinator failed" in str(line) for line in describe_all(running))
 
 

@@ -142,7 +142,7 @@ def test_a_profile_that_is_given_need_not_be_measured() -> None:
     played = Played(daemons, Network({"up": 50.0}, profiles=known))
     for _ in range(10):
         played.look(4)
-    assert not [event for event in played.told if isinstance(event, NotHeld) and "communicated" in event.why]
+    assert not [event for event in played.told if isinstance(event, NotHeld) and "communicated" in event.reason]
     assert sorted(daemons.schedules) == ["a", "b"]
 
 
@@ -265,7 +265,8 @@ def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.M
     monkeypatch.setattr(jobs, "LEFT_ALONE_S", 0.3)
     component = played.daemons.schedules["a"].component
     played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
-    played.engine._hear(of_coordinator.OverBudget(component, 0.2, 0.1))
+    for job in "ab":
+        played.engine._hear(of_coordinator.MemberFreed(component, job, "waits 3 ms per iteration to win 1 ms"))
     played.coordinator.forget(component)
     played.daemons.schedules.clear()
     arranged = len(played.arranged())

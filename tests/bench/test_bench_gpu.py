@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bench.gpu.held
+import bench.gpu.runs
 import pytest
 from bench.gpu.held import Daemon, Scheduler
 from bench.gpu.report import ENTERING, table
@@ -128,7 +129,8 @@ def test_the_job_without_a_gpu_computes_and_exchanges(tmp_path: Path) -> None:
             assert all(b - a >= 20 * MS for a, b in pairwise(starts))
 
 
-def test_a_rank_that_ends_is_said_with_the_logs(tmp_path: Path) -> None:
+def test_a_rank_that_ends_is_said_with_the_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.gpu.runs, "OTHERS_S", 0.1)
     with wire_job(tmp_path, None) as wire:
         wire.defaults["bytes"] = "many"
         with pytest.raises(RuntimeError, match=r"(?s)wire: a rank has ended.*wire-1\.log:.*TypeError"):

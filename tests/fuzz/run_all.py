@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def fuzz(target: Target, seconds: int, build: Path) -> bool:
         began = time.monotonic()
         while process.poll() is None:
             _show(target, log, time.monotonic() - began, end="\r" if sys.stdout.isatty() else "")
-            time.sleep(1)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1)
     _show(target, log, time.monotonic() - began, end="\n")
     if process.returncode == 0:
         return True

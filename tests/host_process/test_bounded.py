@@ -138,7 +138,9 @@ def jobs_file_of(name: str, count: int) -> bytes:
     return json.dumps({"format": "cassini-jobs/1", "jobs": jobs}).encode()
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "all to all" else name for name in JOBS]
+)
 def test_placing_of_a_quarter_of_the_size_is_bounded(name: str, tmp_path: Path) -> None:
     assert "candidate" in assert_bounded("place", jobs_file_of(name, 1250), tmp_path)
 

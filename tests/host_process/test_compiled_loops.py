@@ -15,6 +15,7 @@ import pytest
 import hosts
 from cassini_core.compiled import _signature
 from cassini_core.joint import placement_loops
+from fork_server import said_by_script
 
 numba = pytest.importorskip("numba")
 
@@ -35,8 +36,14 @@ print(json.dumps(said))
 """
 
 
+def said(before: str = "", **environment: str) -> dict[str, Any]:
+    """By a process in which all rounds are large."""
+    found: dict[str, Any] = json.loads(said_by_script(SCRIPT.format(before=textwrap.dedent(before)), environment))
+    return found
+
+
 def begun(before: str = "", **environment: str) -> subprocess.Popen[str]:
-    """A fresh process in which all rounds are large."""
+    """The same in an interpreter of its own, which may still be at it."""
     path = os.pathsep.join((str(hosts.SUPPORT), hosts.ROOT))
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(before=textwrap.dedent(before))],
@@ -59,9 +66,9 @@ def digest() -> str:
 
 
 def test_the_answers_of_compiled_loops_have_the_same_bytes(digest: str) -> None:
-    said = said_by(begun())
-    assert said["digest"] == digest
-    assert said["compiled"], said["why_not"]
+    known = said()
+    assert known["digest"] == digest
+    assert known["compiled"], known["why_not"]
 
 
 @pytest.mark.parametrize(
@@ -76,16 +83,15 @@ def test_the_answers_of_compiled_loops_have_the_same_bytes(digest: str) -> None:
     ids=["disabled", "missing", "no place for the cache", "broken", "free-threaded"],
 )
 def test_without_them_too(digest: str, before: str, environment: dict[str, str], why: str) -> None:
-    said = said_by(begun(before, **environment))
-    assert said["digest"] == digest
-    assert not said["compiled"]
-    assert why in said["why_not"]
+    known = said(before, **environment)
+    assert known["digest"] == digest
+    assert not known["compiled"]
+    assert why in known["why_not"]
 
 
 def test_a_child_that_was_forked_while_a_thread_compiled_does_without(digest: str) -> None:
-    said = said_by(
-        begun(
-            """
+    known = said(
+        """
             import os, threading
             begun, done = threading.Event(), threading.Event()
             import numba
@@ -102,10 +108,9 @@ def test_a_child_that_was_forked_while_a_thread_compiled_does_without(digest: st
                 os.waitpid(child, 0)
                 os._exit(0)
             """
-        )
     )
-    assert said["digest"] == digest
-    assert said["why_not"] == "the process was forked while a thread compiled"
+    assert known["digest"] == digest
+    assert known["why_not"] == "the process was forked while a thread compiled"
 
 
 @pytest.mark.slow

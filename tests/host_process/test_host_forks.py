@@ -26,7 +26,7 @@ def digest() -> str:
     return hosts.digest(threads=1)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("threads", [1, 8])
 def test_a_forked_child_of_a_process_that_ranked_ranks(digest: str, threads: int) -> None:
     assert hosts.digest(threads) == digest
     assert hosts.forked(lambda: hosts.digest(threads).encode()) == digest.encode()
@@ -104,7 +104,13 @@ def test_children_end_as_usual_when_forked_while_another_thread_ranks() -> None:
     assert hosts.run_host(script) == "{7}\n"
 
 
-@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.parametrize(
+    "method",  # the others share nothing with the process
+    [
+        pytest.param(method, marks=() if method == "fork" else pytest.mark.slow)
+        for method in multiprocessing.get_all_start_methods()
+    ],
+)
 def test_the_processes_of_a_pool_rank(digest: str, method: str) -> None:
     script = f"""
         import hosts, multiprocessing

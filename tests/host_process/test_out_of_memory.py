@@ -53,49 +53,50 @@ SWEEP = """
         "rank": lambda: ranked(cc),
         "Ranker": lambda: ranked(kept),
     }}
-    call = calls[{call!r}]
-    kept = cc.Ranker()
-    expected = call()
-    refused = answered = n = 0
-    for rest in (0, 1):
-        n, failed = 0, True
-        while failed:
-            kept.clear()
-            process.fail_after(ctypes.c_long(n), rest)
-            try:
-                assert call() == expected, n
-                answered += 1
-            except MemoryError:
-                refused += 1
-            finally:
-                failed = process.fail_no_more() > 0
-            if n % 16 == 0:
-                assert call() == expected, n
-            n += 1 + n // 8
-    print(refused, answered)
+    for name in {names!r}:
+        call = calls[name]
+        kept = cc.Ranker()
+        expected = call()
+        refused = answered = n = 0
+        for rest in (0, 1):
+            n, failed = 0, True
+            while failed:
+                kept.clear()
+                process.fail_after(ctypes.c_long(n), rest)
+                try:
+                    assert call() == expected, (name, n)
+                    answered += 1
+                except MemoryError:
+                    refused += 1
+                finally:
+                    failed = process.fail_no_more() > 0
+                if n % 16 == 0:
+                    assert call() == expected, (name, n)
+                n += 1 + n // 8
+        print(refused, answered)
 """
 
 
 @pytest.mark.parametrize(
-    ("call", "problem", "threads"),
+    ("names", "problem", "threads"),
     [
-        ("solve_link", "tree", 1),
-        ("angles", "tree", 1),
-        ("score_link", "tree", 1),
-        ("score_bounds", "tree", 1),
-        ("harmonize", "tree", 1),
-        ("rank", "tree", 1),
-        ("rank", "loop", 2),
-        ("Ranker", "loop", 1),
-        pytest.param("rank", "round", 2, marks=pytest.mark.slow),
+        (("solve_link", "angles", "score_link", "score_bounds", "harmonize", "rank"), "tree", 1),
+        (("rank",), "loop", 2),
+        (("Ranker",), "loop", 1),
+        pytest.param(("rank",), "round", 2, marks=pytest.mark.slow),
     ],
 )
-def test_each_allocation_of_the_kernel_may_fail(failing_malloc: Path, call: str, problem: str, threads: int) -> None:
-    script = SWEEP.format(call=call, problem=problem, threads=threads)
+def test_each_allocation_of_the_kernel_may_fail(
+    failing_malloc: Path, names: tuple[str, ...], problem: str, threads: int
+) -> None:
+    script = SWEEP.format(names=names, problem=problem, threads=threads)
     preloaded = " ".join([*os.environ.get("LD_PRELOAD", "").split(), str(failing_malloc)])
-    refused, answered = hosts.run_host(script, env={"LD_PRELOAD": preloaded}, patience_s=180).split()
-    assert int(refused) >= 10
-    assert int(answered) >= 2
+    lines = hosts.run_host(script, env={"LD_PRELOAD": preloaded}, patience_s=180).splitlines()
+    assert len(lines) == len(names)
+    for line in lines:
+        refused, answered = map(int, line.split())
+        assert refused >= 10
+        assert answered >= 2
 
 
 LIMITED = """

@@ -27,6 +27,7 @@ from cassini_core.joint.affinity import (
     surely_has_loop,
 )
 from placements import trees
+from strategies import one_of
 
 PERIODS = (6, 10, 12, 15, 30, 35, 64)
 
@@ -35,16 +36,14 @@ PERIODS = (6, 10, 12, 15, 30, 35, 64)
 def weighted_trees(draw: st.DrawFn) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     """Time-shifts on the links of a loop-free graph, and iteration times that divide each other or not."""
     tree = draw(trees(max_links=6, max_jobs_on_link=4))
-    period = {job: draw(st.sampled_from(PERIODS)) for members in tree.values() for job in members}
+    period = {job: draw(one_of(PERIODS)) for members in tree.values() for job in members}
     shifts = {link: {job: draw(st.integers(0, period[job] - 1)) for job in members} for link, members in tree.items()}
     return shifts, period
 
 
-@st.composite
-def incidences(draw: st.DrawFn) -> dict[str, dict[str, int]]:
-    """Any bipartite graph, loops and all."""
-    names = st.sampled_from("abcdef")
-    return draw(st.dictionaries(names, st.dictionaries(names, st.integers(0, 5), min_size=1), max_size=6))
+NAMES = st.sampled_from("abcdef")
+INCIDENCES = st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(0, 5), min_size=1), max_size=6)
+"""Any bipartite graph, loops and all."""
 
 
 def assert_link_keeps_its_shifts(link: dict[str, int], shifts: dict[str, int], period: dict[str, int]) -> None:
@@ -71,7 +70,7 @@ def test_shifts_are_canonical(case: Any) -> None:
     assert all(shifts[min(component.jobs)] == 0 for component in components(graph))
 
 
-@given(incidences(), st.randoms(use_true_random=False))
+@given(INCIDENCES, st.randoms(use_true_random=False))
 def test_order_of_links_and_jobs_changes_nothing(time_shifts: dict[str, dict[str, int]], rng: random.Random) -> None:
     period = dict.fromkeys("abcdef", 6)
 
@@ -93,13 +92,13 @@ def test_turning_all_jobs_of_one_link_changes_nothing(case: Any, data: st.DataOb
     assert bfs_time_shifts(affinity_graph(turned), period) == bfs_time_shifts(affinity_graph(time_shifts), period)
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_loops_are_what_networkx_calls_cycles(time_shifts: dict[str, dict[str, int]]) -> None:
     graph = affinity_graph(time_shifts)
     assert has_loop(graph) == bool(nx.cycle_basis(graph))
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_counting_never_sees_a_loop_where_there_is_none(time_shifts: dict[str, dict[str, int]]) -> None:
     if surely_has_loop(time_shifts):
         assert has_loop(affinity_graph(time_shifts))
@@ -126,7 +125,7 @@ def test_one_more_edge_inside_a_component_closes_a_loop(tree: dict[str, list[str
         assert has_loop(graph)
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_components_hold_every_node_once_and_no_edge_leaves_one(time_shifts: dict[str, dict[str, int]]) -> None:
     parts = components(affinity_graph(time_shifts, jobs=["lonely"]))
     found_jobs = [job for part in parts for job in part.jobs]
@@ -139,7 +138,7 @@ def test_components_hold_every_node_once_and_no_edge_leaves_one(time_shifts: dic
     assert Component(("lonely",), ()) in parts
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_with_loops_every_job_still_gets_one_shift_in_range(time_shifts: dict[str, dict[str, int]]) -> None:
     period = {job: 7 + index for index, job in enumerate("abcdef")}
     shifts = bfs_time_shifts(affinity_graph(time_shifts), period)
@@ -222,7 +221,7 @@ def separated(graph: nx.Graph, job: str, one: str, other: str) -> bool:
     return not nx.has_path(without, link_node(one), link_node(other))
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_links_are_in_one_block_exactly_if_no_single_job_separates_them(time_shifts: dict[str, dict[str, int]]) -> None:
     graph = affinity_graph(time_shifts)
     block_of = {link: number for number, block in enumerate(blocks(graph)) for link in block.links}
@@ -246,7 +245,7 @@ def test_links_are_in_one_block_exactly_if_no_single_job_separates_them(time_shi
             assert nx.has_path(near, one, other)
 
 
-@given(incidences())
+@given(INCIDENCES)
 def test_blocks_hang_together_in_jobs_alone_and_without_a_loop(time_shifts: dict[str, dict[str, int]]) -> None:
     graph = affinity_graph(time_shifts)
     found = blocks(graph)

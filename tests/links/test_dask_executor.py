@@ -16,15 +16,13 @@ from cassini_core.joint.base_search import BaseSearch
 from cassini_core.kernel import link_arrays as link_batch
 from lossy_executors import count_chunks_solved_here, die_at_the_second_chunk, many_links, ranked
 
-distributed = pytest.importorskip("distributed")
-dask = pytest.importorskip("dask")
-
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """Two worker processes with a nanny each, reached through the loopback alone."""
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
     config = {"distributed.scheduler.allowed-failures": getattr(request, "param", 3)}
     with (
         dask.config.set(config),

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from cassini_core.kernel import link_arrays as link_batch
 from cassini_core.kernel.search_limits import SearchLimits
 from cassini_core.links import batch_solver as link_pool
 from cassini_core.ranking.rank_problem import rank
+from fork_server import FORK_SERVER
 from interrupts import interrupted
 from lossy_executors import (
     Failing,
@@ -63,10 +65,10 @@ def test_no_executor_and_no_chunking_changes_a_byte(problem: Problem, workers: i
         assert ranked(problem, pool, loops=loops, deadline_s=1e6) == expected
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_processes_answer_the_same(method: str) -> None:
+@pytest.mark.parametrize("context", [multiprocessing.get_context("spawn"), FORK_SERVER], ids=["spawn", "forkserver"])
+def test_processes_answer_the_same(context: BaseContext) -> None:
     problem = many_links()
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
         assert ranked(problem, pool) == ranked(problem, None)
         assert ranked(problem, pool, node_limit=3) == ranked(problem, None, node_limit=3)
         assert ranked(problem, pool, deadline_s=1e6) == ranked(problem, None)
@@ -106,7 +108,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     solved_here = count_chunks_solved_here(monkeypatch)
     with ProcessPoolExecutor(
         2,
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=FORK_SERVER,
         initializer=die_at_the_second_chunk,
         initargs=(str(token),),
     ) as pool:

@@ -467,13 +467,13 @@ def test_many_series_at_times_of_their_own_are_refused_in_little_memory(tmp_path
     """As a table they would take counters times readings: a hundred times their own size."""
     metric = "node_network_transmit_bytes_total"
     series = [
-        {"metric": {"__name__": metric, "device": f"d{d}"}, "values": [[n + d / 1000, "5"] for n in range(100)]}
-        for d in range(1000)
+        {"metric": {"__name__": metric, "device": f"d{d}"}, "values": [[n + d / 1024, "5"] for n in range(65)]}
+        for d in range(1024)
     ]
     data = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
     tracemalloc.start()
     try:
-        assert "expected at most 67108864 values, got 1000 counters at 100000 times" in refused(tmp_path / "x", data)
+        assert "expected at most 67108864 values, got 1024 counters at 66560 times" in refused(tmp_path / "x", data)
         assert tracemalloc.get_traced_memory()[1] < 100 << 20
     finally:
         tracemalloc.stop()

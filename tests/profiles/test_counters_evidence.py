@@ -55,12 +55,13 @@ def test_what_was_once_profiled_wrongly(
     assert [said in warning for warning in found.warnings] == [True] * bool(said)
 
 
+@pytest.mark.parametrize("seed", [1000, pytest.param(1001, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("disturbance", DISTURBANCES)
-def test_a_random_job_is_found_or_refused(disturbance: str) -> None:
-    outcomes = {attempt(disturbance, seed).outcome for seed in (1000, 1001)}
+def test_a_random_job_is_found_or_refused(disturbance: str, seed: int) -> None:
+    outcome = attempt(disturbance, seed).outcome
     # The whole study: python -m bench.profiles.recovery. What it refuses of these is a period that changes.
-    assert outcomes <= ({"refused"} if disturbance in REFUSED else {"right", "refused"})
-    assert disturbance in (*REFUSED, "period change") or outcomes == {"right"}
+    assert outcome in ({"refused"} if disturbance in REFUSED else {"right", "refused"})
+    assert disturbance in (*REFUSED, "period change") or outcome == "right"
 
 
 def test_a_job_that_takes_nearly_half_as_long_as_another_is_no_part_of_it() -> None:
@@ -88,7 +89,7 @@ def test_layers_are_not_taken_for_iterations(tmp_path: Path, seed: int) -> None:
     assert found.job.iteration_ms == pytest.approx(float(np.mean(np.diff(starts))), rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 @pytest.mark.parametrize("disturbance", ["kernel network", "kernel network, jitter 3 %"])
 def test_phases_on_a_kernels_network_are_not_noise(tmp_path: Path, disturbance: str, seed: int) -> None:
     truth = write_played(tmp_path / "x", disturbance, 2000 + seed)
@@ -148,12 +149,8 @@ def test_bytes_that_are_no_part_of_the_job_are_warned_of_first(tmp_path: Path) -
 @pytest.mark.parametrize(("line_gbps", "warned"), [(50, False), (40, True), (0, False)])
 def test_more_than_the_link_carries_is_warned_of(tmp_path: Path, line_gbps: int, warned: bool) -> None:
     rows = [(t, 4 * raw) for t, raw in read_job(VGG, 20, Disturbance()).rows]
-    groups = [
-        Group(MS, (Channel("p", "tx_bytes", "bytes"),)),
-        Group(100 * MS, (Channel("p", "rate", "Mbit/s", gauge=True),)),
-    ]
+    groups = [Group(MS, (Channel("p", "tx_bytes", "bytes", gbps=line_gbps or None),))]
     lines = [sample_line(0, rows[i : i + 1000]) for i in range(0, len(rows), 1000)]
-    lines.append(sample_line(1, [(rows[0][0], 1000 * line_gbps)]))
     (tmp_path / "x").write_bytes(header_line(groups, {}) + b"".join(lines))
     found = profile_counters(tmp_path / "x", job_id="x")
     assert any("that the link carries" in warning for warning in found.warnings) == warned
@@ -208,7 +205,7 @@ def test_whatever_was_read_there_is_a_profile_or_a_refusal(
     for place, value in holes:
         values[place % len(values)] = value
     times = [n * step_ms * MS for n in range(len(values))]
-    channel = recorded.Channel("eth0", "tx_bytes", "bytes", False)
+    channel = recorded.Channel("eth0", "tx_bytes", "bytes")
     samples = recorded.Samples(recorded.Group(step_ms * MS, (channel,)), array("q", times), (array("q", values),))
     source = recorded.Recording("hostile", {}, (samples,), None, None)
     try:

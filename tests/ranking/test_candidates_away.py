@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -22,6 +21,7 @@ from cassini_core.joint import search_away
 from cassini_core.joint.base_placement import BasePlacement
 from cassini_core.joint.base_search import BaseSearch
 from cassini_core.kernel import link_arrays
+from fork_server import FORK_SERVER
 from lossy_executors import Failing, Forgetful, Gone, Refusing, die_at_the_third_part
 
 ROUND = Settings(racks=20, gpus_per_rack=32, uplinks=3, jobs=150, candidates=24, moves=3)
@@ -39,7 +39,13 @@ def expected(problem: Problem) -> bytes:
 
 
 def ranked(problem: Problem, executor: Executor | None, **arguments: Any) -> bytes:
-    given = {"threads": 1, "exhaustive": True, "period_tolerance": 0.0, "node_limit": 100} | arguments
+    given = {
+        "threads": 1,
+        "exhaustive": True,
+        "period_tolerance": 0.0,
+        "node_limit": 100,
+        "block_node_limit": 50,
+    } | arguments
     return rank(problem, executor=executor, **given).to_json()
 
 
@@ -58,7 +64,7 @@ def searched_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def processes(**options: Any) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), **options)
+    return ProcessPoolExecutor(2, mp_context=FORK_SERVER, **options)
 
 
 def test_processes_answer_the_same(

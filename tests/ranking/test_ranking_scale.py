@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_shifts_and_below_their_bounds(problem: Problem,
 
 def test_threads_order_and_time_of_day_change_nothing(problem: Problem) -> None:
     first = ranking_to_json(rank(problem, threads=1, **LIMITS))
-    assert all(ranking_to_json(rank(problem, threads=threads, **LIMITS)) == first for threads in (2, 8))
+    assert ranking_to_json(rank(problem, threads=8, **LIMITS)) == first
     rng = random.Random(2)
     mixed = Problem(
         tuple(rng.sample(problem.jobs, len(problem.jobs))),

@@ -67,7 +67,12 @@ FOUR = [*(up(name, 4, 0, 1, 20) for name in "abc"), up("d", 4, 0, 1, 50)]
 """On 40 Gbit/s two of the first three may meet: so there are shifts of the best score that move fewer jobs."""
 
 
+EXACTLY = [up("a", 6, 0, 3, 50), up("b", 6, 0, 4, 20), up("c", 6, 0, 1, 50)]
+"""Kept at 0, two of them cost exactly 0.1 of the score, but for rounding."""
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow])
+@example((problem_of(EXACTLY, {"x": 50}, c={job.id: ["x"] for job in EXACTLY}), {"a": 0, "c": 0}), 0.1)
 @example((problem_of(FOUR, {"x": 40}, c={job.id: ["x"] for job in FOUR}), {"b": 0, "c": 0, "d": 0}), 0.0)
 @given(one_link(), st.sampled_from([0.0, 0.01, 0.1, 0.4]))
 def test_no_shifts_of_a_link_are_worth_more_and_move_fewer_jobs(case, tolerance: float) -> None:

@@ -1,4 +1,4 @@
-"""Default calls in a process of their own, with what they took: ``python bounded_calls.py CALL FILE`` prints it.
+"""Default calls in a process of their own, with what they took.
 
 Memory is what the operating system counts for the process as a whole.
 """
@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from fork_server import FORK_SERVER
 
 __all__ = ["CALLS", "Cost", "measured"]
 
@@ -37,16 +36,17 @@ class Cost(NamedTuple):
 
 def measured(call: str, file: Path, guard_s: int = GUARD_S) -> Cost:
     """What a call takes in a fresh process."""
-    done = subprocess.run(
-        [sys.executable, __file__, call, str(file)],
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (guard_s, guard_s)),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    if done.returncode != 0:
-        return Cost(float(guard_s), 0.0, f"ended with {done.returncode}: {done.stderr[-200:]}")
-    return Cost(*json.loads(done.stdout.splitlines()[-1]))
+    reading, writing = FORK_SERVER.Pipe(duplex=False)
+    process = FORK_SERVER.Process(target=_call, args=(call, str(file), guard_s, writing))
+    process.start()
+    writing.close()
+    with reading:
+        try:
+            cost = Cost(*reading.recv())
+        except EOFError:
+            cost = None
+    process.join()
+    return cost or Cost(float(guard_s), 0.0, f"ended with {process.exitcode}")
 
 
 def _rank(file: str) -> str:
@@ -117,19 +117,16 @@ CALLS: dict[str, Callable[[str], str]] = {
 """By name; those after ``cassini-core rank --json`` take link files, but for ``topology`` and ``place``."""
 
 
-def main() -> None:
-    """One call; prints its cost."""
+def _call(call: str, file: str, guard_s: int, answer: Connection) -> None:
+    """One call; sends its cost."""
     from cassini_core import CassiniError
 
+    resource.setrlimit(resource.RLIMIT_CPU, (guard_s, guard_s))
     begun, clock = time.process_time(), time.perf_counter()
     try:
-        outcome = CALLS[sys.argv[1]](sys.argv[2])
+        outcome = CALLS[call](file)
     except CassiniError as error:
         outcome = f"{type(error).__name__}: {error}"[:300]
     mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = min(time.process_time() - begun, time.perf_counter() - clock)
-    print(json.dumps([seconds, mib, outcome]))
-
-
-if __name__ == "__main__":
-    main()
+    answer.send([seconds, mib, outcome])

@@ -28,7 +28,7 @@ class Series:
 
 def recorded(series: Series) -> bytes:
     """As the agent records them: 64-bit counters."""
-    unwrappers = {key: Unwrapper(1, 64) for key in series.columns}
+    unwrappers = {key: Unwrapper(wide=True) for key in series.columns}
     rows = [
         (
             at * MS,

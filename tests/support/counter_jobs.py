@@ -73,8 +73,7 @@ def read_job(job: Job, iterations: int, disturbance: Disturbance, seed: int = 0)
 
 def write_recording(path: Path, rows: Sequence[tuple[int, int]], width: int | None = None) -> None:
     """Unwrap raw readings of ``port_xmit_data``, and record them beside a silent direction."""
-    unwrapper = Unwrapper(4, width)
-    unwrapper.set_speed(100e9 / 8)
+    unwrapper = Unwrapper(4, wide=width == 64, per_second=100e9 / 8)
     seen = [(t, MISSING if raw == MISSING else unwrapper.advance(raw, t), 0) for t, raw in rows]
     group = Group(MS, (Channel("mlx5_0/1", "tx_bytes", "bytes"), Channel("mlx5_0/1", "rx_bytes", "bytes")))
     lines = [sample_line(0, seen[i : i + 1000]) for i in range(0, len(seen), 1000)]

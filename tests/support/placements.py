@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cassini_core import Candidate, Job, Link, Phase, Problem, _reference
 from cassini_core.arrays import int64, offsets
 from cassini_core.links.incidence import Crossings
-from strategies import capacities, job_lists
+from strategies import capacities, job_lists, one_of, permuted, some_of
 
 
 def up(job_id: str, period: float, start: float, duration: float, gbps: float) -> Job:
@@ -50,6 +50,7 @@ def mixed_scores() -> Problem:
     )
 
 
+@functools.cache
 @st.composite
 def trees(draw: st.DrawFn, *, max_links: int = 5, max_jobs_on_link: int = 3) -> dict[str, list[str]]:
     """Link id to the ids of its jobs: a loop-free affinity graph of one or more components, ids in random order.
@@ -57,16 +58,16 @@ def trees(draw: st.DrawFn, *, max_links: int = 5, max_jobs_on_link: int = 3) -> 
     A new link hangs on at most one job of each component that is already there, so it never closes a loop.
     """
     n_links = draw(st.integers(1, max_links))
-    names = iter(draw(st.permutations([f"j{i}" for i in range(n_links * max_jobs_on_link)])))
+    names = iter(draw(permuted(tuple(f"j{i}" for i in range(n_links * max_jobs_on_link)))))
     component_of: dict[str, int] = {}
     tree: dict[str, list[str]] = {}
-    for link in draw(st.permutations([f"l{i}" for i in range(n_links)])):
+    for link in draw(permuted(tuple(f"l{i}" for i in range(n_links)))):
         size = draw(st.integers(2, max_jobs_on_link))
         members: list[str] = []
         if component_of and draw(st.booleans()):
-            components = draw(st.lists(st.sampled_from(sorted(set(component_of.values()))), unique=True, max_size=size))
+            components = draw(some_of(tuple(sorted(set(component_of.values()))), max_size=size, unique=True))
             for one in components:
-                members.append(draw(st.sampled_from(sorted(job for job, c in component_of.items() if c == one))))
+                members.append(draw(one_of(tuple(sorted(job for job, c in component_of.items() if c == one)))))
         members += [next(names) for _ in range(size - len(members))]
         joined = {component_of[job] for job in members if job in component_of}
         for job, old in list(component_of.items()):
@@ -77,15 +78,20 @@ def trees(draw: st.DrawFn, *, max_links: int = 5, max_jobs_on_link: int = 3) -> 
     return tree
 
 
+@functools.cache
+def routes(jobs: tuple[str, ...], links: tuple[str, ...]) -> st.SearchStrategy[dict[str, dict[str, float]]]:
+    """Of some of the jobs: multipliers by link."""
+    return st.dictionaries(one_of(jobs), st.dictionaries(one_of(links), one_of((0.5, 1.0, 1.0, 2.0)), max_size=3))
+
+
+@functools.cache
 @st.composite
 def rounds(draw: st.DrawFn, *, max_jobs: int = 4, max_links: int = 4, max_candidates: int = 4) -> Problem:
     """A scheduling round: candidates over the same links, loops or not, absent jobs, empty routes, multipliers."""
     some = draw(job_lists(1, max_jobs, max_phases=2))
     links = [Link(f"l{i}", draw(capacities())) for i in range(draw(st.integers(1, max_links)))]
-    multipliers = st.sampled_from((0.5, 1.0, 1.0, 2.0))
-    route = st.dictionaries(st.sampled_from([link.id for link in links]), multipliers, max_size=3)
-    routes = st.dictionaries(st.sampled_from([job.id for job in some]), route)
-    candidates = [Candidate(f"c{i}", draw(routes)) for i in range(draw(st.integers(1, max_candidates)))]
+    drawn_routes = routes(tuple(job.id for job in some), tuple(link.id for link in links))
+    candidates = [Candidate(f"c{i}", draw(drawn_routes)) for i in range(draw(st.integers(1, max_candidates)))]
     return Problem(tuple(some), tuple(links), tuple(candidates))
 
 

@@ -10,6 +10,7 @@ from cassini_core.placement.job_request import NAMED_PATTERNS, JobRequest
 from cassini_core.placement.random_hosts import random_hosts
 from cassini_core.topology.model import Topology
 from cassini_core.topology.overlay import with_capacities
+from strategies import one_of
 from topologies import trees
 
 __all__ = ["rooms", "rounds"]
@@ -24,7 +25,7 @@ def rounds(draw: st.DrawFn) -> tuple[Topology, list[JobRequest]]:
             _job(draw, f"j{index}"),
             draw(st.integers(1, 8)),
             draw(st.integers(1, 3)),
-            draw(st.sampled_from(NAMED_PATTERNS)),  # type: ignore[arg-type]
+            draw(one_of(NAMED_PATTERNS)),  # type: ignore[arg-type]
         )
         for index in range(draw(st.integers(1, 5)))
     ]
@@ -41,8 +42,8 @@ def rounds(draw: st.DrawFn) -> tuple[Topology, list[JobRequest]]:
 
 
 def _job(draw: st.DrawFn, name: str) -> Job:
-    length_ms = draw(st.sampled_from([0.0, 20.0, 60.0]))
-    return Job(name, 100, [Phase(draw(st.sampled_from([0.0, 50.0])), length_ms, draw(st.sampled_from([40.0, 130.0])))])
+    length_ms = draw(one_of((0.0, 20.0, 60.0)))
+    return Job(name, 100, [Phase(draw(one_of((0.0, 50.0))), length_ms, draw(one_of((40.0, 130.0))))])
 
 
 @st.composite

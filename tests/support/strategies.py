@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 
@@ -20,6 +20,10 @@ from cassini_core.model import Candidate, Job, Link, Phase, Problem
 TICK_MS = 1e-6
 
 CAPACITY_GBPS = 50.0
+
+Option = TypeVar("Option")
+
+MULTIPLIERS = (1.0, 1.0, 1.0, 0.5, 2.0)
 
 # Periods in units. Every family's LCM is at most 210.
 EQUAL = (6, 7, 10, 12, 20)
@@ -33,6 +37,26 @@ class LinkCase(NamedTuple):
 
     jobs: list[Job]
     capacity_gbps: float
+
+
+@functools.cache
+def one_of(options: tuple[Option, ...]) -> st.SearchStrategy[Option]:
+    """``st.sampled_from``."""
+    return st.sampled_from(options)
+
+
+@functools.cache
+def some_of(
+    options: tuple[Option, ...], min_size: int = 0, max_size: int | None = None, *, unique: bool = False
+) -> st.SearchStrategy[list[Option]]:
+    """A list of some of these."""
+    return st.lists(one_of(options), min_size=min_size, max_size=max_size, unique=unique)
+
+
+@functools.cache
+def permuted(options: tuple[Option, ...]) -> st.SearchStrategy[list[Option]]:
+    """``st.permutations``."""
+    return st.permutations(options)
 
 
 @functools.cache
@@ -71,15 +95,17 @@ def phases(period: int, unit_ms: float = 1.0) -> st.SearchStrategy[Phase]:
 
 
 @functools.cache
-def jobs(period: int, job_id: str = "a", *, max_phases: int = 3, unit_ms: float = 1.0) -> st.SearchStrategy[Job]:
-    """A job: mostly some phases, which may overlap; sometimes silent, sometimes always on."""
-
-    def job(found: list[Phase]) -> Job:
-        return Job(job_id, period * unit_ms, tuple(found))
-
+def phase_lists(period: int, max_phases: int, unit_ms: float) -> st.SearchStrategy[list[Phase]]:
+    """Mostly some phases, which may overlap; sometimes none, sometimes one that is always on."""
     usual = st.lists(phases(period, unit_ms), min_size=1, max_size=max_phases)
     always_on = rates().map(lambda gbps: [Phase(0.0, period * unit_ms, gbps)])
-    return st.one_of(usual, usual, usual, usual, always_on, st.just([])).map(job)
+    return st.one_of(usual, usual, usual, usual, always_on, st.just([]))
+
+
+@functools.cache
+def jobs(period: int, job_id: str = "a", *, max_phases: int = 3, unit_ms: float = 1.0) -> st.SearchStrategy[Job]:
+    """A job of one of the ``phase_lists``."""
+    return phase_lists(period, max_phases, unit_ms).map(lambda found: Job(job_id, period * unit_ms, tuple(found)))
 
 
 @functools.cache
@@ -88,19 +114,21 @@ def capacities() -> st.SearchStrategy[float]:
     return st.one_of(st.just(CAPACITY_GBPS), st.sampled_from([1.0, 10.0, 40.0, 80.0, 100.0]))
 
 
+@functools.cache
 @st.composite
 def job_lists(
     draw: st.DrawFn, min_jobs: int = 2, max_jobs: int = 3, *, max_phases: int = 3, unit_ms: float = 1.0
 ) -> list[Job]:
     """Jobs with unique ids that are not in order."""
     n = draw(st.integers(min_jobs, max_jobs))
-    ids = draw(st.permutations([f"j{k}" for k in range(n)]))
+    ids = draw(permuted(tuple(f"j{k}" for k in range(n))))
     return [
-        draw(jobs(period, job_id, max_phases=max_phases, unit_ms=unit_ms))
+        Job(job_id, period * unit_ms, tuple(draw(phase_lists(period, max_phases, unit_ms))))
         for period, job_id in zip(draw(periods(n)), ids, strict=True)
     ]
 
 
+@functools.cache
 @st.composite
 def link_cases(
     draw: st.DrawFn, min_jobs: int = 2, max_jobs: int = 3, *, max_phases: int = 3, unit_ms: float = 1.0
@@ -120,11 +148,12 @@ def shifts_ms(jobs_on_link: Sequence[Job], unit_ms: float = 1.0) -> st.SearchStr
     )
 
 
+@functools.cache
 @st.composite
-def _forest(draw: st.DrawFn, ids: Sequence[str], prefix: str) -> dict[str, list[str]]:
+def _forest(draw: st.DrawFn, ids: tuple[str, ...], prefix: str) -> dict[str, list[str]]:
     """Routes whose job-link graph has no loop and, where there are many jobs, several components."""
     routes: dict[str, list[str]] = {job_id: [] for job_id in ids}
-    waiting = list(draw(st.permutations(ids)))
+    waiting = draw(permuted(ids))[:]
     grown: list[str] = []
     link = 0
     while waiting:
@@ -132,7 +161,7 @@ def _forest(draw: st.DrawFn, ids: Sequence[str], prefix: str) -> dict[str, list[
         fresh = not grown or draw(st.integers(0, 3)) == 0
         if fresh:
             grown = [waiting.pop()]
-        anchor = draw(st.sampled_from(grown))
+        anchor = draw(one_of(tuple(grown)))
         joining = [waiting.pop() for _ in range(min(len(waiting), draw(st.integers(1, 2))))]
         for job_id in (anchor, *joining):
             routes[job_id].append(f"{prefix}{link}")
@@ -158,26 +187,26 @@ def problems(
 ) -> Problem:
     """Jobs, links and 1 to ``max_candidates`` candidates; see ``tree_problems`` and ``loop_problems``."""
     n = draw(st.integers(2, max_jobs))
-    ids = draw(st.permutations([f"j{k}" for k in range(n)]))
+    ids = draw(permuted(tuple(f"j{k}" for k in range(n))))
     # Several families of periods in one problem: a component's periods may have nothing in common.
     drawn: list[int] = []
     while len(drawn) < n:
         drawn += draw(periods(min(n - len(drawn), draw(st.integers(1, 3)))))
     found = [
-        draw(jobs(period, job_id, max_phases=max_phases, unit_ms=unit_ms))
+        Job(job_id, period * unit_ms, tuple(draw(phase_lists(period, max_phases, unit_ms))))
         for period, job_id in zip(drawn, ids, strict=True)
     ]
     capacity: dict[str, float] = {}
     candidates = []
     for index in range(draw(st.integers(1, max_candidates))):
-        routes = draw(_forest(sorted(ids), f"c{index}-"))
+        routes = draw(_forest(tuple(sorted(ids)), f"c{index}-"))
         if loops:
             _close_loops(draw, routes, f"c{index}-x")
         for route in routes.values():
             for link in route:
                 capacity.setdefault(link, draw(capacities()))
         weighted = {
-            job_id: {link: draw(st.sampled_from([1.0, 1.0, 1.0, 0.5, 2.0])) if multipliers else 1.0 for link in route}
+            job_id: {link: draw(one_of(MULTIPLIERS)) if multipliers else 1.0 for link in route}
             for job_id, route in routes.items()
         }
         candidates.append(Candidate(f"c{index}", weighted))
@@ -194,9 +223,9 @@ def _close_loops(draw: st.DrawFn, routes: dict[str, list[str]], prefix: str) -> 
     shared = sorted(link for link, on_it in users.items() if len(on_it) > 1)
     for number in range(draw(st.integers(1, 3))):
         # The first repeats a link for certain: two links of different components would not make a loop.
-        chosen = draw(st.lists(st.sampled_from(shared), min_size=1, max_size=2 if number else 1, unique=True))
+        chosen = draw(some_of(tuple(shared), 1, 2 if number else 1, unique=True))
         together = sorted({job_id for link in chosen for job_id in users[link]})
-        for job_id in draw(st.permutations(together))[: draw(st.integers(2, 3))]:
+        for job_id in draw(permuted(tuple(together)))[: draw(st.integers(2, 3))]:
             routes[job_id].append(f"{prefix}{number}")
 
 

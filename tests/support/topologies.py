@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 from hypothesis import strategies as st
 
 from cassini_core.topology.model import Cable, Host, Switch, Topology
+from strategies import one_of, some_of
 
 __all__ = ["fabrics", "trees"]
 
 
+@functools.cache
 @st.composite
 def trees(draw: st.DrawFn, *, parents: int = 1, gpus: bool = False) -> Topology:
     """Forests of switches, each as many tiers above its hosts as there are switches on its longest way down.
@@ -22,11 +26,11 @@ def trees(draw: st.DrawFn, *, parents: int = 1, gpus: bool = False) -> Topology:
     tops: list[str] = []
     for index in range(draw(st.integers(1, 6))):
         name = f"sw{index}"
-        chosen = set(draw(st.lists(st.sampled_from(tops), max_size=3, unique=True))) if tops else set()
+        chosen = set(draw(some_of(tuple(tops), max_size=3, unique=True))) if tops else set()
         if parents == 1:
             tops = [top for top in tops if top not in chosen]
         new = [f"n{len(hosts) + one}" for one in range(draw(st.integers(0 if chosen else 1, 3)))]
-        old = set(draw(st.lists(st.sampled_from(hosts), max_size=2))) if hosts and parents > 1 else set()
+        old = set(draw(some_of(tuple(hosts), max_size=2))) if hosts and parents > 1 else set()
         hosts += new
         below[name] = chosen | set(new) | old
         tier[name] = 1 + max((tier.get(one, 0) for one in below[name]), default=0)
@@ -38,26 +42,30 @@ def trees(draw: st.DrawFn, *, parents: int = 1, gpus: bool = False) -> Topology:
     )
 
 
+CAPACITIES = st.none() | st.sampled_from([25.0, 50.0, 400.0])
+GPUS = st.none() | st.integers(1, 8)
+
+
+@functools.cache
 @st.composite
 def fabrics(draw: st.DrawFn) -> Topology:
     """Any network: parallel and double cables, cables within a tier, rails, planes, storage, several parts."""
-    hosts = [Host(f"h{index}", draw(st.none() | st.integers(1, 8))) for index in range(draw(st.integers(2, 5)))]
+    hosts = [Host(f"h{index}", draw(GPUS)) for index in range(draw(st.integers(2, 5)))]
     switches = [Switch(f"s{index}", draw(st.integers(1, 3))) for index in range(draw(st.integers(1, 6)))]
     tier = {switch.id: switch.tier for switch in switches}
-    names = list(tier)
-    capacity = st.none() | st.sampled_from([25.0, 50.0, 400.0])
+    names = one_of(tuple(tier))
     cables = []
     for host in hosts:
         for _ in range(draw(st.integers(0 if draw(st.booleans()) else 1, 4))):
-            gbps = draw(capacity)
-            rail, storage = draw(st.sampled_from(["", "0", "1"])), draw(st.sampled_from([False] * 7 + [True]))
-            basis = None if gbps is None else draw(st.sampled_from(["file", "given", "assumed"]))
-            switch = draw(st.sampled_from(names))
+            gbps = draw(CAPACITIES)
+            rail, storage = draw(one_of(("", "0", "1"))), draw(one_of((False,) * 7 + (True,)))
+            basis = None if gbps is None else draw(one_of(("file", "given", "assumed")))
+            switch = draw(names)
             cables.append(Cable(host.id, switch, gbps, draw(st.integers(1, 2)), rail, storage, basis))
     for _ in range(draw(st.integers(0, 8))):
-        one, two = (draw(st.sampled_from(names)) for _ in range(2))
+        one, two = (draw(names) for _ in range(2))
         if one != two:
-            gbps = draw(capacity)
+            gbps = draw(CAPACITIES)
             basis = None if gbps is None else "file"
             lower, upper = sorted((one, two), key=lambda name: tier[name])
             cables.append(Cable(lower, upper, gbps, draw(st.integers(1, 2)), basis=basis))

@@ -37,6 +37,9 @@ SHOWN_EVENTS = 12
 ONCE_S = 180.0
 """So long ``--once`` waits for profiles: jobs have to be parted before they can be known."""
 
+ANSWER_S = 1.5
+"""And so long for what jobs say of what they were just sent."""
+
 
 def interleave(
     *,
@@ -192,7 +195,7 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
     while not running.is_arranged() and time.monotonic() < end_s:
         _print_new(told)
         time.sleep(0.2)
-    time.sleep(1.5)  # what the jobs say of what they were just sent
+    time.sleep(ANSWER_S)
     _print_new(told)
     rows = running.status()
     print_table(_table(rows))

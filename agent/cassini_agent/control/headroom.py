@@ -120,8 +120,7 @@ def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float, 
     -----
     Correlated jitter adds up over several iterations: the exponent is taken over sums of 1, 2, 4, ... iterations too,
     and the largest counts. Nothing is added for what a short profile does not show: headroom costs time in each
-    iteration, a start that is late costs little since it is put right at once, and headroom that proves too small grows
-    (``coordinator.member``). O(n log n).
+    iteration, and a start that is late costs little since it is put right at once. O(n log n).
     """
     if len(deviation_ns) < MIN_SAMPLES:
         raise ValueError(f"headroom: expected at least {MIN_SAMPLES} iterations, got {len(deviation_ns)}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..control.phase import turns
 from ..schedule import MAX_VERSION, Schedule
 from .member import Member
-from .paces import from_clear_cut, ratio_of, shift_at
+from .paces import ratio_of, shift_at
 from .status import JobStatus
 
 __all__ = ["Newer", "in_pattern_of", "newer_commands", "next_version"]
@@ -64,19 +64,27 @@ def newer_commands(members: Mapping[str, Member], statuses: Mapping[str, JobStat
         return Newer(tuple(newer), found)
     known = {job: found.get(job, member.schedule) for job, member in members.items()}
     ratio = dict(zip(members, ratio_of([member.schedule.pace_ns for member in members.values()]), strict=True))
-    sending = {job: statuses[job].sending_ns if job in statuses else (0, None) for job in members}
+    sends = {job: statuses[job].sending_ns[0] if job in statuses else 0 for job in members}
     if set(ratio.values()) == {1}:
-        known, _ = from_clear_cut({job: member.ranked for job, member in members.items()}, sending)
-    adopted = in_pattern_of(newest, known, ratio, {job: begin for job, (begin, _) in sending.items()})
-    if set(ratio.values()) == {1} and adopted:
-        later_ns = newest.shift_ns - adopted[newest.job].shift_ns
-        adopted = {job: replace(one, shift_ns=(one.shift_ns + later_ns) % one.pace_ns) for job, one in adopted.items()}
+        known = _cut_where(newest, {job: member.ranked for job, member in members.items()}, sends[newest.job])
+    adopted = in_pattern_of(newest, known, ratio, sends)
     version = next_version(newest.version)
     return Newer(tuple(newer), {job: replace(schedule, version=version) for job, schedule in adopted.items()})
 
 
 def _is_other(status: JobStatus, known: Schedule) -> bool:
     return status.version > known.version or (status.version == known.version and status.schedule != known)
+
+
+def _cut_where(newest: Schedule, ranked: Mapping[str, Schedule], sends_ns: int) -> dict[str, Schedule]:
+    """The ranked pattern of jobs of one pace from where the newest one's begins, and that one as it is.
+
+    Where the predecessor cut it (``paces.from_clear_cut``) shows in the newest shift, which counts from there. What is
+    measured now need not show it: bursts may lie elsewhere, and longer paces have other instants where none lies.
+    """
+    cut_ns = ranked[newest.job].shift_ns - ((newest.shift_ns + sends_ns) % newest.pace_ns - sends_ns)
+    moved = {job: replace(one, shift_ns=(one.shift_ns - cut_ns) % one.pace_ns) for job, one in ranked.items()}
+    return {**moved, newest.job: newest}
 
 
 def in_pattern_of(

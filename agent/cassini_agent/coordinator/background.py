@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..endpoint import Endpoint
 from ..event_loop_thread import EventLoopThread
@@ -14,9 +13,6 @@ from . import events
 from .coordinator import Coordinator
 from .http import HttpDaemons
 from .member import Member
-
-if TYPE_CHECKING:
-    from cassini_core import Job
 
 __all__ = ["coordinating"]
 
@@ -28,7 +24,6 @@ def coordinating(
     members: Iterable[Member],
     endpoints: Mapping[str, Endpoint],
     tell: Callable[[events.Event], None],
-    profiles: Mapping[str, Job] | None = None,
 ) -> Iterator[None]:
     """Keep one component together for as long as the block lasts.
 
@@ -39,10 +34,8 @@ def coordinating(
     endpoints : mapping of str to Endpoint
         By host.
     tell : callable
-        Called with each event, in the coordinator's thread; with ``events.Stopped`` at once, if the coordinator ends
+        Called with each event, in the coordinator's thread; with ``events.Failed`` at once, if the coordinator ends
         before its time. While it runs nothing is decided.
-    profiles : mapping of str to cassini_core.Job, optional
-        See ``Component``.
 
     Raises
     ------
@@ -54,12 +47,12 @@ def coordinating(
     async def coordinate() -> None:
         async with HttpTransport(timeout_s=1.0) as http:
             coordinator = Coordinator(HttpDaemons(http, endpoints), tell)
-            coordinator.keep(kept, profiles)
+            coordinator.keep(kept)
             await coordinator.run()
 
     def ended(error: BaseException) -> None:
         log.exception("the coordinator has ended", exc_info=error)
-        tell(events.Stopped(f"{type(error).__name__}: {error}"))
+        tell(events.Failed("the coordinator", f"{type(error).__name__}: {error}", 1))
 
     with EventLoopThread(coordinate, "cassini-coordinator", ended):
         yield

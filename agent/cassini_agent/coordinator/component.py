@@ -1,31 +1,33 @@
 """What is decided about one component: pure, from what its jobs report and what time it is.
 
 The jobs of a component keep one pattern. If one of them has strayed, the epoch moves to where all together wait least;
-if iteration times or jitter are others, the paces are renewed in the same ratio; if pacing costs more than it wins, the
-component is set free. A job that has left, or that costs the others too much, is let go of. Every decision is a new
-version of all its schedules; who has not got it gets it again.
+if iteration times are others, the paces are renewed in the same ratio. A job that has left, that follows no
+grid, or that costs the others too much, is let go of. Every decision is a new version of all its schedules; who has not
+got it gets it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from ..schedule import Schedule
-from . import events
+from ..schedule import SECOND_NS, Schedule
+from . import events, lease
 from .adoption import newer_commands, next_version
-from .lease import Lease
 from .member import Member
-from .presence import Presence
+from .presence import MISSING_NS, UNREACHABLE, has_left, why_absent
 from .renewal import Renewal
-from .rephasing import Rephasing
+from .rephasing import FOLLOWS_NO_GRID, Rephasing
 from .status import JobStatus
 
-if TYPE_CHECKING:
-    from cassini_core import Job
-
 __all__ = ["Component", "Outcome"]
+
+AGAIN_NS = 10 * SECOND_NS
+"""A job that says that its schedule has expired was told of the renewal by then."""
+
+NO_GRID_NS, NO_GRID_PACES = 20 * SECOND_NS, 64
+"""A job that has followed no grid for so long will not soon: a few stalls that came together are forgotten by then
+(``control.controller.WATCHED``), and what does not pay is not tried again."""
 
 
 @dataclass(slots=True)
@@ -44,17 +46,17 @@ class Component:
     ----------
     members : iterable of Member
         With schedules of one component; their paces have one exact ratio.
-    profiles : mapping of str to cassini_core.Job, optional
-        Profiles of all jobs; then ``harmonize`` is asked whether another ratio would be better.
 
     Attributes
     ----------
     members : dict of str to Member
         Those that are held together.
-    over : bool
-        Nothing is held any more: by a newer command of the scheduler, or as too few are left.
-    calm_looks : int
-        So many looks in a row found all jobs where they should be, and had nothing to do.
+    superseded : bool
+        The scheduler has given newer commands.
+    is_calm : bool
+        The last look found all jobs where they should be, and had nothing to do.
+    rests_until_ns : int
+        Set by who looks: while it is calm, the next look is then.
 
     Raises
     ------
@@ -62,40 +64,34 @@ class Component:
         No members, or schedules of different components.
     """
 
-    def __init__(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
+    def __init__(self, members: Iterable[Member]) -> None:
         self.members = {member.schedule.job: member for member in members}
         names = {member.schedule.component for member in self.members.values()}
         if len(names) != 1:
             raise ValueError(f"component: expected schedules of one component, got those of {sorted(names)}")
         (self.name,) = names
         self.superseded = False
-        self.calm_looks = 0
-        self._renewal = Renewal(self.name, self.members, profiles)
+        self.is_calm = False
+        self.rests_until_ns = 0
+        self._renewal = Renewal(self.name, self.members)
         self._rephasing = Rephasing(self.name, self.members)
-        self._presence = Presence(self.name)
-        self._lease = Lease()
-        self._told_against: set[str] = set()
-        self._decided_ns = -(2**62)
+        self._lease_renewed_ns = -(2**62)
 
     @property
     def over(self) -> bool:
+        """Nothing is held any more: by a newer command of the scheduler, or as too few are left."""
         return self.superseded or not self.members
 
     @property
     def look_again(self) -> bool:
         """Whether a decision was put off by a moment."""
-        return self._rephasing.look_again and not self.over
-
-    @property
-    def is_missing_members(self) -> bool:
-        """Whether some member was not heard of at the last look."""
-        return bool(self._presence.absent)
+        return self._rephasing.look_again
 
     def hosts(self) -> set[str]:
         """Whose daemons have to be asked."""
         return {member.host for member in self.members.values()}
 
-    def decide(self, statuses: Mapping[str, JobStatus], now_ns: int) -> Outcome:
+    def decide(self, statuses: Mapping[str, JobStatus], now_ns: int, monotonic_ns: int) -> Outcome:
         """What to do now.
 
         Parameters
@@ -103,63 +99,94 @@ class Component:
         statuses : mapping of str to JobStatus
             Of the jobs whose daemons answered; of one that its daemon does not know, a status that is not connected.
         now_ns : int
-            On the coordinator's clock.
+            On the coordinator's clock, which schedules are written on.
+        monotonic_ns : int
+            On a clock that nobody sets: for how long anything lasts.
         """
         outcome = Outcome()
-        if self.superseded:
-            return outcome
-        if now_ns < self._decided_ns:  # the clock was set back: what was to happen at a time would be long in coming
-            self._rephasing.restart()
-            self._renewal.restart()
-        self._decided_ns = now_ns
+        self._rephasing.look_again = False
         self._follow_newer(statuses, outcome)
         if self.superseded:
             return outcome
-        self._let_go_of_those_who_left(statuses, now_ns, outcome)
-        self._keep_together(statuses, now_ns, outcome)
-        self.calm_looks = self.calm_looks + 1 if self._is_calm(statuses, outcome) else 0
+        self._judge_members(statuses, monotonic_ns, outcome)
+        if self.members:
+            self._keep_together(statuses, now_ns, monotonic_ns, outcome)
+        self.is_calm = self._has_rest(statuses, outcome)
         return outcome
 
-    def _is_calm(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> bool:
+    def _has_rest(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> bool:
         return not (outcome.send or outcome.released or outcome.events or self.look_again) and all(
-            (status := statuses.get(job)) is not None
-            and status.connected
-            and status.state == "held"
-            and status.followed == member.schedule.version
-            and status.changed is None
+            not member.absence.value
+            and statuses[job].state == "held"
+            and statuses[job].followed == member.schedule.version
+            and statuses[job].changed is None
             for job, member in self.members.items()
         )
 
-    def _keep_together(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
-        if not self.members:
+    def _follow_newer(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> None:
+        newer = None if self.superseded else newer_commands(self.members, statuses)
+        if newer is None:
             return
-        self._rephasing.look_again = False
-        drafts = {job: member.schedule for job, member in self.members.items()}
-        drafts = self._lease.renewed(drafts, statuses, now_ns)
-        known = {j: statuses[j] for j in self.members if j in statuses and j not in self._presence.absent}
+        if newer.adopted:
+            for job, schedule in newer.adopted.items():
+                self.members[job].schedule = schedule
+            outcome.events.append(events.Adopted(self.name, max(s.version for s in newer.adopted.values())))
+        else:
+            self.superseded = True
+            outcome.events.append(events.Superseded(self.name, newer.jobs))
+
+    def _judge_members(self, statuses: Mapping[str, JobStatus], monotonic_ns: int, outcome: Outcome) -> None:
+        """Who is missing, or back, or contradicted; and who is not to be counted on any more."""
+        for job, member in self.members.items():
+            status = statuses.get(job)
+            why = why_absent(status)
+            missing_ns = member.absence.look(why, monotonic_ns)
+            if status is not None and not why:
+                self._judge(member, status, monotonic_ns, outcome)
+            elif has_left(why, missing_ns):
+                outcome.events.append(events.MemberLeft(self.name, job, why))
+            elif missing_ns >= MISSING_NS and not member.told_missing:
+                member.told_missing = True
+                outcome.events.append(events.MemberMissing(self.name, job, why))
+        self._release(outcome)
+
+    def _judge(self, member: Member, status: JobStatus, monotonic_ns: int, outcome: Outcome) -> None:
+        """One that is heard of."""
+        if member.told_missing:
+            member.told_missing = False
+            outcome.events.append(events.MemberBack(self.name, status.job))
+        off_ns = member.off_grid.look(status.state in FOLLOWS_NO_GRID, monotonic_ns)
+        if member.off_grid.value and off_ns > max(NO_GRID_NS, NO_GRID_PACES * member.schedule.pace_ns):
+            outcome.events.append(events.MemberFreed(self.name, status.job, status.note or f"it is {status.state}"))
+        # Where a job does not communicate when it says it does, it is not known where it is.
+        is_against = bool(status.contradicted) and status.contradicted_ns > member.schedule.hold_ns
+        if is_against and not member.is_contradicted:
+            outcome.events.append(events.Contradicted(self.name, status.job, status.contradicted))
+        member.is_contradicted = is_against
+
+    def _release(self, outcome: Outcome) -> None:
+        """Let go of those whom the events say so of; and of one that is alone: it has nobody to keep clear of."""
+        for event in outcome.events:
+            if isinstance(event, events.MemberLeft | events.MemberFreed) and event.job in self.members:
+                outcome.released.append(self.members.pop(event.job))
+        if outcome.released and len(self.members) == 1:
+            job, last = self.members.popitem()
+            outcome.events.append(events.Dissolved(self.name, job))
+            outcome.released.append(last)
+
+    def _keep_together(
+        self, statuses: Mapping[str, JobStatus], now_ns: int, monotonic_ns: int, outcome: Outcome
+    ) -> None:
+        drafts = self._with_lease(statuses, now_ns, monotonic_ns)
+        known = {job: statuses[job] for job, member in self.members.items() if not member.absence.value}
         if len(known) == len(self.members):  # paces are those of all
-            drafts, told = self._renewal.decide(drafts, known, now_ns)
-            outcome.events += told
-            for event in told:
-                if isinstance(event, events.OverBudget):
-                    self._release(self.members, outcome)
-                elif isinstance(event, events.MemberFreed | events.MemberUnlocked):
-                    # The one before may have left this one alone, and so set it free.
-                    self._release(self.members.keys() & {event.job}, outcome)
-                    self._release_the_last(outcome)
-        contradicted = self._contradicted(known)
-        outcome.events += [
-            events.Contradicted(self.name, job, known[job].contradicted) for job in contradicted - self._told_against
-        ]
-        self._told_against = contradicted | (self._told_against - known.keys())
-        known = {job: status for job, status in known.items() if job not in contradicted}
-        if known.keys() & self.members.keys() and self._presence.may_move:
-            drafts = {job: drafts[job] for job in self.members}
-            known = {job: status for job, status in known.items() if job in self.members}
-            drafts, told = self._rephasing.decide(drafts, known, now_ns)
-            outcome.events += told
-            if any(isinstance(event, events.Rephased) for event in told):
-                self._renewal.disturbed(now_ns)
+            drafts = self._renewal.decide(drafts, known, now_ns, outcome.events)
+            self._release(outcome)
+        drafts = {job: drafts[job] for job in self.members}
+        known = {job: known[job] for job, member in self.members.items() if job in known and not member.is_contradicted}
+        # A job whose daemon does not answer runs on, out of reach, on the grid that it has.
+        if known and all(member.absence.value != UNREACHABLE for member in self.members.values()):
+            drafts = self._rephasing.decide(drafts, known, now_ns, monotonic_ns, outcome.events)
         self._adopt_drafts(drafts)
         outcome.send += [
             member.schedule
@@ -167,15 +194,18 @@ class Component:
             if job in statuses and statuses[job].version < member.schedule.version
         ]
 
-    def _contradicted(self, known: Mapping[str, JobStatus]) -> set[str]:
-        """Jobs that do not communicate where they say they do: where they are is not known."""
-        return {
-            job
-            for job, status in known.items()
-            if job in self.members
-            and status.contradicted
-            and status.contradicted_ns > self.members[job].schedule.hold_ns
-        }
+    def _with_lease(self, statuses: Mapping[str, JobStatus], now_ns: int, monotonic_ns: int) -> dict[str, Schedule]:
+        """The schedules of all; with later expiry, if it is time."""
+        drafts = {job: member.schedule for job, member in self.members.items()}
+        says_expired = any(  # by the clock of its host: that of the coordinator was set back since
+            job in statuses and statuses[job].state == "expired" and statuses[job].version == draft.version
+            for job, draft in drafts.items()
+        )
+        was_told = monotonic_ns - self._lease_renewed_ns < AGAIN_NS
+        if not (lease.is_half_over(drafts, now_ns) or (says_expired and not was_told)):
+            return drafts
+        self._lease_renewed_ns = monotonic_ns
+        return lease.renewed(drafts, now_ns)
 
     def _adopt_drafts(self, drafts: Mapping[str, Schedule]) -> None:
         """One version for all, if anything is another: the phase of each is meant for those of the others."""
@@ -186,37 +216,4 @@ class Component:
         if version == latest:
             return  # no daemon would take a greater one; what they have stays
         for job, member in self.members.items():
-            member.follow(replace(drafts[job], version=version))
-
-    def _follow_newer(self, statuses: Mapping[str, JobStatus], outcome: Outcome) -> None:
-        newer = newer_commands(self.members, statuses)
-        if newer is None:
-            return
-        if newer.adopted:
-            for job, schedule in newer.adopted.items():
-                self.members[job].follow(schedule)
-            outcome.events.append(events.Adopted(self.name, max(s.version for s in newer.adopted.values())))
-        else:
-            self.superseded = True
-            outcome.events.append(events.Superseded(self.name, newer.jobs))
-
-    def _let_go_of_those_who_left(self, statuses: Mapping[str, JobStatus], now_ns: int, outcome: Outcome) -> None:
-        left, told = self._presence.look(self.members, statuses, now_ns)
-        outcome.events += told
-        outcome.events += [events.MemberLeft(self.name, job, why) for job, why in left.items()]
-        if left:
-            self._release(left, outcome)
-            self._release_the_last(outcome)
-
-    def _release(self, jobs: Iterable[str], outcome: Outcome) -> None:
-        """Let go of members."""
-        for job in list(jobs):
-            outcome.released.append(self.members.pop(job))
-            self._presence.forget(job)
-
-    def _release_the_last(self, outcome: Outcome) -> None:
-        """One that is alone has nobody to keep clear of."""
-        if len(self.members) == 1:
-            (last,) = self.members
-            outcome.events.append(events.Dissolved(self.name, (last,)))
-            self._release([last], outcome)
+            member.schedule = replace(drafts[job], version=version)

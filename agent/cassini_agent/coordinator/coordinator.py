@@ -10,10 +10,11 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from ..control.clock_sync import ClockTrack
 from ..schedule import SECOND_NS, Schedule
@@ -25,17 +26,14 @@ from .status import JobStatus
 from .telling import Telling
 from .withdrawing import Withdrawals
 
-if TYPE_CHECKING:
-    from cassini_core import Job
-
 __all__ = ["Coordinator"]
 
 log = logging.getLogger("cassini_agent")
 
 POLL_S = 1.0
 
-CALM_LOOKS, REST_S = 16, 10.0
-"""Of so many looks in a row none had to do anything: then the component is looked at so often, until it has news."""
+REST_S = 10.0
+"""A component for which there was nothing to do is looked at so often, until it has news."""
 
 MOST_APART_S = 5e-4
 """By how much a daemon may be wrong about its clock. It is told where the clock was at the look before, and goes by
@@ -55,9 +53,6 @@ LEAST_S = 0.02
 
 AGAIN_S = 0.03
 """Until a component is looked at again where a decision was put off by a moment."""
-
-SEARCH_S = 5.0
-"""So often all hosts are asked for a job that is missing on its own."""
 
 LET_GO_NS = 60 * SECOND_NS
 """Who is in no component that is kept any more is set free so long after: the scheduler may still be sending."""
@@ -79,8 +74,8 @@ class Coordinator:
     clock_ns : callable
         The coordinator's clock, which schedules are written on: Unix time by default. Daemons are told how their clocks
         map to it, so a step of it is seen as a reboot of all hosts and followed.
-    hosts : collection of str
-        All hosts that there are: where a job is looked for that is missing on its own.
+    monotonic_ns : callable
+        A clock that nobody sets: for how long anything lasts.
 
     Attributes
     ----------
@@ -93,26 +88,23 @@ class Coordinator:
         transport: HttpDaemons,
         tell: Callable[[events.Event], None],
         clock_ns: Callable[[], int] = time.time_ns,
-        hosts: Collection[str] = (),
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._transport = transport
         self._tell = Telling(tell)
         self._clock_ns = clock_ns
-        self._all_hosts = hosts
+        self._monotonic_ns = monotonic_ns
         self._components: dict[str, Component] = {}
-        self._clocks: dict[str, ClockTrack] = {}
-        self._searched_s = -SEARCH_S
-        self._silent: set[str] = set()
-        self._rests_until_s: dict[Component, float] = {}
-        self._spread = random.Random(0)
-        self._news: dict[str, asyncio.Task[None]] = {}
-        self._refused: dict[str, int] = {}
-        self._again: dict[Component, asyncio.Task[None]] = {}
         self._withdrawals = Withdrawals()
+        self._clocks: dict[str, ClockTrack] = {}
+        self._silent: set[str] = set()
+        self._refused: dict[str, int] = {}
+        self._spread = random.Random(0)
         self._is_running = False
+        self._tasks: dict[str | Component, asyncio.Task[None]] = {}  # hear a host; look at a component again
         self.failures = self._tell.failures
 
-    def keep(self, members: Iterable[Member], profiles: Mapping[str, Job] | None = None) -> None:
+    def keep(self, members: Iterable[Member]) -> None:
         """Take on a component whose schedules have been sent; it replaces those that any of its jobs was in.
 
         See ``make_way``.
@@ -120,11 +112,9 @@ class Coordinator:
         Parameters
         ----------
         members : iterable of Member
-            Each with the schedule it was sent, its host, weight and number of ranks.
-        profiles : mapping of str to cassini_core.Job, optional
-            See ``Component``.
+            Each with the schedule it was sent, and its host.
         """
-        component = Component(members, profiles)
+        component = Component(members)
         self.make_way(component.members)
         self._withdrawals.drop(component.members)
         self._components[component.name] = component
@@ -173,37 +163,37 @@ class Coordinator:
         try:
             while True:
                 begun = time.monotonic()
-                await self._poll([one for one in self.components() if not self._rests(one)])
+                await self.poll([one for one in self.components() if not self._rests(one)])
                 self._watch()
                 await asyncio.sleep(max(0.0, poll_s - (time.monotonic() - begun)))
         finally:
             self._is_running = False
-            tasks = [*self._news.values(), *self._again.values()]
+            tasks = list(self._tasks.values())
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._news.clear()
-            self._again.clear()
 
-    async def poll(self) -> None:
-        """One round: clocks and jobs of all hosts, decisions, schedules. Failures are told, not raised."""
-        await self._poll(self.components())
+    def _start(self, of: str | Component, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do this beside the rounds, unless it is being done."""
+        if not self._is_running or of in self._tasks:
+            return
+        self._tasks[of] = asyncio.create_task(work())
+        self._tasks[of].add_done_callback(lambda _: self._tasks.pop(of))
 
-    async def _poll(self, components: Collection[Component]) -> None:
-        """The same for some components, and for all hosts on which something is to be withdrawn."""
-        hosts = self.hosts()
-        for gone in self._clocks.keys() - hosts:
+    async def poll(self, components: Collection[Component] | None = None) -> None:
+        """One round: clocks and jobs, decisions, schedules. Failures are told, not raised.
+
+        Of all components unless some are given; and of all hosts on which something is to be withdrawn.
+        """
+        components = self.components() if components is None else components
+        for gone in self._clocks.keys() - self.hosts():
             del self._clocks[gone]
-        self._silent &= hosts | set(self._all_hosts)
-        self._rests_until_s = {
-            one: until for one, until in self._rests_until_s.items() if self._components.get(one.name) is one
-        }
         for component in components:  # not all at the same time again
             rest_s = min([REST_S, *(self._may_run_on_s(host) for host in component.hosts())])
-            self._rests_until_s[component] = time.monotonic() + rest_s * self._spread.uniform(0.5, 1.5)
+            rest_s *= self._spread.uniform(0.5, 1.5)
+            component.rests_until_ns = self._monotonic_ns() + round(rest_s * SECOND_NS)
         asked = {host for one in components for host in one.hosts()} | self._withdrawals.hosts()
-        gate = asyncio.Semaphore(ASKED_AT_ONCE)
-        await self._look(components, asked | self._search(), clocks_of=asked, gate=gate)
+        await self._look(components, asked, gate=asyncio.Semaphore(ASKED_AT_ONCE))
 
     def _may_run_on_s(self, host: str) -> float:
         """For how long a host's clock need not be looked at."""
@@ -215,31 +205,21 @@ class Coordinator:
 
     def _rests(self, component: Component) -> bool:
         """Whether it need not be looked at now."""
-        return component.calm_looks >= CALM_LOOKS and time.monotonic() < self._rests_until_s.get(component, 0.0)
+        return component.is_calm and self._monotonic_ns() < component.rests_until_ns
 
     def hosts(self) -> set[str]:
         """Whose daemons are asked: those of all members, and of jobs whose schedules are to be withdrawn."""
-        return {
-            host for component in self._components.values() for host in component.hosts()
-        } | self._withdrawals.hosts()
-
-    def _search(self) -> set[str]:
-        """Where else to look, if some job is missing."""
-        missing = any(component.is_missing_members for component in self._components.values())
-        if not missing or time.monotonic() - self._searched_s < SEARCH_S:
-            return set()
-        self._searched_s = time.monotonic()
-        return set(self._all_hosts)
+        return {host for one in self._components.values() for host in one.hosts()} | self._withdrawals.hosts()
 
     def _watch(self) -> None:
-        """A task for each host, that waits for its news."""
+        """Wait for the news of each host."""
         gate = asyncio.Semaphore(ASKED_AT_ONCE)
         hosts = self.hosts()
-        for host in self._news.keys() - hosts:
-            self._news.pop(host).cancel()
+        for of, task in self._tasks.items():
+            if isinstance(of, str) and of not in hosts:
+                task.cancel()
         for host in hosts:
-            if host not in self._news or self._news[host].done():
-                self._news[host] = asyncio.create_task(self._hear(host, gate))
+            self._start(host, partial(self._hear, host, gate))
 
     async def _hear(self, host: str, gate: AbstractAsyncContextManager[Any]) -> None:
         known: int | None = None
@@ -256,72 +236,64 @@ class Coordinator:
             if known is not None and change != known:
                 concerned = [one for one in self._components.values() if host in one.hosts()]
                 hosts = {other for one in concerned for other in one.hosts()} - self._silent
-                await self._look(concerned, hosts, clocks_of=hosts)  # they may have rested, and clocks run on
+                await self._look(concerned, hosts)
             known = change
             await asyncio.sleep(LEAST_S)
         for component in self.components():  # what it does not tell has to be asked for
             if host in component.hosts():
-                component.calm_looks = 0
+                component.is_calm = False
 
     async def _look(
         self,
         components: Collection[Component],
         hosts: Collection[str],
-        clocks_of: Collection[str] = (),
+        with_clocks: bool = True,
         gate: AbstractAsyncContextManager[Any] = NO_GATE,
     ) -> None:
         """Ask hosts, and decide about each component as soon as its own have answered: what they say is old soon."""
         jobs_on = {host: set(self._withdrawals.jobs_on(host)) for host in sorted(hosts)}
-        # A job that is missing may be anywhere; one that has moved may be where its partners are.
-        of_component = {
-            one: jobs_on.keys() if one.is_missing_members else one.hosts() & jobs_on.keys() for one in components
-        }
-        for component, its in of_component.items():
-            for host in its:
-                jobs_on[host] |= component.members.keys()
-
-        def jobs_there(host: str) -> Awaitable[list[JobStatus]]:
-            return self._transport.jobs(host, jobs_on[host])
+        for component in components:
+            for job, member in component.members.items():
+                if member.host in jobs_on:
+                    jobs_on[member.host].add(job)
 
         async def ask(host: str) -> dict[str, JobStatus] | None:
             async with NO_GATE if host in self._silent else gate:  # whom nothing is expected of keeps nobody waiting
-                return await self._ask(host, jobs_there, host in clocks_of)
+                return await self._ask(host, lambda host: self._transport.jobs(host, jobs_on[host]), with_clocks)
 
         async with asyncio.TaskGroup() as group:
             asked = {host: group.create_task(ask(host)) for host in jobs_on}
-            for host in self._withdrawals.hosts() & asked.keys():
-                group.create_task(self._withdraw(host, jobs_on[host], asked[host]))
-            for component, its in of_component.items():
-                group.create_task(self._attend(component, {host: asked[host] for host in sorted(its)}))
-
-    async def _attend(self, component: Component, asked: Mapping[str, Awaitable[dict[str, JobStatus] | None]]) -> None:
-        answers = {host: await answer for host, answer in asked.items()}
-        await self._decide(component, {host: jobs for host, jobs in answers.items() if jobs is not None})
+            for component in components:
+                its = {host: asked[host] for host in sorted(component.hosts() & asked.keys())}
+                group.create_task(self._decide(component, its))
+        now_ns = self._clock_ns()
+        due = [self._withdrawals.due(host, jobs_on[host], asked[host].result(), now_ns) for host in asked]
+        await asyncio.gather(*(self._clear(member) for members in due for member in members))
 
     async def _ask(
         self, host: str, list_jobs: Callable[[str], Awaitable[list[JobStatus]]], with_clock: bool
     ) -> dict[str, JobStatus] | None:
         """What a host has of jobs, by their names; None if it does not answer."""
+        found, reason = None, ""
         try:
             if with_clock:
                 track = self._clocks.setdefault(host, ClockTrack())
                 track.add(await _in_time(self._transport.clock(host, track.offset_ns)))
             statuses = await _in_time(list_jobs(host))
             found = {status.job: self._on_our_clock(host, status) for status in statuses}
-        except TransportError as error:
-            self._note_silence(host, str(error))
-        except TimeoutError:
-            self._note_silence(host, f"no answer within {ANSWER_S:g} s")
+        except (TransportError, TimeoutError) as error:
+            reason = str(error) or f"no answer within {ANSWER_S:g} s"
         except Exception as error:  # a fault of ours, which costs nobody else anything
+            reason = f"{type(error).__name__}: {error}"
             if host not in self._silent:
                 log.exception("asking %s failed", host)
-            self._note_silence(host, f"{type(error).__name__}: {error}")
-        else:
-            if host in self._silent:
-                self._silent.remove(host)
-                self._tell(events.Reachable(host))
-            return found
-        return None
+        if found is None and host not in self._silent:
+            self._silent.add(host)
+            self._tell(events.Unreachable(host, reason))
+        elif found is not None and host in self._silent:
+            self._silent.remove(host)
+            self._tell(events.Reachable(host))
+        return found
 
     def _on_our_clock(self, host: str, status: JobStatus) -> JobStatus:
         track = self._clocks.get(host)
@@ -329,12 +301,13 @@ class Coordinator:
             return replace(status, place_at_ns=None)
         return replace(status, place_at_ns=status.place_at_ns - track.offset_ns)
 
-    async def _decide(self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]) -> None:
-        if self._components.get(component.name) is not component:
-            return  # let go of meanwhile
+    async def _decide(self, component: Component, asked: Mapping[str, Awaitable[dict[str, JobStatus] | None]]) -> None:
+        answers = {host: await answer for host, answer in asked.items()}
+        statuses = {host: jobs for host, jobs in answers.items() if jobs is not None}
+        if not self._is_kept(component):
+            return
         try:
-            unproved = self._follow_moves(component, statuses)
-            outcome = component.decide(_of_members(component, statuses), self._clock_ns())
+            outcome = component.decide(_of_members(component, statuses), self._clock_ns(), self._monotonic_ns())
         except Exception as error:
             self._tell.failed(component.name, error)
             return
@@ -342,66 +315,32 @@ class Coordinator:
         if component.over:
             self._end(component)
         elif component.look_again:
-            self._look_again(component)
+            self._start(component, partial(self._look_again, component))
         for event in outcome.events:
             self._tell(event)
-        async with asyncio.TaskGroup() as group:
-            for schedule in outcome.send:
-                group.create_task(self._put(component, schedule, component.members[schedule.job].host))
-            for host, member in unproved:
-                group.create_task(self._put(component, member.schedule, host))
-            for member in outcome.released:
-                group.create_task(self._clear(member))
+        await asyncio.gather(*(self._put(component, schedule) for schedule in outcome.send))
 
-    def _look_again(self, component: Component) -> None:
-        """In a moment, unless that is about to happen anyway."""
+    async def _look_again(self, component: Component) -> None:
+        """In a moment, for as long as the decision is put off."""
+        while component.look_again and self._is_kept(component):
+            await asyncio.sleep(AGAIN_S)
+            await self._look([component], component.hosts() - self._silent, with_clocks=False)
 
-        async def look() -> None:
-            try:
-                while component.look_again and self._components.get(component.name) is component:
-                    await asyncio.sleep(AGAIN_S)
-                    await self._look([component], component.hosts() - self._silent)
-            finally:
-                del self._again[component]
+    def _is_kept(self, component: Component) -> bool:
+        """Whether it was not let go of meanwhile."""
+        return self._components.get(component.name) is component
 
-        if self._is_running and component not in self._again:
-            self._again[component] = asyncio.create_task(look())
-
-    def _follow_moves(
-        self, component: Component, statuses: Mapping[str, Mapping[str, JobStatus]]
-    ) -> list[tuple[str, Member]]:
-        """A job that reports elsewhere, and not where it was, has moved.
-
-        One that has a secret must have shown it there: to these hosts its schedule is to be sent first.
-        """
-        unproved = []
-        for job, member in component.members.items():
-            found = [host for host, jobs in statuses.items() if job in jobs and _reports(jobs[job])]
-            if not found or member.host in found:
-                continue
-            proved = [host for host in found if _is_proved(statuses[host][job], member.schedule)]
-            if proved:
-                self._tell(events.MemberMoved(component.name, job, proved[0], member.host))
-                member.host = proved[0]
-            else:
-                unproved += [(host, member) for host in found]
-        return unproved
-
-    async def _put(self, component: Component, schedule: Schedule, host: str) -> None:
+    async def _put(self, component: Component, schedule: Schedule) -> None:
         """What does not get there is sent again: the next round sees that it is not there."""
         job, version = schedule.job, schedule.version
         try:
-            await _in_time(self._transport.put(host, schedule))
+            await _in_time(self._transport.put(component.members[job].host, schedule))
         except RefusedError as error:
             if self._refused.get(job) != version:
                 self._refused[job] = version
                 self._tell(events.Refused(component.name, job, str(error)))
         except Exception as error:
             log.info("job %s: version %d did not get there: %r", job, version, error)
-
-    async def _withdraw(self, host: str, jobs: Collection[str], asked: Awaitable[dict[str, JobStatus] | None]) -> None:
-        answer = await asked
-        await asyncio.gather(*map(self._clear, self._withdrawals.due(host, jobs, answer, self._clock_ns())))
 
     async def _clear(self, member: Member) -> None:
         """The next round sees whether it got there; where it is refused, something newer has come meanwhile."""
@@ -410,21 +349,6 @@ class Coordinator:
             await _in_time(self._transport.clear(member.host, job, version))
         except Exception as error:
             log.info("job %s: that version %d is withdrawn did not get there: %r", job, version, error)
-
-    def _note_silence(self, host: str, reason: str) -> None:
-        if host not in self._silent:
-            self._silent.add(host)
-            self._tell(events.Unreachable(host, reason))
-
-
-def _reports(status: JobStatus) -> bool:
-    """Whether rank 0 is there: other ranks are connected to the daemons of their hosts too, but tell nothing."""
-    return status.connected and status.iterations > 0 and status.state != "silent"
-
-
-def _is_proved(status: JobStatus, schedule: Schedule) -> bool:
-    """Whether the daemon that says this has turned away who has not shown the job's secret, if it has one."""
-    return schedule.secret_sha256 is None or status.schedule == schedule
 
 
 async def _in_time(request: Awaitable[_T]) -> _T:

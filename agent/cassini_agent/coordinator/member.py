@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from ..control.phase import wrap
 from ..schedule import Schedule
+from .lasting import Lasting
 from .status import JobStatus
 
 __all__ = ["Member"]
-
-FEW, TOO_OFTEN = 4, 3.0
-"""So many runs of late starts, and so many times more than promised, and the headroom is widened."""
-
-WIDEST = 2.0
-"""The most headroom is widened."""
 
 
 @dataclass(slots=True)
@@ -27,38 +23,31 @@ class Member:
         The latest, whether the daemon has it or not.
     host : str
         Whose daemon serves the job.
-    weight : float
-        What its waiting costs, for example GPUs.
-    headroom_ns : int or None
-        What its pace was last found to need above its uncontrolled iteration time.
-    probability : float
-        Of a start beyond the reach, as its headroom promises.
-    widened : float
-        By what its headroom is multiplied because starts are late more often than that.
     ranked : Schedule
         As it came from the ranking: for its pace the hold is certified.
+    absence : Lasting of str
+        Why nothing is heard of it; empty while it is heard of.
+    off_grid : Lasting of bool
+        Whether it follows no grid.
+    told_missing : bool
+        Whether the scheduler knows that it is missing.
+    is_contradicted : bool
+        The counters show its bursts elsewhere than it says.
+    told_changed_ns : int or None
+        The changed iteration time that the scheduler knows.
     """
 
     schedule: Schedule
     host: str
-    weight: float = 1.0
-    headroom_ns: int | None = None
-    probability: float = 0.005
-    widened: float = 1.0
     ranked: Schedule = field(init=False)
-    _counted: int = field(default=0, repr=False)
-    _starts: int = field(default=0, repr=False)
-    _runs: int = field(default=0, repr=False)
-    _late: bool = field(default=False, repr=False)
+    absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
+    off_grid: Lasting[bool] = field(default_factory=lambda: Lasting(False))
+    told_missing: bool = False
+    is_contradicted: bool = False
+    told_changed_ns: int | None = None
 
     def __post_init__(self) -> None:
         self.ranked = self.schedule
-
-    def follow(self, schedule: Schedule) -> None:
-        """A new schedule; what was measured under another pace does not count for it."""
-        if schedule.pace_ns != self.schedule.pace_ns:
-            self._starts = self._runs = 0
-        self.schedule = schedule
 
     def errors_ns(self, status: JobStatus) -> tuple[int, ...]:
         """Phase errors of starts on the present schedule, the latest last; none while the job follows another."""
@@ -82,30 +71,8 @@ class Member:
         The schedule has the iteration time without contention, and computing takes as long as ever: what is left of
         that is how long the rest should have taken.
         """
-        if not status.rests_ns:
+        rests = status.rests_ns
+        if not rests:
             return None
-        return max(0, status.rests_ns[-1][1] - max(0, self.schedule.iteration_ns - status.sends_ns))
-
-    def judge(self, status: JobStatus, reach_ns: int) -> None:
-        """Count starts, and how often they came to be late beyond the reach; by that the headroom is widened or
-        narrowed.
-
-        Quantiles say nothing of how jitter is correlated; this does. Not the late starts are counted but the runs of
-        them: jobs that meet hold each other up, and one late start makes many.
-        """
-        fresh = status.errors_ns if status.followed == self.schedule.version else ()
-        new = fresh[-max(0, status.iterations - self._counted) :] if status.iterations > self._counted else ()
-        self._counted = status.iterations
-        for error in new:
-            late = error > reach_ns
-            self._runs += late and not self._late
-            self._late = late
-        self._starts += len(new)
-        promised = self.probability * self._starts
-        if self._runs >= FEW and self._runs > TOO_OFTEN * promised:
-            self.widened = min(WIDEST, self.widened * 1.25)
-        elif self._runs > promised or promised < FEW:
-            return
-        else:
-            self.widened = max(1.0, self.widened / 1.1)
-        self._starts = self._runs = 0
+        usual_start = median_low([start for start, _ in rests])
+        return max(0, rests[-1][1] - max(0, self.schedule.iteration_ns - usual_start))

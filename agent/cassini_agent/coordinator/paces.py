@@ -1,4 +1,4 @@
-"""Paces of a component: uncontrolled time and headroom of each job, then one exact ratio for all.
+"""Paces of a component: one exact ratio for all, and what becomes of the shifts.
 
 If each job added its own headroom, their paces would differ a little and their relative phase would be gone within a
 few iterations. So the ratio of the paces stays what the ranking made it, and one base carries all of them.
@@ -9,29 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ..control.headroom import MIN_SAMPLES, cheapest_headroom, loss_ns, measured_jitter
-from ..control.pattern import swing
 from ..schedule import Schedule
-from .member import Member
-from .status import JobStatus
 
-if TYPE_CHECKING:
-    from cassini_core import Job
-
-__all__ = [
-    "WINDOW",
-    "common_paces",
-    "from_clear_cut",
-    "needed_ns",
-    "other_ratio_fits",
-    "ratio_of",
-    "shift_at",
-]
-
-WINDOW = 256
-"""Iterations that a daemon's quantiles of jitter are of."""
+__all__ = ["common_paces", "from_clear_cut", "ratio_of", "shift_at"]
 
 
 def ratio_of(paces_ns: Sequence[int]) -> list[int]:
@@ -97,45 +78,3 @@ def from_clear_cut(
     cut = next((c for c in cuts if all((at - c) % pace + lasts <= pace for at, lasts, pace in spans)), None)
     moved = {job: replace(one, shift_ns=(one.shift_ns - (cut or 0)) % one.pace_ns) for job, one in schedules.items()}
     return moved, cut is not None
-
-
-def needed_ns(member: Member, status: JobStatus, reach_ns: int) -> int | None:
-    """Mean uncontrolled time and the cheapest headroom of a job; None while too little is known.
-
-    What the headroom promises is kept in the member, for ``judge``.
-
-    Parameters
-    ----------
-    member, status : Member, JobStatus
-        Its schedule, and quantiles of its jitter.
-    reach_ns : int
-        How late the job may start, greater than 0.
-    """
-    if status.iteration_ns is None or len(status.jitter_ns) < MIN_SAMPLES:
-        return None
-    jitter = measured_jitter([status.iteration_ns + deviation for deviation in status.jitter_ns])
-    if len(jitter.deviation_ns) < MIN_SAMPLES:  # the rest are stalls
-        return None
-    loss = loss_ns(status.iteration_ns, member.schedule.gain_ns)
-    # What is late in turn takes a part of the reach; where it takes most of it, there is too little to plan with.
-    left_ns = max(reach_ns - swing(status.pattern_ns), reach_ns / 4)
-    found = cheapest_headroom(jitter.deviation_ns, left_ns, loss, quantiles=True)
-    member.probability = found.probability
-    return math.ceil(jitter.iteration_ns + member.widened * found.headroom_ns)
-
-
-def other_ratio_fits(jobs: Mapping[str, Job], needed: Mapping[str, int], ratio: Mapping[str, int]) -> bool:
-    """Whether ``harmonize`` would now choose another ratio: then the jobs should be ranked again.
-
-    Parameters
-    ----------
-    jobs : mapping of str to Job
-        Profiles with uncontrolled iteration times.
-    needed, ratio : mapping of str to int
-        By job: mean uncontrolled time with its headroom, ns, and the present ratio of the paces.
-    """
-    from cassini_core import Job, harmonize
-
-    longer = [Job(name, max(needed[name] / 1e6, job.iteration_ms), job.phases) for name, job in sorted(jobs.items())]
-    paces = [round(job.iteration_ms * 1e6) for job in harmonize(longer).jobs]
-    return ratio_of(paces) != ratio_of([ratio[job.id] for job in longer])

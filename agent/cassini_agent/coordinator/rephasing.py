@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..control.cost_budget import CostBudget
 from ..control.phase import phase_error
 from ..control.rephasing import Strayed, rephase
 from ..schedule import SECOND_NS, Schedule
 from . import events
+from .lasting import Lasting
 from .member import Member
 from .renewal import epoch_near
 from .status import JobStatus
@@ -41,9 +42,6 @@ comes later than expected has missed its grid point."""
 DEAF_NS = 2 * SECOND_NS
 """A job that does not take what it is sent is not waited for any longer than this and three paces."""
 
-FIRST_PAUSE_NS, LONGEST_PAUSE_NS = SECOND_NS // 2, 300 * SECOND_NS
-"""Between two epochs, doubled each time the one before has not brought all into their places."""
-
 FOLLOWS_NO_GRID = ("unlocked", "free")
 """States of jobs that start where they like: no epoch is right for them."""
 
@@ -55,22 +53,13 @@ BURST_PACES = 2
 as for the waits that a job decides by itself (``cost_budget.CostBudget``)."""
 
 
-@dataclass(slots=True)
-class _Moved:
-    """The last move: when, and what all had waited by then."""
-
-    at_ns: int
-    delay_total_ns: dict[str, int]
-    settled: bool = False
-
-
 class Rephasing:
     """Decides for one component.
 
     Parameters
     ----------
-    name : str
-        Of the component.
+    component : str
+        Its name.
     members : mapping of str to Member
         Those that are held together; others may leave it.
 
@@ -80,79 +69,70 @@ class Rephasing:
         A decision was put off by a moment: until a job that is about to begin an iteration has begun it.
     """
 
-    def __init__(self, name: str, members: Mapping[str, Member]) -> None:
-        self._name = name
+    def __init__(self, component: str, members: Mapping[str, Member]) -> None:
+        self._component = component
         self._members = members
-        self._last: _Moved | None = None
-        self._pause_ns = FIRST_PAUSE_NS
+        self._moved_ns: int | None = None  # since when not all have been held on what was decided
         self._budget: CostBudget | None = None
-        self._uncounted_since_ns: int | None = None  # since when it was not counted what jobs lose to each other
-        self._deaf_since_ns: int | None = None  # since when a job does not follow what it was sent
-        self._put_off_since_ns: int | None = None  # since when a decision waits for a job that is due
+        self._counted_ns: int | None = None  # until when it was counted what jobs lose to each other
+        self._deaf = Lasting(False)  # a job does not follow what it was sent
+        self._due = Lasting(False)  # a decision waits for a job that is due
         self._is_unsteady = False
         self.look_again = False
 
-    def restart(self) -> None:
-        """The clock was set back: forget when anything was."""
-        self._last = self._budget = None
-        self._deaf_since_ns = self._uncounted_since_ns = self._put_off_since_ns = None
-
     def decide(
-        self, drafts: dict[str, Schedule], known: Mapping[str, JobStatus], now_ns: int
-    ) -> tuple[dict[str, Schedule], list[events.Event]]:
-        """Schedules on another epoch, or the same ones; and what the scheduler is told. ``known``: who is heard of."""
+        self,
+        drafts: dict[str, Schedule],
+        known: Mapping[str, JobStatus],
+        now_ns: int,
+        monotonic_ns: int,
+        told: list[events.Event],
+    ) -> dict[str, Schedule]:
+        """Schedules on another epoch, or the same ones; what is new is added to ``told``. ``known``: who is heard of
+        and shows where it is.
+        """
         no_grid = [job for job, status in known.items() if status.state in FOLLOWS_NO_GRID]
         known = {job: status for job, status in known.items() if job not in no_grid}
-        told = self._settled(known, now_ns)
-        is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
+        self._note_settled(known, monotonic_ns, told)
         places = {job: self._members[job].place_ns(status) for job, status in known.items()}
-        may_do_without = self._may_do_without(places, now_ns)
+        # Who does not follow the present schedules is not waited for any longer than this.
+        deaf_ns = self._deaf.look(None in places.values(), monotonic_ns)
+        is_waited_for = self._deaf.value and deaf_ns <= DEAF_NS + 3 * self._longest_pace_ns()
+        is_alone = bool(no_grid) and len(self._members) - len(no_grid) < FEWEST
         if is_alone or not any(status.state == "adjusting" for status in known.values()):
-            self._uncounted_since_ns = self._put_off_since_ns = None
-            return drafts, told
-        if self._last is not None and now_ns < self._last.at_ns + self._pause_ns:
-            return drafts, told
+            self._counted_ns = None
+            self._due.look(False, monotonic_ns)
+            return drafts
         if any(self._is_overdue(job, known, now_ns) for job in known):
-            return drafts, told  # it is in a long iteration, and somewhere else after it: this start will tell
-        self.look_again = self._is_put_off(
-            any(self._is_due(job, status, now_ns) for job, status in known.items()), now_ns
-        )
-        if self.look_again:
-            return drafts, told  # it would depend on moments whether the answer is there before its next start
-        if not may_do_without:
-            return drafts, told
+            return drafts  # it is in a long iteration, and somewhere else after it: this start will tell
+        # Else it would depend on moments whether the answer is there before its next start. Not for ever: of many jobs
+        # there is always one.
+        due_ns = self._due.look(any(self._is_due(job, status, now_ns) for job, status in known.items()), monotonic_ns)
+        self.look_again = self._due.value and due_ns < PUT_OFF_PACES * self._longest_pace_ns()
         placed = {job: place for job, place in places.items() if place is not None}
-        if not any(known[job].state == "adjusting" for job in placed):
-            return drafts, told
+        if self.look_again or is_waited_for or not any(known[job].state == "adjusting" for job in placed):
+            return drafts
         longer = self._longer_ns(known, placed)
-        self._note_loss(longer, now_ns)
+        budget = self._budget_with_loss(longer, monotonic_ns)
         expected = {job: self._expected_ns(known[job], place, now_ns, longer) for job, place in placed.items()}
         found = rephase([self._strayed(draft, expected.get(job)) for job, draft in drafts.items()])
-        if not self._may_cost(found.cost, now_ns, told):
-            return drafts, told
-        self._put_off_since_ns = None
-        self._note(now_ns, known)
-        told.append(events.Rephased(self._name, found.epoch_shift_ns, sum(found.wait_ns)))
+        if not self._may_cost(found.cost, budget, monotonic_ns, told):
+            return drafts
+        self._due.look(False, monotonic_ns)
+        self._moved_ns = self._moved_ns or monotonic_ns
+        told.append(events.Rephased(self._component, found.epoch_shift_ns, sum(found.wait_ns)))
         epoch = epoch_near(now_ns, drafts.values()) + found.epoch_shift_ns
-        moved = {
+        return {
             job: replace(draft, epoch_ns=epoch, shift_ns=(draft.shift_ns + change) % draft.pace_ns)
             for (job, draft), change in zip(drafts.items(), found.shift_change_ns, strict=True)
         }
-        return moved, told
+
+    def _longest_pace_ns(self) -> int:
+        return max(member.schedule.pace_ns for member in self._members.values())
 
     def _is_due(self, job: str, status: JobStatus, now_ns: int) -> bool:
         """Whether a job may at any moment come to where it takes what it is told: to its next iteration."""
         return _age_ns(status, now_ns + ANSWER_NS) > DUE * self._members[job].schedule.iteration_ns
-
-    def _is_put_off(self, is_due: bool, now_ns: int) -> bool:
-        """Whether a decision waits for a job that is due; not for ever: of many jobs there is always one."""
-        if not is_due:
-            self._put_off_since_ns = None
-            return False
-        if self._put_off_since_ns is None:
-            self._put_off_since_ns = now_ns
-        longest = max(member.schedule.pace_ns for member in self._members.values())
-        return now_ns - self._put_off_since_ns < PUT_OFF_PACES * longest
 
     def _is_overdue(self, job: str, known: Mapping[str, JobStatus], now_ns: int) -> bool:
         """Whether the next start of a job, as it is known, should have been told of by now."""
@@ -168,34 +148,31 @@ class Rephasing:
                 bursts += -(-pace // self._members[other].schedule.pace_ns) * (end - begin)
         return max(round(HELD_UP * pace), bursts)
 
-    def _note_loss(self, longer_ns: int, now_ns: int) -> None:
-        """Jobs that hold each other up may wait the more to end that."""
-        paces = [member.schedule.pace_ns for member in self._members.values()]
+    def _budget_with_loss(self, longer_ns: int, monotonic_ns: int) -> CostBudget:
+        """What the jobs may wait for new epochs: the more, the more they hold each other up."""
+        longest = self._longest_pace_ns()
         if self._budget is None:
-            self._budget = CostBudget(BURST_PACES * max(paces), now_ns)
-        since_ns = now_ns if self._uncounted_since_ns is None else self._uncounted_since_ns
-        self._budget.lost(longer_ns * max(0, now_ns - since_ns) // max(paces))
-        self._uncounted_since_ns = now_ns
+            self._budget = CostBudget(BURST_PACES * longest, monotonic_ns)
+        if self._counted_ns is not None:
+            self._budget.lost(longer_ns * (monotonic_ns - self._counted_ns) // longest)
+        self._counted_ns = monotonic_ns
+        return self._budget
 
-    def _may_cost(self, cost: float, now_ns: int, told: list[events.Event]) -> bool:
-        """Whether the jobs may wait so much, weighted, for a new epoch."""
-        assert self._budget is not None  # a loss was noted
-        mean = math.ceil(cost / sum(member.weight for member in self._members.values()))
-        left = self._budget.left_ns(now_ns)
+    def _may_cost(self, cost: float, budget: CostBudget, monotonic_ns: int, told: list[events.Event]) -> bool:
+        """Whether the jobs may wait so much, all together, for a new epoch."""
+        mean = math.ceil(cost / len(self._members))
+        left = budget.left_ns(monotonic_ns)
         if mean <= left:
-            self._budget.spend(mean)
-            self._is_unsteady = False
-            return True
-        if not self._is_unsteady:
-            self._is_unsteady = True
-            told.append(events.Unsteady(self._name, math.ceil((mean - left) / CostBudget.SHARE)))
-        return False
+            budget.spend(mean)
+        elif not self._is_unsteady:
+            told.append(events.Unsteady(self._component, math.ceil((mean - left) / CostBudget.SHARE)))
+        self._is_unsteady = mean > left
+        return not self._is_unsteady
 
     def _strayed(self, draft: Schedule, start_ns: int | None) -> Strayed:
-        weight = self._members[draft.job].weight
         if start_ns is None:  # it is not heard of: wherever the grid goes, it waits for it when it is back
-            return Strayed(0, draft.pace_ns, draft.pace_ns, weight)
-        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2, weight)
+            return Strayed(0, draft.pace_ns, draft.pace_ns)
+        return Strayed(phase_error(start_ns, draft), draft.pace_ns, draft.dead_band_ns // 2)
 
     def _expected_ns(self, status: JobStatus, place_ns: int, now_ns: int, longer_ns: int) -> int:
         """When a job that was last seen in this place begins the iteration in which it has the answer.
@@ -221,39 +198,16 @@ class Rephasing:
         drifts = [self._members[job].drift_ns(known[job]) for job in placed]
         return min(max(0, min(drifts)), most)
 
-    def _may_do_without(self, places: Mapping[str, int | None], now_ns: int) -> bool:
-        """Whether all follow the present schedules, or those that do not were waited for long enough."""
-        if None not in places.values():
-            self._deaf_since_ns = None
-            return True
-        if self._deaf_since_ns is None:
-            self._deaf_since_ns = now_ns
-        longest = max(member.schedule.pace_ns for member in self._members.values())
-        return now_ns - self._deaf_since_ns > DEAF_NS + 3 * longest
-
-    def _settled(self, known: Mapping[str, JobStatus], now_ns: int) -> list[events.Event]:
-        """What the last move has really cost, once all are held on it that follow a grid and are heard of."""
-        last = self._last
-        if last is None or last.settled or len(known) < FEWEST:
-            return []
-        if any(
-            status.state != "held" or status.followed != self._members[job].schedule.version
+    def _note_settled(self, known: Mapping[str, JobStatus], monotonic_ns: int, told: list[events.Event]) -> None:
+        """Whether all are held on the last move that follow a grid and are heard of."""
+        if self._moved_ns is None or len(known) < FEWEST:
+            return
+        if all(
+            status.state == "held" and status.followed == self._members[job].schedule.version
             for job, status in known.items()
         ):
-            return []
-        last.settled = True
-        self._pause_ns = FIRST_PAUSE_NS
-        waited = sum(known[job].delay_total_ns - before for job, before in last.delay_total_ns.items() if job in known)
-        return [events.Settled(self._name, waited, now_ns - last.at_ns)]
-
-    def _note(self, now_ns: int, known: Mapping[str, JobStatus]) -> None:
-        last = self._last
-        failed = last is not None and not last.settled
-        self._pause_ns = min(2 * self._pause_ns, LONGEST_PAUSE_NS) if failed else FIRST_PAUSE_NS
-        waited = {job: status.delay_total_ns for job, status in known.items()}
-        if last is not None and not last.settled:  # the cost of all attempts counts until one has succeeded
-            waited = {**waited, **last.delay_total_ns}
-        self._last = _Moved(now_ns, waited)
+            told.append(events.Settled(self._component, monotonic_ns - self._moved_ns))
+            self._moved_ns = None
 
 
 def _age_ns(status: JobStatus, now_ns: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median_low
 
 from ..control.change import Change
 from ..schedule import Schedule
@@ -59,15 +58,11 @@ class JobStatus:
         Counted from the start of the job.
     iteration_ns : int or None
         Robust uncontrolled iteration time.
-    jitter_ns : tuple of int
-        Quantiles of uncontrolled times minus that.
     errors_ns : tuple of int
         The last phase errors on the grid that is followed, oldest first.
     place_ns, place_at_ns : int or None
         The error of the iteration that is under way, and when it began: on the host's monotonic clock as it comes from
         a daemon, on the coordinator's when a component is decided about.
-    pattern_ns : tuple of int
-        By how much its iterations differ in turn; the uncontrolled times are without that.
     recent : Recent
     communication_start_ns, communication_end_ns : int or None
         Usual start and end of communication in an iteration, as the job or the counters of its host show them.
@@ -91,11 +86,9 @@ class JobStatus:
     world_size: int = 1
     iterations: int = 0
     iteration_ns: int | None = None
-    jitter_ns: tuple[int, ...] = ()
     errors_ns: tuple[int, ...] = ()
     place_ns: int | None = None
     place_at_ns: int | None = None
-    pattern_ns: tuple[int, ...] = ()
     recent: Recent = Recent()
     communication_start_ns: int | None = None
     communication_end_ns: int | None = None
@@ -120,12 +113,6 @@ class JobStatus:
         ]
 
     @property
-    def sends_ns(self) -> int:
-        """From the start of an iteration to that of its communication, as a rule; 0 where the job does not say."""
-        rests = self.rests_ns
-        return median_low([start for start, _ in rests]) if rests else 0
-
-    @property
     def communication_ns(self) -> tuple[int, int] | None:
         """Usual start and end of communication in an iteration, if both are known."""
         begin, end = self.communication_start_ns, self.communication_end_ns
@@ -135,9 +122,9 @@ class JobStatus:
     def sending_ns(self) -> tuple[int, int | None]:
         """From the start of an iteration to the first start and to the last end of its communication, as a rule.
 
-        None where it is not known when it ends; from 0 on where nothing is known.
+        None where it is not known when it ends; from 0 on where it is not known when it begins.
         """
-        return self.communication_ns or (self.sends_ns, None)
+        return self.communication_start_ns or 0, self.communication_end_ns
 
     @property
     def contradicted(self) -> str:

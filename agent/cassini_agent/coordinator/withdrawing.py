@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from .member import Member
 from .status import JobStatus
@@ -11,23 +10,15 @@ from .status import JobStatus
 __all__ = ["Withdrawals"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """A job that was let go of, with the schedule that it had; from when on it is to be set free."""
-
-    member: Member
-    from_ns: int
-
-
 class Withdrawals:
     """Of all components that are or were kept, by job."""
 
     def __init__(self) -> None:
-        self._left: dict[str, _Left] = {}
+        self._left: dict[str, tuple[Member, int]] = {}
 
     def add(self, members: Iterable[Member], from_ns: int) -> None:
-        """Set these jobs free, unless their daemons have something newer by then."""
-        self._left |= {member.schedule.job: _Left(member, from_ns) for member in members}
+        """Set these jobs free from then on, unless their daemons have something newer by then."""
+        self._left |= {member.schedule.job: (member, from_ns) for member in members}
 
     def drop(self, jobs: Iterable[str]) -> None:
         """Somebody keeps these jobs again."""
@@ -36,10 +27,10 @@ class Withdrawals:
 
     def hosts(self) -> set[str]:
         """Whose daemons have to be asked."""
-        return {left.member.host for left in self._left.values()}
+        return {member.host for member, _ in self._left.values()}
 
     def jobs_on(self, host: str) -> list[str]:
-        return [job for job, left in self._left.items() if left.member.host == host]
+        return [job for job, (member, _) in self._left.items() if member.host == host]
 
     def due(
         self, host: str, asked: Collection[str], statuses: Mapping[str, JobStatus] | None, now_ns: int
@@ -47,12 +38,15 @@ class Withdrawals:
         """Whom to set free now of the jobs that a host was asked for; no ``statuses`` if its daemon did not answer."""
         found = []
         for job in [job for job in self.jobs_on(host) if job in asked]:
-            left, schedule = self._left[job], self._left[job].member.schedule
-            over = now_ns > schedule.expires_ns if statuses is None else not _has(statuses.get(job), schedule.version)
-            if over:
+            member, from_ns = self._left[job]
+            if statuses is None:
+                is_over = now_ns > member.schedule.expires_ns
+            else:
+                is_over = not _has(statuses.get(job), member.schedule.version)
+            if is_over:
                 del self._left[job]
-            elif statuses is not None and now_ns >= left.from_ns:
-                found.append(left.member)
+            elif statuses is not None and now_ns >= from_ns:
+                found.append(member)
         return found
 
 

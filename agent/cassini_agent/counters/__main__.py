@@ -7,6 +7,7 @@ import platform
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 
 from .recorder import Recorder
@@ -15,20 +16,19 @@ from .watch import open_sources
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record until the time is over, the file is full or a signal comes; 0 if all was written and anything read."""
+    """Record until the time is over, the disk is full or a signal comes; 0 if all was written and anything read."""
     options = _parser().parse_args(arguments)
     try:
-        fast, slow = open_sources(options.port, options.device, pid=options.pid)
+        sources, _ = open_sources(options.port, options.device)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    if not fast:
+    if not sources:
         print("no device: name one with --device or --port", file=sys.stderr)
         return 1
-    sampler = Sampler(fast, slow, interval_ns=round(options.interval_ms * 1e6))
-    about = {"host": platform.node(), "kernel": platform.release()}
+    sampler = Sampler(sources, interval_ns=round(options.interval_ms * 1e6))
     try:
-        recorder = Recorder(sampler, options.file, about=about, most_bytes=options.most_mb * 1_000_000)
+        recorder = Recorder(sampler, options.file, about={"host": platform.node(), "kernel": platform.release()})
     except OSError as error:
         print(f"{options.file}: {error.strerror or error}", file=sys.stderr)
         return 1
@@ -36,15 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     sampler.start()
-    recorder.start()
-    over.wait(options.seconds)
-    recorder.stop()
-    stats, problems = sampler.stats(), sampler.problems()
+    end = time.monotonic() + options.seconds
+    while (left := end - time.monotonic()) > 0 and recorder.problem is None and not over.wait(min(1.0, left)):
+        recorder.flush()
+    problems = sampler.problems()
     sampler.stop()
+    recorder.stop()
     print(
-        f"{recorder.rows} rows in {recorder.bytes} bytes; {stats.samples} ticks, {stats.missed} missed; "
-        f"{100 * stats.cpu_share:.2f} % of a core, a tick every {stats.interval_ns / 1e6:g} ms; "
-        f"longest reading {stats.worst_ns / 1e6:.2f} ms"
+        f"{recorder.rows} rows in {recorder.bytes} bytes; {sampler.samples} ticks, {sampler.missed} missed; "
+        f"{100 * sampler.cpu_share:.2f} % of a core, a tick every {sampler.now_interval_ns / 1e6:g} ms; "
+        f"longest reading {sampler.worst_ns / 1e6:.2f} ms"
     )
     answers = recorder.answers()
     for channel, answer in answers:
@@ -60,16 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m cassini_agent.counters",
-        description="Record network counters of this host, for 'cassini-core profile counters'. Without --port and "
+        description="Record byte counters of this host, for 'cassini-core profile counters'. Without --port and "
         "--device: the active RDMA ports, or else the devices of the default routes.",
     )
     parser.add_argument("file", help="recording to make; must not exist")
     parser.add_argument("--port", action="append", metavar="NAME", help="RDMA device or port: mlx5_0 or mlx5_0/1")
     parser.add_argument("--device", action="append", metavar="NAME", help="network device")
-    parser.add_argument("--pid", default="self", help="a process in the job's network namespace")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
     parser.add_argument("--interval-ms", type=float, default=1.0, help="time between samples (1)")
-    parser.add_argument("--most-mb", type=int, default=1000, help="size at which recording ends (1000)")
     return parser
 
 

@@ -1,10 +1,10 @@
 """RDMA ports and their counters, from ``/sys/class/infiniband`` (Linux; InfiniBand, RoCE, Omni-Path, iWARP).
 
 ``port_xmit_data`` and ``port_rcv_data`` count 4-byte words whatever the number of lanes; they are given in bytes here.
-Data and packets are 64 bits wide with the extended counter set, else 32; the kernel shows ``unicast_xmit_packets`` only
-with the extended set, so where it is there, the width is known. A port without performance management (AWS EFA, Alibaba
-eRDMA) has no such files, or they read ``N/A (no PMA)``; its driver counts bytes in ``hw_counters``, under a name of its
-own. What lies in ``hw_counters`` is cached by the kernel for ``lifespan`` ms, 10 by default.
+They are 64 bits wide with the extended counter set, else 32; the kernel shows ``unicast_xmit_packets`` only with the
+extended set, so where it is there, the width is known. A port without performance management (AWS EFA, Alibaba eRDMA)
+has no such files, or they read ``N/A (no PMA)``; its driver counts bytes in ``hw_counters``, under a name of its own.
+What lies in ``hw_counters`` is cached by the kernel for ``lifespan`` ms, 10 by default.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from .kernel_file import KernelFile
-from .sources import Channel, CounterSource, GaugeSource, Source
+from .sources import Channel, Source
 from .unwrap import Unwrapper
 
 __all__ = ["RdmaPort", "find_ports", "open_port", "parse_rate"]
 
 _ROOT = "sys/class/infiniband"
 _WORD_BYTES = 4
-_LEAST_PACKET_BYTES = 20  # headers alone; bounds how many packets a link can carry
 
 
 def _of_driver(names: str) -> tuple[str, ...]:
@@ -36,11 +33,7 @@ _DATA = {
     "tx_bytes": ("counters/port_xmit_data", *_of_driver("tx_bytes hw_tx_bytes_cnt tx_bytes_cnt")),
     "rx_bytes": ("counters/port_rcv_data", *_of_driver("rx_bytes hw_rx_bytes_cnt rx_bytes_cnt")),
 }
-_PACKETS = {
-    "tx_packets": ("counters/port_xmit_packets", *_of_driver("tx_pkts hw_tx_packets_cnt tx_packets_cnt")),
-    "rx_packets": ("counters/port_rcv_packets", *_of_driver("rx_pkts hw_rx_packets_cnt rx_packets_cnt")),
-}
-_CONGESTION = {
+_MARKS = {
     "cnp_sent": _of_driver("np_cnp_sent np_cnp_pkts tx_cnp_pkts cnpSent tx_rdma_cnp_pkts"),
     "cnp_handled": _of_driver("rp_cnp_handled rx_cnp_pkts cnpHandled rx_rdma_cnp_pkts"),
     "ecn_marked": _of_driver("np_ecn_marked_roce_packets rx_ecn_marked_pkts RxECNMrkd"),
@@ -99,59 +92,39 @@ def find_ports(names: Iterable[str] | None = None, *, root: str = "/") -> list[R
     for device in _listed(base):
         for number in _listed(os.path.join(base, device, "ports")):
             if number.isdecimal() and (wanted is None or device in wanted or f"{device}/{number}" in wanted):
-                ports.append(_port(base, device, int(number)))
-    return sorted(ports, key=lambda port: (_natural(port.device), port.port))
+                folder = os.path.join(base, device, "ports", number)
+                active = b"ACTIVE" in _read(os.path.join(folder, "state"))
+                ports.append(RdmaPort(device, int(number), active, parse_rate(_read(os.path.join(folder, "rate")))))
+    # mlx5_2 before mlx5_10
+    return sorted(ports, key=lambda port: (len(port.device), port.device, port.port))
 
 
 def open_port(
     port: RdmaPort, *, root: str = "/", pread: Callable[[int, int, int], bytes] = os.pread
 ) -> tuple[list[Source], list[Source]]:
-    """Sources of a port: those to be read at each tick (bytes), and those to be read now and then (all else).
+    """Sources of a port: those of its bytes, and those of marks of congestion, as far as it has them.
 
-    The rate of the link is among the latter; while it changes, the bounds that tell wraps from resets follow it.
-    Counters that this port does not have are left out, but for the two of its data: where they are not there either,
-    their channels say so (``absent``), and they are looked for again.
+    Where the port has no counter of its bytes, their channels say so (``absent``), and it is looked for again.
     """
     folder = os.path.join(root, _ROOT, port.device, "ports", str(port.port))
-    width = 64 if os.path.exists(os.path.join(folder, "counters", "unicast_xmit_packets")) else None
-    lifespan = _read(os.path.join(folder, "hw_counters", "lifespan"))
-    lifespan_ms = int(lifespan) if lifespan.isdigit() else 0
+    wide = os.path.exists(os.path.join(folder, "counters", "unicast_xmit_packets"))
+    # Of a link that is down the rate is not the one that it will have.
+    per_second = port.gbps * 1e9 / 8 if port.gbps and port.active else None
 
-    def counter(name: str, unit: str, places: Sequence[str], bits: int | None, scale: int = 1) -> _Counter:
+    def bytes_of(name: str, places: Sequence[str]) -> Source:
         found = _place(folder, places)
         place = found or places[0]
         of_driver = place.startswith("hw_counters/")
-        channel = Channel(port.name, name, unit, absent=not found, refresh_ms=lifespan_ms if of_driver else 0)
-        unwrapper = Unwrapper(1, 64) if of_driver else Unwrapper(scale, bits)
-        return _Counter(CounterSource(channel, KernelFile(os.path.join(folder, place), pread), unwrapper), unwrapper)
+        unwrapper = Unwrapper(wide=True) if of_driver else Unwrapper(_WORD_BYTES, wide=wide, per_second=per_second)
+        channel = Channel(port.name, name, "bytes", absent=not found, gbps=port.gbps)
+        return Source([channel], os.path.join(folder, place), [unwrapper], pread=pread)
 
-    data = [counter(name, "bytes", places, width, _WORD_BYTES) for name, places in _DATA.items()]
-    packets = [counter(name, "packets", places, width) for name, places in _PACKETS.items()]
-    # Widths of the legacy set, which has no wider variant of these two.
-    rest = [
-        counter("tx_wait", "ticks", ("counters/port_xmit_wait",), 32),
-        counter("tx_discards", "packets", ("counters/port_xmit_discards",), 16),
-        *(counter(name, "packets", places, 64) for name, places in _CONGESTION.items()),
-    ]
-
-    def changed(mbps: int | None) -> None:
-        per_second = mbps * 1e6 / 8 if mbps else None
-        for one in data:
-            one.unwrapper.set_speed(per_second)
-        for one in packets:
-            one.unwrapper.set_speed(per_second / _LEAST_PACKET_BYTES if per_second else None)
-
-    if port.gbps:
-        changed(round(port.gbps * 1000))
-    channel = Channel(port.name, "rate", "Mbit/s", gauge=True)
-    rate = GaugeSource(channel, KernelFile(os.path.join(folder, "rate"), pread), _mbps, changed)
-    slow = [one.source for one in (*packets, *rest) if not one.source.channels[0].absent]
-    return [one.source for one in data], [rate, *slow]
-
-
-class _Counter(NamedTuple):
-    source: CounterSource
-    unwrapper: Unwrapper
+    marks = []
+    for name, places in _MARKS.items():
+        if place := _place(folder, places):
+            channel = Channel(port.name, name, "packets")
+            marks.append(Source([channel], os.path.join(folder, place), [Unwrapper(wide=True)], pread=pread))
+    return [bytes_of(name, places) for name, places in _DATA.items()], marks
 
 
 def _place(folder: str, places: Sequence[str]) -> str | None:
@@ -159,21 +132,6 @@ def _place(folder: str, places: Sequence[str]) -> str | None:
     there = [place for place in places if os.path.exists(os.path.join(folder, place))]
     readable = (place for place in there if _read(os.path.join(folder, place)).isdigit())
     return next(readable, there[0] if there else None)
-
-
-def _mbps(text: bytes) -> int | None:
-    gbps = parse_rate(text)
-    return None if gbps is None else round(gbps * 1000)
-
-
-def _port(base: str, device: str, number: int) -> RdmaPort:
-    folder = os.path.join(base, device, "ports", str(number))
-    return RdmaPort(
-        device,
-        number,
-        b"ACTIVE" in _read(os.path.join(folder, "state")),
-        parse_rate(_read(os.path.join(folder, "rate"))),
-    )
 
 
 def _read(path: str) -> bytes:
@@ -189,8 +147,3 @@ def _listed(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """``mlx5_2`` before ``mlx5_10``."""
-    return [(int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", name)]

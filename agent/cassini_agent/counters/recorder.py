@@ -1,4 +1,4 @@
-"""Writing what a sampler reads to a file, once a second, from a thread that the sampling never waits for.
+"""Writing what a sampler reads to a file.
 
 A file is lines of JSON (``docs/agent.md``, section "Recording"), each written by one call as a gzip member of its own:
 a writer that is killed loses at most one, and its checksum tells what was damaged.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -17,13 +16,12 @@ from typing import Any
 
 from .sampler import Row, Sampler
 from .sources import Channel
-from .unwrap import BREAK
+from .unwrap import BREAK, MISSING
 
 __all__ = ["Group", "Recorder", "end_line", "header_line", "sample_line"]
 
 FORMAT = "cassini-counters/2"
 MOST_ROWS = 1000
-_PERIOD_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +53,25 @@ def _line(values: dict[str, Any]) -> bytes:
 
 
 class Recorder:
-    """Records a sampler until it is stopped, the file is as large as it may be, or the disk is full.
+    """Records what a sampler reads at each tick, until it is stopped or the disk is full.
 
-    Whatever ends the recording, the sampler goes on, and the file holds whole lines.
+    Whatever ends the recording, the file holds whole lines. The recorder is the one who takes the sampler's rows.
 
     Parameters
     ----------
     sampler : Sampler
-        Only what it reads from now on is recorded.
+        Not started yet.
     path : str or path
         A new file; it is an error if it exists.
     about : dict
         What to say in the header about host and job: JSON values.
-    most_bytes : int, optional
-        The file does not grow beyond this, but for the last few bytes that say why it ended.
+
+    Attributes
+    ----------
+    rows, bytes : int
+        Written so far.
+    problem : str or None
+        Why it does not write any more.
 
     Raises
     ------
@@ -76,90 +79,51 @@ class Recorder:
         The file exists, or cannot be made or written.
     """
 
-    def __init__(
-        self,
-        sampler: Sampler,
-        path: str | os.PathLike[str],
-        *,
-        about: dict[str, Any] | None = None,
-        most_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, sampler: Sampler, path: str | os.PathLike[str], *, about: dict[str, Any] | None = None) -> None:
         self.path = os.fspath(path)
         self.problem: str | None = None
-        self.bytes = 0
-        self.rows = 0
-        self._most_bytes = most_bytes
-        self._groups = (
-            Group(sampler.interval_ns, sampler.fast_channels),
-            Group(sampler.slow_interval_ns, sampler.slow_channels),
-        )
-        self._waiting = sampler.subscribe()
-        self._seen = [_Seen(channel) for channel in sampler.fast_channels]
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self.bytes = self.rows = 0
+        self._sampler = sampler
+        self._totals = [MISSING] * len(sampler.channels)
+        self._broken = [False] * len(sampler.channels)
         self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            self._write(header_line(self._groups, about or {}))
+            self._write(header_line([Group(sampler.interval_ns, sampler.channels)], about or {}))
         except OSError:
-            os.close(self._fd)
+            self._close()
             os.unlink(self.path)
             raise
 
-    @property
-    def recording(self) -> bool:
-        """Whether it still writes."""
-        return self._fd >= 0
-
-    def start(self) -> None:
-        """Write once a second from a thread."""
-        self._thread = threading.Thread(target=self._run, name="counter-recorder", daemon=True)
-        self._thread.start()
+    def flush(self) -> None:
+        """Write what was sampled; never raises. After a failure :attr:`problem` says what it was."""
+        waiting = self._sampler.rows
+        while waiting and self._fd >= 0:
+            rows = [waiting.popleft() for _ in range(min(len(waiting), MOST_ROWS))]
+            for number, column in enumerate(list(zip(*rows, strict=True))[1:]):
+                self._totals[number] = max(self._totals[number], *column)
+                self._broken[number] = self._broken[number] or BREAK in column
+            try:
+                self._write(sample_line(0, rows))
+            except OSError as error:
+                self.problem = f"{self.path}: {error.strerror or error}; recording ended"
+                self._end("failed")
+                return
+            self.rows += len(rows)
 
     def stop(self) -> None:
         """Write what is left and close the file. Nothing happens the second time."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
         self.flush()
         self._end("stopped")
 
-    def flush(self) -> None:
-        """Write what was sampled; never raises. After a failure :attr:`problem` says what it was."""
-        with self._lock:
-            for number, waiting in enumerate(self._waiting):
-                while waiting and self.recording:
-                    rows = [waiting.popleft() for _ in range(min(len(waiting), MOST_ROWS))]
-                    if number == 0:
-                        for seen, column in zip(self._seen, list(zip(*rows, strict=True))[1:], strict=True):
-                            seen.take(column)
-                    self._append(sample_line(number, rows), len(rows))
-
     def answers(self) -> list[tuple[Channel, str]]:
-        """What each channel read at every tick came to: the total in its unit, or which kind of nothing it is.
+        """What each channel came to: the total in its unit, or which kind of nothing it is.
 
         ``no traffic``: it was read and stood still; ``not known``: it was reset, or stands at its top; ``never
         readable``: its file holds no number or cannot be read; ``not there``: the device has no such counter. Only the
         first is a zero.
         """
-        return [(one.channel, one.answer()) for one in self._seen]
-
-    def _run(self) -> None:
-        while not self._stopping.wait(_PERIOD_S) and self.recording:
-            self.flush()
-
-    def _append(self, line: bytes, rows: int) -> None:
-        if self._most_bytes is not None and self.bytes + len(line) > self._most_bytes:
-            self.problem = f"{self.path}: as large as it may be ({self._most_bytes} bytes); recording ended"
-            self._end("full")
-            return
-        try:
-            self._write(line)
-        except OSError as error:
-            self.problem = f"{self.path}: {error.strerror or error}; recording ended"
-            self._end("failed")
-            return
-        self.rows += rows
+        found = zip(self._sampler.channels, self._totals, self._broken, strict=True)
+        return [(channel, _answer(channel, total, broken)) for channel, total, broken in found]
 
     def _write(self, line: bytes) -> None:
         view, begin = memoryview(line), self.bytes
@@ -181,31 +145,18 @@ class Recorder:
         except OSError:
             pass  # Then there was no room for it: the lines before it are whole all the same.
         finally:
-            os.close(self._fd)
-            self._fd = -1
+            self._close()
+
+    def _close(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What a channel showed while it was recorded."""
-
-    channel: Channel
-    first: int | None = None
-    last: int = 0
-    broken: bool = False
-
-    def take(self, column: Sequence[int]) -> None:
-        totals = [value for value in column if value >= 0]
-        if totals:
-            self.first = totals[0] if self.first is None else self.first
-            self.last = totals[-1]
-        self.broken = self.broken or BREAK in column
-
-    def answer(self) -> str:
-        if self.first is not None and self.last > self.first:
-            return f"{self.last - self.first} {self.channel.unit}"
-        if self.broken:
-            return "not known"
-        if self.first is not None:
-            return "no traffic"
-        return "not there" if self.channel.absent else "never readable"
+def _answer(channel: Channel, total: int, broken: bool) -> str:
+    if total > 0:
+        return f"{total} {channel.unit}"
+    if broken:
+        return "not known"
+    if total == 0:
+        return "no traffic"
+    return "not there" if channel.absent else "never readable"

@@ -1,19 +1,20 @@
-"""Sources of samples: files of the kernel that are kept open, each giving one or more channels.
-
-A source never raises for what a file holds or for a device that goes away: the sample then is ``MISSING`` and
-:attr:`problem` says why.
-"""
+"""Sources of samples: files of the kernel that are kept open, each showing one or more counters."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from .kernel_file import KernelFile
 from .unwrap import MISSING, Unwrapper
 
-__all__ = ["Channel", "CounterSource", "GaugeSource", "Source", "TableSource"]
+__all__ = ["Channel", "Source", "parse_number"]
+
+_AGAIN_NS = 1_000_000_000
+# Whoever hands out a table gives whole lines as long as they fit into a page, so after a part that leaves room for the
+# longest line nothing follows.
+_LAST_PART = 3072
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,179 +26,112 @@ class Channel:
     device : str
         ``mlx5_0/1``, ``eth0``; empty for what is counted for a whole network namespace.
     name : str
-        ``tx_bytes``, ``rx_bytes``, ``tx_packets``, ...; the direction is the host's.
+        ``tx_bytes``, ``rx_bytes``, ``cnp_sent``, ...; the direction is the host's.
     unit : str
-        ``bytes``, ``packets``, ``events``, ``ticks`` (of the device) or ``Mbit/s``.
-    gauge : bool
-        A momentary value, not a total.
+        ``bytes`` or ``packets``.
     absent : bool
         The device had no such counter when its source was opened. It may come; if no value ever does, there was none,
         which is another answer than a counter that cannot be read, or one that stands still.
-    refresh_ms : int
-        The kernel hands out the same value for so long; 0: not known to.
+    gbps : float or None
+        What the device's link carried then, Gbit/s.
     """
 
     device: str
     name: str
     unit: str
-    gauge: bool = False
     absent: bool = False
-    refresh_ms: int = 0
+    gbps: float | None = None
 
 
-class Source(Protocol):
-    """What the sampler reads."""
+def parse_number(data: bytes) -> list[int]:
+    """What a file shows that holds one counter.
 
-    channels: tuple[Channel, ...]
-    problem: str | None
-
-    def sample(self, now_ns: int) -> Sequence[int]:
-        """One value per channel: a total since the start, ``MISSING`` or ``BREAK``; 0 or more otherwise."""
-
-    def close(self) -> None:
-        """Give the file back."""
-
-
-class CounterSource:
-    """One counter in a file of its own, as sysfs has them.
-
-    Parameters
-    ----------
-    channel : Channel
-    file : KernelFile
-        Holds a whole number, or words where there is none, e.g. ``N/A (no PMA)``.
-    unwrapper : Unwrapper
+    Raises
+    ------
+    ValueError
+        It holds words, e.g. ``N/A (no PMA)``, or no number that a counter of 64 bits shows.
     """
-
-    __slots__ = ("_file", "_reopened", "_result", "_unwrapper", "channels", "problem")
-
-    def __init__(self, channel: Channel, file: KernelFile, unwrapper: Unwrapper) -> None:
-        self.channels: tuple[Channel, ...] = (channel,)
-        self.problem: str | None = None
-        self._file = file
-        self._unwrapper = unwrapper
-        self._reopened = 0
-        self._result = [MISSING]
-
-    def sample(self, now_ns: int) -> Sequence[int]:
-        """The total at ``now_ns``; the list is used again by the next call."""
-        result = self._result
-        data = self._file.read(64, now_ns)
-        if data is None:
-            self.problem = self._file.problem
-            result[0] = MISSING
-            return result
-        try:
-            raw = int(data)
-        except ValueError:
-            raw = -1
-        if raw < 0:
-            self.problem = f"{self._file.path}: reads {_words(data)}"
-            result[0] = MISSING
-            return result
-        if self._file.reopened != self._reopened:
-            self._reopened = self._file.reopened
-            self._unwrapper.lost()
-        self.problem = None
-        result[0] = self._unwrapper.advance(raw, now_ns)
-        return result
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._file.close()
+    number = int(data)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"no counter shows {number}")
+    return [number]
 
 
-class GaugeSource:
-    """A momentary value in a file of its own, told to whoever needs it when it changes.
+class Source:
+    """Counters in one file; sampling it never raises.
+
+    Where there is no value the sample is ``MISSING``, and :attr:`problem` says why. A device that is away is looked for
+    once a second; what comes back is another counter.
 
     Parameters
     ----------
+    channels : sequence of Channel
+    path : str
+    unwrappers : sequence of Unwrapper
+        One per channel.
     parse : callable
-        From the contents to a value of at least 0, or None.
-    changed : callable
-        Called with the new value, or None.
+        From the contents to one raw value per channel; ValueError where they are not there: then they have gone.
+    pread : callable
+        ``os.pread``; another one where a test has a device fail.
     """
-
-    __slots__ = ("_changed", "_file", "_parse", "_value", "channels", "problem")
-
-    def __init__(
-        self,
-        channel: Channel,
-        file: KernelFile,
-        parse: Callable[[bytes], int | None],
-        changed: Callable[[int | None], None],
-    ) -> None:
-        self.channels: tuple[Channel, ...] = (channel,)
-        self.problem: str | None = None
-        self._file = file
-        self._parse = parse
-        self._changed = changed
-        self._value: int | None = None
-
-    def sample(self, now_ns: int) -> Sequence[int]:
-        """The value, or ``MISSING``."""
-        data = self._file.read(256, now_ns)
-        value = None if data is None else self._parse(data)
-        if value is None:
-            self.problem = self._file.problem if data is None else f"{self._file.path}: reads {_words(data)}"
-            return (MISSING,)
-        self.problem = None
-        if value != self._value:
-            self._value = value
-            self._changed(value)
-        return (value,)
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._file.close()
-
-
-class TableSource:
-    """Several counters in one file, e.g. ``/proc/net/dev``.
-
-    Parameters
-    ----------
-    parse : callable
-        From the contents to one raw value, or None, per channel.
-    """
-
-    __slots__ = ("_file", "_parse", "_unwrappers", "channels", "problem")
 
     def __init__(
         self,
         channels: Sequence[Channel],
-        file: KernelFile,
-        parse: Callable[[bytes], Sequence[int | None]],
+        path: str,
         unwrappers: Sequence[Unwrapper],
+        *,
+        parse: Callable[[bytes], Sequence[int]] = parse_number,
+        pread: Callable[[int, int, int], bytes] = os.pread,
     ) -> None:
         self.channels = tuple(channels)
         self.problem: str | None = None
-        self._file = file
-        self._parse = parse
+        self._path = path
         self._unwrappers = tuple(unwrappers)
+        self._parse = parse
+        self._pread = pread
+        self._fd = -1
+        self._next_ns = 0
 
-    def sample(self, now_ns: int) -> Sequence[int]:
-        """The totals at ``now_ns``. A counter that is not in the table has gone, and what comes back is another."""
-        data = self._file.read_all(now_ns)
-        if data is None:
-            self.problem = self._file.problem
+    def sample(self, now_ns: int) -> list[int]:
+        """The totals at ``now_ns``, one per channel: 0 or more, ``MISSING`` or ``BREAK``."""
+        if self._fd < 0 and now_ns < self._next_ns:
+            return [MISSING] * len(self.channels)
+        try:
+            raw = self._parse(self._read())
+        except OSError as error:
+            self.problem = f"{self._path}: {error.strerror or error}"
+            if self._fd < 0:
+                self._next_ns = now_ns + _AGAIN_NS
+            elif error.errno == errno.ENODEV:  # Else the same descriptor may be read again.
+                self.close()
+                self._lost()
+            return [MISSING] * len(self.channels)
+        except ValueError as error:
+            self.problem = f"{self._path}: {error}"
+            self._lost()
             return [MISSING] * len(self.channels)
         self.problem = None
-        values = []
-        for channel, raw, unwrapper in zip(self.channels, self._parse(data), self._unwrappers, strict=True):
-            if raw is None:
-                unwrapper.lost()
-                self.problem = f"{self._file.path}: no {channel.name} of {channel.device or 'this namespace'}"
-                values.append(MISSING)
-            else:
-                values.append(unwrapper.advance(raw, now_ns))
-        return values
+        totals = []
+        for unwrapper, value in zip(self._unwrappers, raw, strict=True):  # 0.2 us less than a comprehension
+            totals.append(unwrapper.advance(value, now_ns))
+        return totals
 
     def close(self) -> None:
-        """Give the file back."""
-        self._file.close()
+        """Give the file back; sampling opens it anew."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
+    def _lost(self) -> None:
+        for one in self._unwrappers:
+            one.lost()
 
-def _words(data: bytes) -> str:
-    text = data[:40].decode("ascii", "replace").strip()
-    return repr(text) if text else "nothing"
+    def _read(self) -> bytes:
+        if self._fd < 0:
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        data = part = self._pread(self._fd, 65536, 0)
+        while len(part) >= _LAST_PART:
+            part = self._pread(self._fd, 65536, len(data))
+            data += part
+        return data

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from .bursts import Burst
@@ -23,15 +23,15 @@ CONFIRM, CONTRADICT, SILENT = "confirm", "contradict", "silent"
 WINDOW = 64
 """The last iterations that are looked at: so much is forgotten half a minute after it was, at 0.5 s each."""
 
-FEWEST = 8
-FEWEST_TO_CONTRADICT = FEWEST_TO_MEASURE = 16
+FEWEST = 16
 _DEAD_BAND = 0.05  # of the iteration time: a finer answer is of no use to control, a coarser one of none at all
 _MOST, _NEARLY_ALL = 0.6, 0.8
-_CHANCE = math.log(1e4)  # a distance that bursts at random times would show once in so many cases is no evidence
-_MOST_PAIRS = 32
-_PAUSE = 1.5  # usual iterations: longer is no iteration
+_CHANCE = 4  # standard deviations above what bursts at random times would show
+_SMALL = 0.1  # of the usual bytes of a burst
+_TOLERANCE_NS = 5_000_000
+_MOST_PAIRS = 16
 
-_Firsts = tuple[dict[int, int], dict[int, int]]
+_Pair = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Witness:
     start_ns, end_ns : int or None
         From the start of an iteration to the start and the end of its bursts, for a job that does not report
         communication; known to ``spread_ns``.
-    steady : bool or None
-        Bursts keep step with the job: they are its own, or those of a job of the same iteration time. None: not known.
+    apart : bool
+        Bursts are known not to keep step with the job: none of them are its own.
     """
 
     says: str
@@ -81,230 +81,160 @@ class Witness:
     iterations: int = 0
     start_ns: int | None = None
     end_ns: int | None = None
-    steady: bool | None = None
-
-    def silenced(self, reason: str) -> Witness:
-        """The same with nothing said, and why."""
-        return replace(self, says=SILENT, reason=reason, offset_ns=None, spread_ns=None, start_ns=None, end_ns=None)
+    apart: bool = False
 
 
-def witness(bursts: Sequence[Burst], heard: Heard, tolerance_ns: int = 5_000_000) -> Witness:
+def witness(bursts: Sequence[Burst], heard: Heard) -> Witness:
     """What bursts say about a job that has them to itself.
 
     Parameters
     ----------
     bursts : sequence of Burst
         In order of time.
-    tolerance_ns : int
-        How far bursts may lie from the starts reported and confirm them. Waiting for other ranks between the start of a
-        collective and its first byte is part of it.
     """
-    if heard.communication_ns:
-        return _compare(bursts, sorted(set(heard.communication_ns))[-WINDOW:], tolerance_ns)
-    if heard.starts_ns:
-        return _measure(bursts, sorted(set(heard.starts_ns))[-WINDOW - 1 :], tolerance_ns)
-    return Witness(SILENT, "the job reports no iterations on this host")
-
-
-def _compare(bursts: Sequence[Burst], reports: Sequence[int], tolerance_ns: int) -> Witness:
+    marked = bool(heard.communication_ns)
+    reports = sorted(set(heard.communication_ns or heard.starts_ns))[-WINDOW:]
     if len(reports) < FEWEST:
-        return Witness(SILENT, f"too few iterations: {len(reports)} of at least {FEWEST}")
+        return Witness(SILENT, f"too few iterations are reported on this host: {len(reports)} of at least {FEWEST}")
     period = statistics.median(after - before for before, after in pairwise(reports))
-    width = max(tolerance_ns, int(_DEAD_BAND * period))
-    near = _near(bursts, reports[0] - period, reports[-1] + period)
-    reports = _watched(reports, near, period)
-    bursts = [burst for burst in near if burst.blur_ns <= width]
-    begins = [burst.start_ns for burst in bursts]
-    pairs = sorted(pair for number, one in enumerate(reports) for pair in _distances(begins, one, number, period / 2))
-    seen = len({number for _, number in pairs})
+    width = max(_TOLERANCE_NS, int(_DEAD_BAND * period))
+    near = _of_the_job(bursts, reports[0] - period, reports[-1] + period)
+    # Those at which bursts were looked for: not before the first that was found, nor after the last.
+    reports = [one for one in reports if near and near[0].start_ns - period / 2 <= one < near[-1].start_ns + period / 2]
+    chosen = range(len(near)) if marked else _after_pauses(near, period)
+    sharp = [number for number in chosen if near[number].blur_ns <= width]
+    pairs = _pairs(near, sharp, reports, period / 2 + width)
+    seen = len({iteration for _, iteration, _ in pairs})
+
+    def silent(why: str, *, apart: bool = False) -> Witness:
+        return Witness(SILENT, f"{why}; over {seen} iterations", iterations=seen, apart=apart)
+
     if seen < max(FEWEST, len(reports) / 2):
-        return _few(seen, len(reports), near, width)
-    middle = _usual(pairs, width)
-    distances = _one_each([pair for pair in pairs if abs(pair[0] - middle) <= width], middle)
-    found = _steady(distances, seen, len(begins) * 2 * width / (period * len(reports)), bursts, width)
-    if found.offset_ns is None or found.spread_ns is None:
-        return found
-    offset, spread = found.offset_ns, found.spread_ns
-    words = f"{_ms(offset)} than the job reports, within {spread / 1e6:.1f} ms; over {seen} iterations"
-    agreed = f"counters show the burst when the job reports it ({_ms(offset)}, within {spread / 1e6:.1f} ms)"
-    if abs(offset) <= tolerance_ns:
-        return replace(found, says=CONFIRM, reason=f"{agreed}; over {seen} iterations")
-    if abs(offset) <= tolerance_ns + spread or len(distances) < max(FEWEST_TO_CONTRADICT, _NEARLY_ALL * seen):
-        return replace(found, reason=f"perhaps the burst begins {words}")
-    near_zero = {number for distance, number in pairs if abs(distance) <= tolerance_ns + spread}
-    if len(near_zero) > (1 - _NEARLY_ALL) * seen:
-        return replace(found, reason=f"often one burst when the job reports it, always one {words}")
-    starts = {burst.start_ns: burst for burst in bursts}
-    quiet = [starts[reports[number] + distance].quiet_ns for number, distance in distances.items()]
-    if offset > 0 and statistics.median(quiet) < offset - spread:
-        return replace(found, reason=f"slower traffic goes before the burst, which begins {words}")
-    return replace(found, says=CONTRADICT, reason=f"counters show the burst {words}")
-
-
-def _measure(bursts: Sequence[Burst], starts: Sequence[int], tolerance_ns: int) -> Witness:
-    """Where communication lies in the iterations of a job that only reports their starts.
-
-    It begins with the burst after the longest pause, and ends before the next such one.
-    """
-    if len(starts) <= FEWEST_TO_MEASURE:
-        return Witness(SILENT, f"too few iterations: {len(starts)} of more than {FEWEST_TO_MEASURE}")
-    period = statistics.median(after - before for before, after in pairwise(starts))
-    width = max(tolerance_ns, int(_DEAD_BAND * period))
-    near = _near(bursts, starts[0] - period, starts[-1] + period)
-    starts = _watched(starts, near, period)
-    # What begins about when an iteration does is looked for from the middle of one to the middle of the next.
-    firsts, distances = max((_firsts(near, starts, period, back, width) for back in (0, period / 2)), key=_matched)
-    seen = len(firsts)
-    if seen < max(FEWEST_TO_MEASURE, len(starts) / 2):
-        return _few(seen, len(starts), near, width)
-    found = _steady(distances, seen, 2 * width / period, [near[n] for n in firsts.values()], width, _NEARLY_ALL)
-    if found.offset_ns is None or found.spread_ns is None:
-        return found
-    offset, spread = found.offset_ns, found.spread_ns
+        if (blur := _quantile(burst.blur_ns for burst in near)) > width:
+            return silent(f"counters are too coarse: read or refreshed only every {blur / 1e6:.0f} ms")
+        return silent(f"bursts are seen in too few iterations: {seen} of {len(reports)}")
+    shared = _most_shared(pairs, width)
+    if len(shared) < (_MOST if marked else _NEARLY_ALL) * seen:
+        return silent("counters show no burst at a steady distance", apart=True)
+    chance = min(1.0, len(sharp) * 2 * width / (period * len(reports)))
+    if len(shared) <= seen * chance + _CHANCE * math.sqrt(seen * chance * (1 - chance)):
+        return silent("too many bursts to tell whose they are")
+    distances = [distance for distance, _ in shared.values()]
+    offset = int(statistics.median(distances))
+    blur = _quantile(near[number].blur_ns for _, number in shared.values())
+    spread = int(max(_quantile(abs(one - offset) for one in distances), blur))
+    if spread > width:
+        return silent(f"counters are too coarse: known within {spread / 1e6:.1f} ms, {width / 1e6:.1f} ms needed")
+    half = len(distances) // 2
+    if abs(statistics.median(distances[:half]) - statistics.median(distances[half:])) > spread:
+        return silent("bursts wander: those of a job with another iteration time", apart=True)
+    if marked:
+        within = _TOLERANCE_NS + spread
+        quiet = sum(_is_quiet(near, number, reports[iteration], within) for iteration, (_, number) in shared.items())
+        return _compared(offset, spread, seen, certain=quiet >= _NEARLY_ALL * seen)
     start = offset % int(period) if abs(offset) > spread else max(0, offset)
-    spans = [
-        near[firsts[number + 1] - 1].end_ns - near[firsts[number]].start_ns
-        for number in distances
-        if number + 1 in distances
-    ]
-    span = int(statistics.median(spans)) if len(spans) >= FEWEST else 0
-    steady_end = span > 0 and _quantile(abs(one - span) for one in spans) <= width
-    return replace(
-        found,
-        reason=f"the job reports no communication; counters show it {start / 1e6:.1f} ms after the start of an "
-        f"iteration, within {spread / 1e6:.1f} ms; over {seen} iterations",
-        offset_ns=None,
+    return Witness(
+        SILENT,
+        f"the job reports no communication; counters show it {start / 1e6:.1f} ms after the start of an iteration, "
+        f"within {spread / 1e6:.1f} ms; over {seen} iterations",
+        spread_ns=spread,
+        iterations=seen,
         start_ns=start,
-        end_ns=start + span if steady_end else None,
+        end_ns=_end(start, near, shared, width),
     )
 
 
-def _firsts(bursts: Sequence[Burst], starts: Sequence[int], period: float, back: float, width: int) -> _Firsts:
-    """By number of the iteration: index of the burst after the longest pause, and its usual distance from the start.
-
-    Looked for from ``back`` before the start of an iteration to ``back`` before that of the next.
-    """
-    begins = [burst.start_ns for burst in bursts]
-    firsts: dict[int, int] = {}
-    for number, (start, following) in enumerate(pairwise(starts)):
-        begin, end = max(1, bisect_left(begins, start - back)), bisect_left(begins, following - back)
-        if following - start <= _PAUSE * period and begin < end:
-            first = max(range(begin, end), key=lambda n: bursts[n].start_ns - bursts[n - 1].end_ns)
-            if bursts[first].blur_ns <= width:
-                firsts[number] = first
-    pairs = sorted((begins[n] - starts[number], number) for number, n in firsts.items())
-    middle = _usual(pairs, width)
-    return firsts, _one_each([pair for pair in pairs if abs(pair[0] - middle) <= width], middle)
-
-
-def _matched(found: _Firsts) -> int:
-    return len(found[1])
-
-
-def _steady(
-    distances: dict[int, int], seen: int, chance: float, bursts: Sequence[Burst], width: int, share: float = _MOST
-) -> Witness:
-    """Median and spread of distances that most iterations have in common; or why there is no such distance.
-
-    ``distances`` by the number of the iteration; ``chance`` of one where bursts lie at random.
-    """
-
-    def none(why: str, steady: bool | None) -> Witness:
-        return Witness(SILENT, f"{why}; over {seen} iterations", iterations=seen, steady=steady)
-
-    matched = len(distances)
-    if matched < share * seen:
-        return none("counters show no burst at a steady distance", False)
-    if _by_chance(matched, seen, chance):
-        return none("too many bursts to tell whose they are", None)
-    offset = int(statistics.median(distances.values()))
-    spread = int(max(_quantile(abs(one - offset) for one in distances.values()), _blur(bursts)))
-    if spread > width:
-        return none(f"counters are too coarse: known within {spread / 1e6:.1f} ms, {width / 1e6:.1f} ms needed", None)
-    halves = sorted(distances)
-    early = [distances[number] for number in halves[: matched // 2]]
-    late = [distances[number] for number in halves[matched // 2 :]]
-    if abs(statistics.median(early) - statistics.median(late)) > spread:
-        return none("bursts wander: those of a job with another iteration time", False)
-    return Witness(SILENT, "", offset, spread, seen, steady=True)
-
-
-def _by_chance(matched: int, seen: int, chance: float) -> bool:
-    """Whether bursts at random times would match as often, once in 10^4 times (Chernoff's bound)."""
-    share = matched / seen
-    if share <= chance:
-        return True
-    divergence = share * math.log(share / chance)
-    if share < 1:
-        divergence += (1 - share) * math.log((1 - share) / (1 - chance))
-    return seen * divergence < _CHANCE
-
-
-def _few(seen: int, of: int, near: Sequence[Burst], width: int) -> Witness:
-    if near and _blur(near) > width:
-        why = f"counters are too coarse: read or refreshed only every {_blur(near) / 1e6:.0f} ms"
+def _compared(offset: int, spread: int, seen: int, *, certain: bool) -> Witness:
+    """Of a job that reports its communication: bursts begin ``offset`` from there; ``certain``: nothing else does."""
+    where = f"{abs(offset) / 1e6:.1f} ms {'later' if offset >= 0 else 'earlier'}"
+    known = f"within {spread / 1e6:.1f} ms; over {seen} iterations"
+    if abs(offset) <= _TOLERANCE_NS:
+        says, reason = CONFIRM, f"counters show the burst when the job reports it ({where}), {known}"
+    elif certain and abs(offset) > _TOLERANCE_NS + spread:
+        says, reason = CONTRADICT, f"counters show the burst {where} than the job reports, {known}"
     else:
-        why = f"bursts are seen in too few iterations: {seen} of {of}"
-    return Witness(SILENT, why, iterations=seen)
+        says, reason = SILENT, f"perhaps the burst begins {where} than the job reports, {known}"
+    return Witness(says, reason, offset, spread, seen)
 
 
-def _watched(starts: Sequence[int], near: Sequence[Burst], period: float) -> Sequence[int]:
-    """Those at which bursts were looked for: not before the first that was found, nor after the last."""
-    if not near:
-        return ()
-    first = bisect_left(starts, near[0].start_ns - period / 2)
-    return starts[first : bisect_left(starts, near[-1].start_ns + period / 2, lo=first)]
+def _is_quiet(bursts: Sequence[Burst], number: int, report: int, within: int) -> bool:
+    """Whether nothing flowed at the report of an iteration whose burst is ``number``, and for more than ``within``.
+
+    If anything did, it may be what the job reports: traffic that is slower, smaller, or one with the burst before it.
+    """
+    if bursts[number].start_ns <= report:
+        if report <= bursts[number].end_ns or number + 1 == len(bursts):
+            return False
+        number += 1
+    burst = bursts[number]
+    return burst.start_ns - burst.quiet_ns <= report < burst.start_ns - within
 
 
-def _near(bursts: Sequence[Burst], begin: float, end: float) -> Sequence[Burst]:
+def _end(start: int, near: Sequence[Burst], shared: Mapping[int, tuple[int, int]], width: int) -> int | None:
+    """When communication ends in an iteration: the last burst before the first of the next one; None if not steady."""
+    spans = [
+        near[shared[iteration + 1][1] - 1].end_ns - near[number].start_ns
+        for iteration, (_, number) in shared.items()
+        if iteration + 1 in shared
+    ]
+    if len(spans) < FEWEST / 2:
+        return None
+    span = int(statistics.median(spans))
+    return start + span if span > 0 and _quantile(abs(one - span) for one in spans) <= width else None
+
+
+def _of_the_job(bursts: Sequence[Burst], begin: float, end: float) -> Sequence[Burst]:
+    """Those that begin between two times, without the far smaller ones of others."""
     first = bisect_left(bursts, begin, key=lambda burst: burst.start_ns)
-    return bursts[first : bisect_left(bursts, end, lo=first, key=lambda burst: burst.start_ns)]
+    near = bursts[first : bisect_left(bursts, end, lo=first, key=lambda burst: burst.start_ns)]
+    sizes = sorted(burst.bytes for burst in near)
+    return [burst for burst in near if burst.bytes >= _SMALL * sizes[len(sizes) * 3 // 4]]
 
 
-def _blur(bursts: Sequence[Burst]) -> float:
-    return _quantile(burst.blur_ns for burst in bursts)
+def _after_pauses(bursts: Sequence[Burst], period: float) -> list[int]:
+    """Numbers of the bursts with the longest pause before them, of all that begin within half a period."""
+    begins = [burst.start_ns for burst in bursts]
+    pauses = [0, *(after.start_ns - before.end_ns for before, after in pairwise(bursts))]
+    return [
+        number
+        for number in range(1, len(bursts))
+        if pauses[number]
+        == max(
+            pauses[bisect_left(begins, begins[number] - period / 2) : bisect_right(begins, begins[number] + period / 2)]
+        )
+    ]
 
 
-def _distances(begins: Sequence[int], report: int, number: int, reach: float) -> list[tuple[int, int]]:
-    first = bisect_left(begins, report - reach)
-    last = bisect_left(begins, report + reach)
-    return [(begin - report, number) for begin in begins[first : min(last, first + _MOST_PAIRS)]]
+def _pairs(near: Sequence[Burst], chosen: Sequence[int], reports: Sequence[int], reach: float) -> list[_Pair]:
+    """Of each report and each burst not further than ``reach``: distance, number of the report and of the burst."""
+    begins = [near[number].start_ns for number in chosen]
+    pairs = []
+    for iteration, report in enumerate(reports):
+        first = bisect_left(begins, report - reach)
+        last = min(bisect_right(begins, report + reach), first + _MOST_PAIRS)
+        pairs += [(begins[n] - report, iteration, chosen[n]) for n in range(first, last)]
+    return sorted(pairs)
 
 
-def _usual(pairs: Sequence[tuple[int, int]], width: int) -> int:
-    """The distance that most iterations have in common, give or take the width.
+def _most_shared(pairs: Sequence[_Pair], width: int) -> dict[int, tuple[int, int]]:
+    """The distance that most iterations have in common, give or take the width: of each its own, and the burst.
 
     Of several that are about as common, the least: the job's own bursts may be as steady elsewhere, in later phases of
     its iterations.
     """
-    windows = []  # number of iterations, first pair, last pair
-    first = 0
-    inside: dict[int, int] = {}
-    for last, (distance, number) in enumerate(pairs):
-        inside[number] = inside.get(number, 0) + 1
-        while distance - pairs[first][0] > 2 * width:
-            gone = pairs[first][1]
-            inside[gone] -= 1
-            if not inside[gone]:
-                del inside[gone]
-            first += 1
-        windows.append((len(inside), first, last))
-    enough = 0.9 * max((many for many, _, _ in windows), default=0)
-    middles = (pairs[(first + last) // 2][0] for many, first, last in windows if many >= enough)
-    return min(middles, key=abs, default=0)
-
-
-def _one_each(pairs: Sequence[tuple[int, int]], middle: int) -> dict[int, int]:
-    """By number, the distance that is nearest to ``middle``."""
-    ordered = sorted(pairs, key=lambda pair: -abs(pair[0] - middle))
-    return {number: distance for distance, number in ordered}
+    distances = [distance for distance, _, _ in pairs]
+    windows = [(bisect_left(distances, one - width), bisect_right(distances, one + width)) for one in distances]
+    many = [len({iteration for _, iteration, _ in pairs[first:last]}) for first, last in windows]
+    common = [window for window, number in zip(windows, many, strict=True) if number >= 0.9 * max(many)]
+    middle = min((distances[(first + last) // 2] for first, last in common), key=abs)
+    shared = {}
+    for distance, iteration, number in sorted(pairs, key=lambda pair: -abs(pair[0] - middle)):
+        if abs(distance - middle) <= width:
+            shared[iteration] = distance, number
+    return dict(sorted(shared.items()))
 
 
 def _quantile(values: Iterable[float]) -> float:
     """What nine in ten do not exceed; 0 of none."""
     ordered = sorted(values)
     return ordered[(len(ordered) * 9 - 1) // 10] if ordered else 0
-
-
-def _ms(offset_ns: int) -> str:
-    return f"{abs(offset_ns) / 1e6:.1f} ms {'later' if offset_ns >= 0 else 'earlier'}"

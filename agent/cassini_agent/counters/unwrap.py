@@ -1,9 +1,9 @@
 """From raw counter readings to a running total: wraps, resets and saturation.
 
 What hardware does (Linux ``drivers/infiniband/core/sysfs.c`` and the drivers' ``mad.c``): ports with extended
-counters show 64-bit values; the legacy set is 32 bits wide (discards 16) and mlx4, mlx5 and hfi1 *saturate* it: it
-stays at all ones until somebody resets it. Other counters of 32 bits wrap. A driver that is reloaded, and a tool that
-clears counters, reset them.
+counters show 64-bit values; the legacy set is 32 bits wide, and mlx4, mlx5 and hfi1 *saturate* it: it stays at all ones
+until somebody resets it. Other counters of 32 bits wrap. A driver that is reloaded, and a tool that clears counters,
+reset them.
 
 A decrease is read as a wrap if the link could have carried what was then counted, else as a reset. Where the traffic
 between two readings cannot be known the reading is :data:`BREAK`: no rate may be taken across it. Unknown is said;
@@ -23,7 +23,8 @@ BREAK = -2
 # A counter may lag: hardware counters are cached for 10 ms (`lifespan`), and a reading may be late itself.
 _LAG_NS = 20_000_000
 _ALLOWANCE = 1.25
-_FASTEST_PER_SECOND = 100_000_000_000  # 800 Gbit/s, in bytes, where the speed of the link is not known
+_FASTEST_PER_SECOND = 100_000_000_000  # 800 Gbit/s, in bytes
+_TOP = (1 << 32) - 1
 
 
 class Unwrapper:
@@ -33,90 +34,72 @@ class Unwrapper:
     ----------
     scale : int
         Units per count: 4 for InfiniBand data counters, which count 4-byte words whatever the lanes.
-    width : int or None
-        Bits of the counter; None: 32 or 64, to be found out (a value above 2^32 - 1 tells).
+    wide : bool
+        It has 64 bits. Otherwise it has 32 or 64, to be found out: a value above 2^32 - 1 tells.
+    per_second : float or None
+        What the link carries, in units; None: not known.
 
     Notes
     -----
-    A call costs some 0.2 µs. Not thread-safe: one reader.
+    Not thread-safe: one reader.
     """
 
     __slots__ = (
         "_at",
-        "_blind_ns",
-        "_broken",
+        "_changed_at",
         "_fastest",
         "_last",
-        "_per_second",
-        "_plain",
+        "_lost",
+        "_per_ns",
         "_scale",
-        "_top",
+        "_speed_known",
         "_total",
         "_wide",
-        "resets",
     )
 
-    def __init__(self, scale: int = 1, width: int | None = None) -> None:
+    def __init__(self, scale: int = 1, *, wide: bool = False, per_second: float | None = None) -> None:
         self._scale = scale
-        self._wide = width == 64
-        self._top = (1 << (width or 32)) - 1
+        self._wide = wide
+        self._speed_known = per_second is not None
+        # Whatever the speed of the link is said to be, a counter that gains more than the fastest shows nonsense.
+        self._fastest = _FASTEST_PER_SECOND / scale * _ALLOWANCE / 1e9
+        self._per_ns = self._fastest if per_second is None else per_second / scale * _ALLOWANCE / 1e9
         self._last: int | None = None
-        self._at = 0
+        self._at = self._changed_at = 0
         self._total = 0
-        self._broken = False
-        self.resets = 0
-        # Whatever the speed of the link is said to be, a wide counter that gains more than this shows nonsense.
-        self._fastest = _FASTEST_PER_SECOND / scale * _ALLOWANCE
-        self._plain = int(self._fastest * _LAG_NS / 1e9)
-        self.set_speed(None)
-
-    def set_speed(self, per_second: float | None) -> None:
-        """Say how many units the link can carry in a second; None: not known."""
-        counts = (per_second or _FASTEST_PER_SECOND) / self._scale
-        self._per_second = counts * _ALLOWANCE
-        # A narrow counter that may have gone half way round since it was last read has an ambiguous value. Where the
-        # speed is not known the counter is not declared blind: that would hide every total below 2^32.
-        self._blind_ns = self._top / 2 / counts * 1e9 if per_second else float("inf")
+        self._lost = False
 
     def lost(self) -> None:
         """The counter was gone: what it counts from now on has nothing to do with what it counted before."""
-        self._broken = self._last is not None
+        self._lost = True
 
     def advance(self, raw: int, now_ns: int) -> int:
         """The total at a reading, or :data:`BREAK`; ``now_ns`` must not decrease."""
-        last = self._last
+        last, elapsed, unchanged = self._last, now_ns - self._at, now_ns - self._changed_at
+        lost, self._lost = self._lost, False
+        self._at = now_ns
+        if raw != last:
+            self._last, self._changed_at = raw, now_ns
+        self._wide = self._wide or raw > _TOP
         if last is None:
-            self._last, self._at = raw, now_ns
-            self._wide = self._wide or raw > self._top
             return self._total
         counted = raw - last
-        if 0 <= counted <= self._plain and self._wide and not self._broken:
-            self._last, self._at = raw, now_ns
-            self._total += counted * self._scale
-            return self._total
-        return self._unusual(raw, counted, now_ns)
-
-    def _unusual(self, raw: int, counted: int, now_ns: int) -> int:
-        elapsed, at_top = now_ns - self._at, not self._wide and self._last == self._top
-        self._last, self._at = raw, now_ns
-        if raw > self._top:
-            self._wide = True
-        if self._broken:
-            self._broken = False
-            return BREAK
-        seconds = (elapsed + _LAG_NS) / 1e9
+        # The device may show a new value more rarely than it is read: then that holds what came since it last did.
+        most = self._fastest * (unchanged + _LAG_NS)
         if counted < 0:
-            modulus = 1 << 64 if self._wide else self._top + 1
+            modulus = 1 << 64 if self._wide else _TOP + 1
             counted += modulus
-            if at_top or counted > min(self._per_second * seconds, modulus / 2):
-                self.resets += 1
-                return BREAK
-        elif self._wide and counted > self._fastest * seconds:
-            self.resets += 1
+            most = min(self._per_ns * (elapsed + _LAG_NS), modulus / 2)
+        if lost or counted > most or (not self._wide and self._is_ambiguous(raw, last, elapsed)):
             return BREAK
-        elif raw == self._top and not self._wide:
-            return BREAK  # It has stopped counting, and how much was cut off is not known.
-        if elapsed > self._blind_ns and not self._wide:
-            return BREAK  # It may have gone round, or round once more.
         self._total += counted * self._scale
         return self._total
+
+    def _is_ambiguous(self, raw: int, last: int, elapsed_ns: int) -> bool:
+        """Of 32 bits: it stands at its top, so has stopped counting; or may have gone round since it was last read.
+
+        Where the speed is not known the latter is not asked: that would hide every total below 2^32.
+        """
+        if _TOP in (raw, last):
+            return True
+        return self._speed_known and self._per_ns / _ALLOWANCE * elapsed_ns > _TOP / 2

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import netdev, rdma
 from .bursts import Burst, BurstDetector
-from .sampler import INTERVAL_NS, MOST_CPU, Sampler
+from .sampler import MOST_CPU, Row, Sampler
 from .sources import Source
 from .starts import SILENT, Heard, Witness, witness
 from .unwrap import BREAK, MISSING
@@ -19,59 +19,47 @@ from .unwrap import BREAK, MISSING
 __all__ = ["CounterWatch", "open_sources"]
 
 _BURSTS_KEPT = 4096
-_RATE_NS = 1_000_000_000
-_MOST_JOBS = 32  # some 0.3 ms each, once a second
-_MARKS = frozenset(("cnp_sent", "cnp_handled", "ecn_marked"))
-_MARKS_KEPT = 11  # readings, a second apart
-_TOLERANCE_NS = 5_000_000
+_SECOND_NS = 1_000_000_000
+_MOST_JOBS = 32  # some 0.4 ms each, once a second
+_SECONDS_KEPT = 11
 
 
 def open_sources(
-    ports: Iterable[str] | None = None,
-    devices: str | Iterable[str] | None = None,
-    *,
-    root: str = "/",
-    pid: int | str = "self",
+    ports: Iterable[str] | None = None, devices: Iterable[str] | None = None, *, root: str = "/"
 ) -> tuple[list[Source], list[Source]]:
-    """Sources to be read at each tick, and those to be read now and then, by rule.
+    """Sources of bytes, and sources of marks of congestion.
 
     Without any names: the active RDMA ports, since what they carry is not counted by network devices; where there are
-    none, the devices of the default routes. With names: what is named. What TCP counts is always among the slow ones.
+    none, the devices of the default routes. With names: what is named. The marks that TCP sees are always there.
 
     Parameters
     ----------
     ports : iterable of str, optional
         RDMA devices or ports, ``mlx5_0`` or ``mlx5_0/1``.
-    devices : str or iterable of str, optional
-        ``default``, ``all`` or names, see :func:`.netdev.find_devices`.
-    pid : int or str
-        A process in the job's network namespace.
+    devices : iterable of str, optional
+        Network devices.
 
     Raises
     ------
     ValueError
         An RDMA device or port that is named is not there. (A network device may come later.)
     """
-    ports = None if ports is None else list(ports)
-    fast: list[Source] = []
-    slow: list[Source] = []
-    found = rdma.find_ports(ports, root=root) if ports is not None or devices is None else []
+    named = list(ports or ())
+    found = rdma.find_ports(named, root=root)
     there = {name for port in found for name in (port.device, port.name)}
-    for name in ports or ():
+    for name in named:
         if name not in there:
             raise ValueError(f"no RDMA device or port {name!r} below {root}sys/class/infiniband")
-    if ports is None:
-        found = [port for port in found if port.active]
-        if devices is None and not found:
-            devices = netdev.DEFAULT_ROUTE
-    opened = [rdma.open_port(port, root=root) for port in found]
-    if devices is not None:
-        names = netdev.find_devices(devices, root=root, pid=pid)
-        opened += [netdev.open_device(name, root=root, pid=pid) for name in names]
-    for more_fast, more_slow in opened:
-        fast += more_fast
-        slow += more_slow
-    return fast, slow + netdev.open_tcp(root=root, pid=pid)
+    if ports is None and devices is None:
+        found = [port for port in rdma.find_ports(root=root) if port.active]
+        devices = () if found else netdev.default_devices(root)
+    data: list[Source] = []
+    marks = [netdev.open_marks(root=root)]
+    for port in found:
+        of_bytes, of_marks = rdma.open_port(port, root=root)
+        data += of_bytes
+        marks += of_marks
+    return data + [netdev.open_device(name, root=root) for name in devices or ()], marks
 
 
 class CounterWatch:
@@ -82,36 +70,31 @@ class CounterWatch:
 
     Parameters
     ----------
-    fast, slow : sequence of Source
+    data, marks : sequence of Source
         From :func:`open_sources`.
-    interval_ns, most_cpu
+    most_cpu, clock
         As :class:`.sampler.Sampler` takes them.
-    tolerance_ns : int
-        How far a burst may lie from the start that a job reports. Waiting for other ranks between the start of a
-        collective and its first byte is part of it.
     """
 
     def __init__(
         self,
-        fast: Sequence[Source],
-        slow: Sequence[Source] = (),
+        data: Sequence[Source],
+        marks: Sequence[Source] = (),
         *,
-        interval_ns: int = INTERVAL_NS,
         most_cpu: float | None = MOST_CPU,
-        tolerance_ns: int = _TOLERANCE_NS,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self.sampler = Sampler(fast, slow, interval_ns=interval_ns, most_cpu=most_cpu, clock=clock)
-        self._tolerance_ns = tolerance_ns
+        self.sampler = Sampler(data, marks, most_cpu=most_cpu, clock=clock)
         self._lock = threading.Lock()
-        self._detector = BurstDetector(interval_ns)
+        self._detector = BurstDetector()
         self._bursts: deque[Burst] = deque(maxlen=_BURSTS_KEPT)
-        self._marks: deque[tuple[int, dict[str, int]]] = deque(maxlen=_MARKS_KEPT)
-        self._fast, self._slow = self.sampler.subscribe()
-        self._totals = [MISSING] * len(self.sampler.fast_channels)
-        self._counted: int | None = None
-        self._known_ns = self._seen_ns = 0
-        self._history: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=64)
+        self._totals = [MISSING] * len(self.sampler.channels)
+        self._marks = [0] * len(self.sampler.slow_channels)
+        self._counted = 0
+        self._known_ns: int | None = None
+        self._seen_ns = 0
+        # Once a second: time, totals, marks.
+        self._history: deque[tuple[int, list[int], list[int]]] = deque(maxlen=_SECONDS_KEPT)
 
     def start(self) -> None:
         """Start sampling."""
@@ -124,34 +107,31 @@ class CounterWatch:
     def poll(self) -> None:
         """Look at what was sampled since the last time; some 2 µs a sample."""
         with self._lock:
-            while self._fast:
-                row = self._fast.popleft()
-                self._take(row[0], row[1:])
+            while self.sampler.rows:
+                self._take(self.sampler.rows.popleft())
 
     def latest(self) -> dict[str, Any]:
         """The newest figures, as JSON values.
 
         ``devices``: for each its totals since the start, ``tx_gbps`` and ``rx_gbps`` over the last second, and
-        ``rate_gbps`` of the link (null where unknown); ``host``: what is counted per namespace; ``marks_per_s``:
-        congestion marks of all together, over the last ten seconds; ``bursts``, ``interval_ms``, ``refresh_ms``,
-        ``samples``, ``missed``, ``errors``, ``cpu_share``; ``note``: what is wrong, or null.
+        ``rate_gbps`` of the link (null where unknown); ``marks_per_s``: congestion marks of all together, by kind, over
+        the last ten seconds; ``bursts``, ``interval_ms``, ``refresh_ms``, ``samples``, ``missed``, ``errors``,
+        ``cpu_share``; ``note``: what is wrong, or null.
         """
         self.poll()
-        stats = self.sampler.stats()
+        sampler = self.sampler
         with self._lock:
-            devices = self._devices()
             return {
-                "devices": {name: values for name, values in devices.items() if name},
-                "host": devices.get("", {}),
-                "marks_per_s": self._marks_per_s(devices),
+                "devices": self._devices(),
+                "marks_per_s": self._marks_per_s(),
                 "bursts": len(self._bursts),
-                "interval_ms": stats.interval_ns / 1e6,
-                "refresh_ms": self._detector.refresh_ns / 1e6,
-                "samples": stats.samples,
-                "missed": stats.missed,
-                "errors": stats.errors,
-                "cpu_share": round(stats.cpu_share, 5),
-                "note": self._no_counters() or "; ".join(self.sampler.problems()) or None,
+                "interval_ms": sampler.now_interval_ns / 1e6,
+                "refresh_ms": self._refresh_ms(),
+                "samples": sampler.samples,
+                "missed": sampler.missed,
+                "errors": sampler.errors,
+                "cpu_share": round(sampler.cpu_share, 5),
+                "note": self._no_counters() or "; ".join(sampler.problems()) or None,
             }
 
     def witness(self, jobs: Mapping[str, Heard]) -> dict[str, Witness]:
@@ -164,47 +144,45 @@ class CounterWatch:
             nothing = nothing or f"{len(jobs)} jobs on this host: too many to tell whose bursts these are"
         if nothing:
             return {job: Witness(SILENT, nothing) for job in jobs}
-        found = {job: witness(bursts, heard, self._tolerance_ns) for job, heard in jobs.items()}
-        sharing = [job for job in jobs if found[job].steady is not False]
-        for job in jobs:
-            others = [other for other in sharing if other != job]
+        found = {job: witness(bursts, heard) for job, heard in jobs.items()}
+        said = {}
+        for job, one in found.items():
+            others = [other for other in jobs if other != job and not found[other].apart]
             if others:
-                found[job] = found[job].silenced(f"bursts may be those of other jobs of this host too: {_few(others)}")
+                why = f"bursts may be those of other jobs of this host too: {_few(others)}"
+                said[job] = Witness(SILENT, why, iterations=one.iterations)
             elif len(jobs) > 1:
-                found[job] = replace(found[job], reason=f"{found[job].reason}; {len(jobs)} jobs on this host")
-        return found
+                said[job] = replace(one, reason=f"{one.reason}; {len(jobs)} jobs on this host")
+            else:
+                said[job] = one
+        return said
 
-    def _take(self, now_ns: int, values: Sequence[int]) -> None:
+    def _take(self, row: Row) -> None:
         """One sample: the bytes of all devices, both directions, are one stream."""
+        now_ns, *values = row
         self._seen_ns = now_ns
-        before, self._totals = self._totals, list(values)
-        counted = self._counted or 0
-        broken = known = False
-        for number, (last, value) in enumerate(zip(before, values, strict=True)):
-            if value == MISSING:
-                # What it counts meanwhile comes with its next value.
-                self._totals[number] = last
-                continue
-            known = True
-            if value == BREAK or last < 0:
-                broken = broken or value == BREAK
-                continue
-            counted += value - last
-        if not known:
-            return
-        self._counted, self._known_ns = counted, now_ns
-        burst = self._detector.feed(now_ns, BREAK if broken else counted)
-        if burst is not None:
-            self._bursts.append(burst)
-        if broken:
+        for number, value in enumerate(values):
+            last = self._totals[number]
+            if value >= 0:
+                # What was counted while there was no value comes with this one; a break left the total as it was.
+                self._counted += value - last if last >= 0 else 0
+                self._totals[number] = value
+        if any(value != MISSING for value in values):
+            self._known_ns = now_ns
+            burst = self._detector.feed(now_ns, BREAK if BREAK in values else self._counted)
+            if burst is not None:
+                self._bursts.append(burst)
+        if BREAK in values:
             self._history.clear()  # No rate may be taken across it.
-        elif not self._history or now_ns - self._history[-1][0] >= _RATE_NS // 10:
-            self._history.append((now_ns, tuple(self._totals)))
+        elif not self._history or now_ns - self._history[-1][0] >= _SECOND_NS:
+            newest = zip(self._marks, self.sampler.slow, strict=True)
+            self._marks = [value if value >= 0 else last for last, value in newest]
+            self._history.append((now_ns, list(self._totals), self._marks))
 
     def _no_counters(self) -> str | None:
-        if self._counted is not None and self._seen_ns - self._known_ns < _RATE_NS:
+        if self._known_ns is not None and self._seen_ns - self._known_ns < _SECOND_NS:
             return None
-        if not self.sampler.fast_channels:
+        if not self.sampler.channels:
             return "no counters: no device"
         problems = self.sampler.problems()
         return f"no counters: {problems[0]}" if problems else "no counters yet"
@@ -213,7 +191,7 @@ class CounterWatch:
         """Whether some bytes are not counted: what is seen then may be another job's than what is not."""
         missing = [
             f"{channel.device} {channel.name}"
-            for channel, total in zip(self.sampler.fast_channels, self._totals, strict=True)
+            for channel, total in zip(self.sampler.channels, self._totals, strict=True)
             if total == MISSING
         ]
         return f"no value of {_few(missing)}" if missing else None
@@ -222,53 +200,41 @@ class CounterWatch:
         if self._bursts:
             return None
         if self._detector.distinct:
-            return f"no bursts are seen; counters are read or refreshed every {self._detector.refresh_ns / 1e6:.0f} ms"
-        devices = sorted({channel.device for channel in self.sampler.fast_channels})
+            return f"no bursts are seen; counters are read or refreshed every {self._refresh_ms():.0f} ms"
+        devices = _few(sorted({channel.device for channel in self.sampler.channels}))
         if self._detector.peak:
-            return f"the traffic of {_few(devices)} has no bursts"
-        return f"no traffic is counted on {_few(devices)}, or not for long enough"
+            return f"the traffic of {devices} has no bursts"
+        return f"no traffic is counted on {devices}, or not for long enough"
 
-    def _marks_per_s(self, devices: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    def _refresh_ms(self) -> float:
+        """How far apart the values are that differ."""
+        return (self._detector.still_ns + self.sampler.now_interval_ns) / 1e6
+
+    def _marks_per_s(self) -> dict[str, float | None]:
         """Congestion marks of all devices together, by kind; null until two readings lie a second apart."""
-        marks: dict[str, int] = {}
-        for values in devices.values():
-            for name in _MARKS & values.keys():
-                marks[name] = marks.get(name, 0) + (values[name] or 0)
-        now_ns = self._seen_ns
-        if not self._marks or now_ns - self._marks[-1][0] >= _RATE_NS:
-            self._marks.append((now_ns, marks))
-        then_ns, before = self._marks[0]
-        span = (now_ns - then_ns) / _RATE_NS
-        return {
-            name: round(max(0, total - before[name]) / span, 3) if span > 0 and name in before else None
-            for name, total in sorted(marks.items())
-        }
+        per_s: dict[str, float | None] = {channel.name: None for channel in self.sampler.slow_channels}
+        if len(self._history) > 1:
+            (first_ns, _, before), (last_ns, _, after) = self._history[0], self._history[-1]
+            seconds = (last_ns - first_ns) / _SECOND_NS
+            for channel, a, b in zip(self.sampler.slow_channels, before, after, strict=True):
+                per_s[channel.name] = round((per_s[channel.name] or 0) + (b - a) / seconds, 3)
+        return per_s
 
     def _devices(self) -> dict[str, dict[str, Any]]:
         devices: dict[str, dict[str, Any]] = {}
         rates = self._rates()
-        for number, channel in enumerate(self.sampler.fast_channels):
-            total = self._totals[number]
-            entry = devices.setdefault(channel.device, {"rate_gbps": None})
+        for channel, total, rate in zip(self.sampler.channels, self._totals, rates, strict=True):
+            entry = devices.setdefault(channel.device, {"rate_gbps": channel.gbps})
             entry[channel.name] = total if total >= 0 else None
-            entry[channel.name.replace("_bytes", "_gbps")] = rates[number]
-        values = self._slow[-1][1:] if self._slow else [MISSING] * len(self.sampler.slow_channels)
-        for channel, value in zip(self.sampler.slow_channels, values, strict=True):
-            entry = devices.setdefault(channel.device, {})
-            if channel.gauge:
-                entry["rate_gbps"] = value / 1000 if value >= 0 else None
-            else:
-                entry[channel.name] = value if value >= 0 else None
+            entry[channel.name.replace("_bytes", "_gbps")] = rate
         return devices
 
     def _rates(self) -> list[float | None]:
         if len(self._history) < 2:
             return [None] * len(self._totals)
-        newest, last = self._history[-1]
-        oldest, first = next(one for one in self._history if newest - one[0] <= 1.5 * _RATE_NS)
-        span = newest - oldest
+        (first_ns, before, _), (last_ns, after, _) = self._history[-2], self._history[-1]
         return [
-            round(8 * (b - a) / span, 4) if span > 0 and 0 <= a <= b else None for a, b in zip(first, last, strict=True)
+            round(8 * (b - a) / (last_ns - first_ns), 4) if a >= 0 else None for a, b in zip(before, after, strict=True)
         ]
 
 

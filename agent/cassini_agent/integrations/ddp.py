@@ -12,11 +12,16 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..loop import Agent
 
-__all__ = ["attach", "communication_hook"]
+__all__ = ["attach"]
 
 log = logging.getLogger("cassini_agent")
 
 Hook = Callable[[Any, dist.GradBucket], torch.futures.Future[torch.Tensor]]
+
+_BUILT_IN = {
+    dist.BuiltinCommHookType.ALLREDUCE: default_hooks.allreduce_hook,
+    dist.BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
+}
 
 
 def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = None, state: Any = None) -> bool:
@@ -56,17 +61,18 @@ def attach(agent: Agent, model: DistributedDataParallel, hook: Hook | None = Non
         return False
     if hook is not None:
         model._check_comm_hook(hook)  # else only ranks without marks would find out
-        model.register_comm_hook(state, communication_hook(agent, hook))
+        model.register_comm_hook(state, _Marked(agent, hook))
         return True
     had = list(model._comm_hooks)
-    marked = _Marked(agent, default_hooks.allreduce_hook)
+    marked = _Marked(agent, default_hooks.allreduce_hook, model.process_group)
     try:
         DistributedDataParallel.register_comm_hook(model, None, marked)
     except RuntimeError:
         model._comm_hooks[:] = had  # DDP enters a hook before it finds that there is another
         log.warning("the communication of the model is not marked: %s", HAS_ONE)
         return False
-    model.register_comm_hook = _Later(model, marked)
+    later = _Later(model, marked)
+    model.register_comm_hook, model._register_builtin_comm_hook = later, later.built_in
     return True
 
 
@@ -82,22 +88,18 @@ def _why_not(model: Any) -> str:
     return ""
 
 
-def communication_hook(agent: Agent, hook: Hook = default_hooks.allreduce_hook) -> Hook:
-    """Wrap a communication hook so that where the communication of an iteration begins and ends is marked.
+class _Marked:
+    """A hook that marks where the communication of an iteration begins and ends.
 
     Gradient accumulation needs no care: DDP calls no hook inside ``no_sync``. The end is marked where the last bucket's
-    future completes, on the stream of its callback. The hook is copied and pickled with its model as the one it wraps.
+    future completes, on the stream of its callback. A class, as an agent can be neither copied nor pickled: with a DDP
+    model the hook is copied and pickled as the one it wraps.
     """
-    return _Marked(agent, hook)
 
-
-class _Marked:
-    """A hook with marks. A class, as an agent can be neither copied nor pickled, and DDP models are."""
-
-    def __init__(self, agent: Agent, hook: Hook) -> None:
+    def __init__(self, agent: Agent, hook: Hook, *states: Any) -> None:
         self._agent = agent
         self._hook = hook
-        self._states: list[Any] = []  # the hook's, where it came later than this was registered
+        self._states = states  # the hook's own, where DDP has another: a process group cannot be saved with the model
         # DDP asks for both, and some hooks by name what the hardware must be.
         self.__name__ = getattr(hook, "__name__", type(hook).__name__)
         self.__qualname__ = getattr(hook, "__qualname__", self.__name__)
@@ -109,7 +111,7 @@ class _Marked:
 
     def reduce_by(self, hook: Hook, state: Any) -> None:
         """From now on."""
-        self._hook, self._states = hook, [state]
+        self._hook, self._states = hook, (state,)
 
     def _completed(self, done: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
         self._agent.communication_ended()
@@ -142,3 +144,13 @@ class _Later:
         self._marked = None
         marked.reduce_by(hook, state)
         self._model._comm_hooks[:] = [(marked, state)]
+
+    def built_in(self, kind: dist.BuiltinCommHookType) -> None:
+        """The same for ``model._register_builtin_comm_hook``: the hook in Python that sends the same bytes."""
+        marked = self._marked
+        if not isinstance(marked, _Marked):
+            DistributedDataParallel._register_builtin_comm_hook(self._model, kind)
+            return
+        self._marked = None
+        marked.reduce_by(_BUILT_IN[kind], self._model.process_group)
+        self._model._comm_hooks.clear()  # DDP does not enter those that are built in

@@ -34,7 +34,7 @@ class NotHeld:
     """
 
     job: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def describe(event: Event) -> str:
             return f"arranged ({because}): {f'paces {told}' if told else 'nobody is held'}{scored}"
         case of_coordinator.Failed(what, error, count):
             return f"{what} failed{'' if count == 1 else f' {count} times'}: {error}"
-    said = {field.name: getattr(event, field.name) for field in fields(event)}
+    said = {field.name: getattr(event, field.name) for field in fields(event)}  # type: ignore[arg-type]
     places = [str(said.pop(name)) for name in [*said] if name in ("component", "host", "job")]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(event).__name__).lower()
     rest = ", ".join(_shown(name, value) for name, value in said.items())
@@ -81,7 +81,7 @@ def _shown(name: str, value: Any) -> str:
             return ", ".join(f"{key} {one / MS_NS:.1f} ms" for key, one in sorted(value.items()))
         case tuple():
             return ", ".join(value)
-        case _ if name in ("why", "reason", "error"):
+        case _ if name in ("reason", "error"):
             return str(value)
         case int() | float() if name.endswith("_ns"):
             return f"{name[:-3].replace('_', ' ')} {value / MS_NS:.1f} ms"

@@ -37,7 +37,7 @@ class Holding:
         self._hosts = dict(hosts)
         self._connected: dict[str, tuple[int, list[str]]] = {}  # of each host, with its count of changes before that
         self._http = HttpDaemons(daemons, self._hosts)
-        self.coordinator = Coordinator(self._http, hear, hosts=self._hosts.keys())
+        self.coordinator = Coordinator(self._http, hear)
 
     async def ask(self, takes_part: Callable[[str], bool]) -> dict[str, dict[str, JobStatus]]:
         """What all daemons say of their jobs, by host and job; without those that do not answer.

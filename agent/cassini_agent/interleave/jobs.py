@@ -24,7 +24,7 @@ CALM_S = 120.0
 """After so long without a new arrangement the next comes soon again."""
 
 LEFT_ALONE_S = 300.0
-"""So long are jobs left alone that cost the others too much, or that are held at a cost that is not worth it."""
+"""So long is a job left alone that cost the others too much, follows no grid, or wins nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +74,7 @@ class Seen:
     sending_ns : float or None
         What communication took when nobody was in the way.
     left_alone_until_s : float
-        Until then it is arranged with nobody, as it cost too much.
+        Until then it is arranged with nobody, as the coordinator set it free.
     """
 
     name: str
@@ -234,14 +234,11 @@ class SeenJobs(dict[str, Seen]):
         match event:
             case events.IterationChanged(_, name) if name in self:
                 self[name].says_changed = True
-            case events.MemberFreed(_, name) | events.MemberUnlocked(_, name) if name in self:
+            case events.MemberFreed(_, name) if name in self:
                 self[name].left_alone_until_s = now_s + LEFT_ALONE_S
             case events.RatioBroken(component):
                 for job in self._held_in(component):
                     job.says_changed = True
-            case events.OverBudget(component):
-                for job in self._held_in(component):
-                    job.left_alone_until_s = now_s + LEFT_ALONE_S
             case events.Superseded(component):
                 for job in self._held_in(component):
                     job.answer = None

@@ -182,6 +182,6 @@ class Interleaving:
 def _row(job: Seen) -> Row:
     state = job.status.state if job.absent in ("", SILENT) else "missing"
     free = job.answer.reason if job.answer is not None and job.answer.free else ""
-    dear = "left alone for a while, as it cost too much" if job.left_alone_until_s > time.monotonic() else ""
-    known = filter(None, (job.status.note, job.status.contradicted, job.unknown, free, job.absent, dear))
+    alone = "left alone for a while" if job.left_alone_until_s > time.monotonic() else ""
+    known = filter(None, (job.status.note, job.status.contradicted, job.unknown, free, job.absent, alone))
     return Row(job.name, job.host, state, "; ".join(known), replace(job.status, schedule=job.schedule), job.answer)

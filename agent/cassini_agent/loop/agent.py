@@ -25,7 +25,6 @@ log = logging.getLogger("cassini_agent")
 ALL_ENDS = 128
 """Iterations whose ends of communication are all marked; then those of every fourth."""
 
-
 MOST_AHEAD, LOOK_NS = 8, 200_000
 """Iterations that a host may be ahead of its GPU and still be waited for; and how often to look."""
 
@@ -126,17 +125,15 @@ class Agent:
             (``communication_start_ns``, ``communication_end_ns``), medians of the last iterations, and those
             iterations' ``natural_ns``. On other ranks than 0 iterations alone are known.
         """
-        rank0_controller = self._rank0_controller
+        one = self._rank0_controller
         return {
             "iterations": self._number + 1,
-            "state": rank0_controller.state if rank0_controller is not None else "follows rank 0",
-            "note": "stopped after a failure"
-            if self._failed
-            else (rank0_controller.note if rank0_controller is not None else ""),
-            "adjustments": rank0_controller.adjustments if rank0_controller is not None else 0,
+            "state": "follows rank 0" if one is None else one.state,
+            "note": "stopped after a failure" if self._failed else "" if one is None else one.note,
+            "adjustments": 0 if one is None else one.adjustments,
             "delay_total_ns": self._delay_total_ns,
-            "dropped": rank0_controller.dropped if rank0_controller is not None else 0,
-            "profile": rank0_controller.profile() if rank0_controller is not None else None,
+            "dropped": 0 if one is None else one.dropped,
+            "profile": None if one is None else one.profile(),
         }
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ An event says when the GPU came to it, against another event and with some 0.5 u
 *reference event* is an event recorded on an idle stream of its own between two readings of the host's clock: it tells
 the host's time of one event, as closely as the two readings lie together. Times of other events are counted from it.
 GPU and host clocks drift apart by some parts per million, so the reference event is renewed; where the new one comes
-out worse than the drift can be (the host was interrupted between the readings), the old one stays.
+out worse than the drift can be (the host was interrupted between the readings), the old one stays until another try.
 """
 
 from __future__ import annotations
@@ -39,14 +39,6 @@ class CudaTimeline:
         Monotonic clock; for tests.
     cuda : module, optional
         Default ``torch.cuda``; for tests.
-
-    Attributes
-    ----------
-    uncertainty_ns : int or None
-        Half the distance of the two readings around the reference event in use: how well GPU times are known on the
-        host's clock. None before there is a reference event.
-    dropped : int
-        Marks that were given up.
     """
 
     def __init__(self, device: Any = None, now_ns: Callable[[], int] = time.monotonic_ns, cuda: Any = None) -> None:
@@ -57,13 +49,11 @@ class CudaTimeline:
         self._cuda = cuda
         self._device = device
         self._now_ns = now_ns
-        self._pending: deque[tuple[Name, Any]] = deque()
+        self._pending: deque[tuple[Name, Any]] = deque(maxlen=MOST_PENDING)
         self._spare: list[Any] = []  # events whose times are read: creating one costs more than recording it
-        self._reference: tuple[Any, int] | None = None  # event, host ns
+        self._reference: tuple[Any, int, int] | None = None  # event, host ns, known to so many ns
         self._reference_stream: Any = None
-        self._candidate: tuple[Any, int, int] | None = None  # event, host ns before, after
-        self.uncertainty_ns: int | None = None
-        self.dropped = 0
+        self._candidate: tuple[Any, int, int] | None = None  # the same, and not known yet to have been reached
 
     def is_capturing(self) -> bool:
         """Whether the current stream is being captured into a CUDA graph, which asking for an event would end."""
@@ -75,9 +65,6 @@ class CudaTimeline:
         event = self._event()
         event.record(self._cuda.current_stream(self._device))
         self._pending.append((name, event))
-        if len(self._pending) > MOST_PENDING:
-            self._pending.popleft()
-            self.dropped += 1
 
     def known(self) -> list[tuple[Name, int]]:
         """Marks that the GPU has passed since the last call. Some us each; asks, does not wait."""
@@ -85,17 +72,13 @@ class CudaTimeline:
         marks: list[tuple[Name, int]] = []
         if self._reference is None:
             return marks
-        reference, reference_ns = self._reference
+        reference, reference_ns, _ = self._reference
         while self._pending and self._pending[0][1].query():
             name, event = self._pending.popleft()
             # Negative where the mark was made before the reference event.
             marks.append((name, reference_ns + round(reference.elapsed_time(event) * 1e6)))
             self._spare.append(event)
         return marks
-
-    def forget(self) -> None:
-        """Drop what is not known yet."""
-        self._pending.clear()
 
     def _event(self) -> Any:
         return self._spare.pop() if self._spare else self._cuda.Event(enable_timing=True)
@@ -110,28 +93,15 @@ class CudaTimeline:
         event = self._cuda.Event(enable_timing=True)
         before_ns = self._now_ns()
         event.record(self._reference_stream)
-        self._candidate = (event, before_ns, self._now_ns())
+        after_ns = self._now_ns()
+        self._candidate = (event, (before_ns + after_ns) // 2, (after_ns - before_ns + 1) // 2)
 
     def _settle_reference(self) -> None:
         if self._candidate is None or not self._candidate[0].query():
             return
-        event, before_ns, after_ns = self._candidate
-        self._candidate = None
-        uncertainty_ns = (after_ns - before_ns + 1) // 2
-        if self._reference is not None and self.uncertainty_ns is not None:
-            old_is_worth_ns = self.uncertainty_ns + (after_ns - self._reference[1]) * DRIFT_PPM // 1_000_000
-            if uncertainty_ns > old_is_worth_ns:
-                # Tried again after another while; events of years ago would lose resolution, so not for ever.
-                self._reference = self._carried(event)
-                self.uncertainty_ns = old_is_worth_ns
+        candidate, self._candidate = self._candidate, None
+        if self._reference is not None:
+            _, reference_ns, uncertainty_ns = self._reference
+            if candidate[2] > uncertainty_ns + (candidate[1] - reference_ns) * DRIFT_PPM // 1_000_000:
                 return
-        self._reference = (event, (before_ns + after_ns) // 2)
-        self.uncertainty_ns = uncertainty_ns
-
-    def _carried(self, event: Any) -> tuple[Any, int]:
-        """The new event at the time that the old reference event gives it: elapsed times stay short, so float32 ms is
-        enough.
-        """
-        assert self._reference is not None
-        reference, reference_ns = self._reference
-        return event, reference_ns + round(reference.elapsed_time(event) * 1e6)
+        self._reference = candidate

@@ -68,11 +68,6 @@ class Records:
         if self._open:
             self._open[-1].interrupted = True
 
-    def forget(self) -> None:
-        """Let go of all."""
-        self._open.clear()
-        self._last_end = None
-
     def take(self, marks: Iterable[tuple[Name, int]]) -> list[Iteration]:
         """Enter marks, each named ``(what, number)``; give the iterations whose ends are known by them, in order."""
         complete: list[Iteration] = []

@@ -29,9 +29,6 @@ class Timeline(Protocol):
     def known(self) -> list[tuple[Name, int]]:
         """Marks whose times became known since the last call, in the order they were made, with monotonic ns."""
 
-    def forget(self) -> None:
-        """Drop what is not known yet."""
-
 
 class HostTimeline:
     """Marks on the host's clock: a mark's time is that of its call."""
@@ -53,7 +50,3 @@ class HostTimeline:
         marks = list(self._marks)
         self._marks.clear()
         return marks
-
-    def forget(self) -> None:
-        """Drop all marks."""
-        self._marks.clear()

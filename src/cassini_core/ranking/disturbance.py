@@ -227,7 +227,7 @@ class _Settling:
         kept = self._kept(free, disturbed)
         to_move = [group for group in disturbed if not self._is_alike(group, free, kept)]
         best = self._chosen(free, kept, to_move, thorough)
-        if best.value < free.score - self._tolerance:  # links of several groups lost a little each
+        if best.value < free.score - self._tolerance - SCORE_TOLERANCE:  # links of several groups lost a little each
             best = self._chosen(free, kept, disturbed, thorough)
             if free.is_better_than(best):  # groups that are worth moving only together
                 best = free

@@ -24,20 +24,20 @@ class Channel(NamedTuple):
     name : str
         ``tx_bytes``, ``rx_bytes``, ...
     unit : str
-    gauge : bool
-        A momentary value, not a total.
     absent : bool
         The device had no such counter when recording began.
     refresh_ms : int
         The source hands out the same value for so long; 0: not known to.
+    gbps : float or None
+        What the device's link carries, Gbit/s; None: not known.
     """
 
     device: str
     name: str
     unit: str
-    gauge: bool
     absent: bool = False
     refresh_ms: int = 0
+    gbps: float | None = None
 
 
 class Group(NamedTuple):
@@ -57,7 +57,7 @@ class Samples:
     times_ns : array of int64, [rows]
         Of one clock, which one depends on the source: the agent's is the host's monotonic one.
     values : tuple of array of int64, [channels][rows]
-        Totals since the start, or gauges; ``MISSING`` and ``BREAK`` as said above.
+        Totals since the start; ``MISSING`` and ``BREAK`` as said above.
     """
 
     group: Group

@@ -96,13 +96,8 @@ def read_traffic(source: str | Path | Recording, *, devices: Sequence[str], dire
     return replace(traffic, warnings=(*warnings, *traffic.warnings))
 
 
-def _line_gbps(recording: Recording, devices: tuple[str, ...]) -> float | None:
-    rates = {
-        channel.device: max(column, default=0) / 1000
-        for samples in recording.samples
-        for channel, column in zip(samples.group.channels, samples.values, strict=True)
-        if channel.gauge and channel.name == "rate" and channel.unit == "Mbit/s"
-    }
+def _line_gbps(samples: Samples, devices: tuple[str, ...]) -> float | None:
+    rates = {channel.device: channel.gbps or 0.0 for channel in samples.group.channels}
     known = [rates.get(device, 0.0) for device in devices]
     return sum(known) if min(known, default=0.0) > 0 else None
 
@@ -146,7 +141,7 @@ def _direction(recording: Recording, samples: Samples, direction: str, devices: 
         max([step_ms, *refreshes]),
         direction,
         devices,
-        _line_gbps(recording, devices),
+        _line_gbps(samples, devices),
         tuple(warnings),
     )
 

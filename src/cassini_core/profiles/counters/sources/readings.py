@@ -205,7 +205,7 @@ class Readings:
             column = np.full(len(times), MISSING, dtype=np.int64)
             column[np.searchsorted(times, one.times_ns)] = one.totals
             refresh_ms = one.refresh_ms() if repeats else 0
-            channels.append(Channel(device, f"{direction}_bytes", "bytes", gauge=False, refresh_ms=refresh_ms))
+            channels.append(Channel(device, f"{direction}_bytes", "bytes", refresh_ms=refresh_ms))
             columns.append(array("q", column.tobytes()))
         # To three figures: what it was meant to be.
         interval_ns = float(f"{np.median(np.diff(times)):.3g}") if len(times) > 1 else 1.0

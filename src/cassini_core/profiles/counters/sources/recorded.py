@@ -27,7 +27,7 @@ FORMAT = "cassini-counters/2"
 _MOST_BYTES = 1 << 24  # of a line
 _PART_BYTES = 1 << 16
 _MOST_CHANNELS = 1024
-_LONGEST_REFRESH_MS = 1 << 20
+_FASTEST_GBPS = 1e6
 
 
 def read_recorded(name: str, data: bytes) -> Recording:
@@ -106,11 +106,11 @@ def _header(header: dict[str, Any]) -> tuple[list[Group], dict[str, Any]]:
 
 
 def _channel(entry: dict[str, Any]) -> Channel:
+    gbps = entry.get("gbps")
+    if not isinstance(gbps, (int, float)) or not 0 < gbps < _FASTEST_GBPS:
+        gbps = None
     device, name, unit = str(entry["device"]), str(entry["name"]), str(entry["unit"])
-    refresh_ms = entry["refresh_ms"]
-    if type(refresh_ms) is not int or not 0 < refresh_ms < _LONGEST_REFRESH_MS:
-        refresh_ms = 0
-    return Channel(device, name, unit, entry["gauge"] is True, entry["absent"] is True, refresh_ms)
+    return Channel(device, name, unit, entry["absent"] is True, gbps=gbps)
 
 
 def _append(columns: list[list[array[int]]], line: dict[str, Any]) -> None:
