@@ -10,7 +10,7 @@ from urllib.parse import quote
 from .endpoint import Endpoint
 from .schedule import Schedule
 
-__all__ = ["Reply", "Transport", "delete_schedule", "get_job", "put_schedule"]
+__all__ = ["Reply", "Transport", "delete_schedule", "put_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,6 @@ class Transport(Protocol):
         OSError, TimeoutError
             No answer.
         """
-
-
-def get_job(transport: Transport, endpoint: Endpoint, job: str) -> Awaitable[Reply]:
-    """``GET /v1/jobs/{job}``."""
-    return transport.request("GET", endpoint, _path(job))
 
 
 def put_schedule(transport: Transport, endpoint: Endpoint, schedule: Schedule) -> Awaitable[Reply]:

@@ -115,7 +115,7 @@ class Cluster:
     async def apply(self, schedules: Sequence[Schedule]) -> None:
         """The scheduler has these held, as ``dispatch.apply`` does: what is there already is not sent again."""
         planned = Plan(tuple(schedules), {})
-        await send_plan(planned, 1, {each.job: self._where[each.job] for each in schedules}, self.requests)
+        await send_plan(planned, {each.job: self._where[each.job] for each in schedules}, self.requests)
 
     def begin_coordinator(self) -> None:
         """It is there from now on."""

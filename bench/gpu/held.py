@@ -117,7 +117,8 @@ class Scheduler:
         running = self._ended.enter_context(self._interleaving)
         while not running.is_arranged() and time.monotonic() < self._began_s + LONGEST_S:
             time.sleep(0.1)
-        given = {one.job: one.planned for one in running.acknowledged() if one.accepted and one.planned is not None}
+        answers = [row.answer for row in running.status() if row.answer is not None]
+        given = {one.job: one.planned for one in answers if one.accepted and one.planned is not None}
         if missing := sorted(self._jobs - given.keys()):
             raise RuntimeError("\n".join([f"{missing[0]} is not held", *self.known["told"]]))
         self.known |= {

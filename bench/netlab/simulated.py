@@ -149,12 +149,13 @@ class _Lab:
         routes = {job: dict.fromkeys(topology.route(job), 1.0) for job in self._scenario.setting.jobs}
         network = Network(dict.fromkeys(topology.links, RATE_MBIT / 1e3), routes)
         daemons = {job: Endpoint(_url(f"{job}0")) for job in self._scenario.setting.jobs}
-        engine = _Engine(Scope(network, daemons, None), self._tell, self._daemons, self._clock)
+        scope = Scope(network, daemons)
+        engine = _Engine(scope, self._tell, self._daemons, self._clock)
         running = asyncio.create_task(engine.run())
         try:
             while True:
                 await asyncio.sleep(self._scenario.disturbance.again_every_s or 3600.0)
-                engine.update(network, daemons)
+                engine.update(scope)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

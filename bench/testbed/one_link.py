@@ -76,10 +76,8 @@ def arranged(
     for job in jobs:
         drawn = itertools.islice(_factors(job, jitter_share, f"alone, {seed}"), _MEASURED)
         down_ms = _down_ms(job)
-        measured[job.id] = dispatch.UncontrolledTimes(
-            [round((job.iteration_ms + down_ms * (f - 1)) * MS_NS) for f in drawn]
-        )
-    return dispatch.arrange(problem, measured=measured).plan(epoch_ns=0, version=1, lease_ns=1)
+        measured[job.id] = [round((job.iteration_ms + down_ms * (f - 1)) * MS_NS) for f in drawn]
+    return dispatch.arrange(problem, measured=measured).plan(epoch_ns=0)
 
 
 def run_beside(

@@ -41,22 +41,23 @@ class FakeDaemons:
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:
-        """Of one job."""
+        """Of one job, or what some of them have."""
         parts = urlsplit(path)
-        job = unquote(parts.path.split("/")[3])
+        query = parse_qs(parts.query)
         if method == "GET":
-            return await self.get_job(endpoint, job)
+            return Reply(200, {"jobs": await self.look(endpoint, query["job"]), "change": 0})
         if method == "PUT":
             return await self.put_schedule(endpoint, Schedule.from_mapping(body))
-        return await self.delete_schedule(endpoint, job, int(parse_qs(parts.query)["version"][0]))
+        return await self.delete_schedule(endpoint, unquote(parts.path.split("/")[3]), int(query["version"][0]))
 
-    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        """What the job has; never counted as a request, and never wrong."""
-        if job not in self.versions:
-            return Reply(404, {"error": "no such job here"})
-        has = self.schedules.get(job)
-        said = None if has is None else has.to_mapping()
-        return Reply(200, {"job": job, "version": self.versions[job], "connected": True, "schedule": said})
+    async def look(self, endpoint: Endpoint, jobs: list[str]) -> list[dict[str, Any]]:
+        """What jobs have; never counted as a request, and never wrong."""
+        known = [job for job in jobs if job in self.versions]
+        has = {job: one.to_mapping() for job, one in self.schedules.items()}
+        return [
+            {"job": job, "state": "held", "version": self.versions[job], "connected": True, "schedule": has.get(job)}
+            for job in known
+        ]
 
     async def put_schedule(self, endpoint: Endpoint, schedule: Schedule) -> Reply:
         """Accept a newer version, or the same one again."""

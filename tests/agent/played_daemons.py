@@ -92,11 +92,6 @@ class PlayedDaemons(FakeDaemons):
                 if job.connected:
                     job.run(many)
 
-    async def get_job(self, endpoint: Endpoint, job: str) -> Reply:
-        if endpoint.url in self.silent:
-            raise TimeoutError
-        return await super().get_job(endpoint, job)
-
     async def request(
         self, method: str, endpoint: Endpoint, path: str, body: Any = None, timeout_s: float | None = None
     ) -> Reply:

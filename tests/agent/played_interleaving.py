@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
 
 from played_daemons import MS, PlayedDaemons, PlayedJob
 
@@ -22,8 +24,8 @@ class Played:
     def __init__(self, daemons: PlayedDaemons, network: Network = ONE, wanted: Collection[str] | None = None) -> None:
         self.daemons = daemons
         self.told: list[Event] = []
-        scope = Scope(network, daemons.endpoints(), None if wanted is None else frozenset(wanted))
-        self.engine = Engine(scope, self.told.append, daemons)
+        self.scope = Scope(network, daemons.endpoints(), None if wanted is None else frozenset(wanted))
+        self.engine = Engine(self.scope, self.told.append, daemons)
         self.coordinator = self.engine.holding.coordinator
 
     def look(self, iterations: int = 0, *, coordinate: bool = False) -> list[Event]:
@@ -39,6 +41,11 @@ class Played:
         asyncio.run(rounds())
         assert not [event for event in self.told if isinstance(event, Failed)]
         return self.told[before:]
+
+    def update(self, **changes: Any) -> None:
+        """Another network, other daemons, jobs or secrets."""
+        self.scope = replace(self.scope, **changes)
+        self.engine.update(self.scope)
 
     def settle(self) -> None:
         """Until jobs that were parted have been seen apart."""

@@ -13,7 +13,7 @@ aiohttp = pytest.importorskip("aiohttp")
 
 from aiohttp import web  # noqa: E402
 
-from cassini_agent.coordinator.http import HttpDaemons, TransportError  # noqa: E402
+from cassini_agent.coordinator.http import HttpDaemons, RefusedError, TransportError  # noqa: E402
 from cassini_agent.coordinator.status import JobStatus  # noqa: E402
 from cassini_agent.endpoint import Endpoint  # noqa: E402
 from cassini_agent.http_transport import HttpTransport  # noqa: E402
@@ -91,6 +91,20 @@ def test_of_iterations_what_is_not_known_is_none() -> None:
     for strange in (None, {"natural_ns": 5}, {"natural_ns": ["x"]}, {**recent, "communication_end_ns": None}, [], 3):
         with pytest.raises(msgspec.ValidationError, match="recent"):
             msgspec.convert({**STATUS, "recent": strange}, JobStatus)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_refused"),
+    [(400, True), (401, True), (403, True), (404, True), (409, True), (429, False), (500, False), (503, False)],
+)
+def test_what_sending_again_does_not_change_is_refused(status: int, is_refused: bool) -> None:
+    async def use(server: Server, daemons: HttpDaemons) -> None:
+        server.status = status
+        with pytest.raises(TransportError) as told:
+            await daemons.put("h", SCHEDULE)
+        assert isinstance(told.value, RefusedError) == is_refused
+
+    served(use)
 
 
 @pytest.mark.parametrize(

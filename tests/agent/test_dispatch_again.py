@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_daemons import FakeDaemons
@@ -17,6 +17,7 @@ from cassini_agent import dispatch
 from cassini_agent.control.phase import turns, wrap
 from cassini_agent.coordinator.lease import with_recent_epoch
 from cassini_agent.coordinator.renewal import epoch_near
+from cassini_agent.coordinator.status import JobStatus
 from cassini_agent.dispatch.difference import difference
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
 
@@ -35,7 +36,7 @@ def pairs(*jobs: cc.Job) -> cc.Problem:
 
 
 FOUR = pairs(burst("a", 200, 0, 90), burst("b", 200, 0, 80), burst("c", 100, 0, 40), burst("d", 200, 0, 60))
-PLANNED = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=10**18, version=1, lease_ns=SECOND_NS)
+PLANNED = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=10**18)
 
 
 def apply(
@@ -191,15 +192,18 @@ def test_a_job_whose_daemon_is_away_stays_in_its_component(
     The plan may count its shifts from another epoch, by ``later``.
     """
     daemons = FakeDaemons()
-    daemons.schedules = {one.job: one for one in PLANNED.schedules}
+    daemons.schedules = {one.job: replace(one, expires_ns=10**18 + SECOND_NS) for one in PLANNED.schedules}
     for jobs in ("ab", "cd"):
         coordinated(daemons, jobs, move, turn, longer)
     has = {job: replace(one, shift_ns=(one.shift_ns + later) % one.pace_ns) for job, one in daemons.schedules.items()}
-    known: dict[str, dispatch.Known | str] = {job: dispatch.Known(one.version, one, True) for job, one in has.items()}
+    known: dict[str, JobStatus | str] = {
+        job: JobStatus(job, "held", one.version, schedule=one) for job, one in has.items()
+    }
     found = difference(PLANNED, {**known, silent: "no answer"}, version=9, now_ns=10**18, lease_ns=SECOND_NS)
-    assert not found.send
-    assert found.kept.keys() == has.keys()
-    kept, really = found.kept[silent], has[silent]
+    assert found.keys() == has.keys()
+    assert not any(one.version for one in found.values())  # nothing is sent
+    kept, really = found[silent].schedule, has[silent]
+    assert kept is not None
     assert replace(kept, shift_ns=0) == replace(really, shift_ns=0)
     if not longer:  # but for whole turns, which change nothing between jobs, it is what the daemon has
         partners = [one for one in has.values() if one.component == really.component]
@@ -214,10 +218,10 @@ class Silent(FakeDaemons):
         super().__init__()
         self.silent = silent
 
-    async def get_job(self, endpoint: dispatch.Endpoint, job: str) -> dispatch.Reply:
-        if job == self.silent:
+    async def look(self, endpoint: dispatch.Endpoint, jobs: list[str]) -> list[dict[str, Any]]:
+        if self.silent in jobs:
             raise TimeoutError
-        return await super().get_job(endpoint, job)
+        return await super().look(endpoint, jobs)
 
 
 def test_the_same_grids_last_longer_when_half_of_their_time_is_over() -> None:
@@ -260,33 +264,13 @@ def test_a_daemon_that_knows_no_newer_version_costs_its_own_component_alone(vers
 
 def test_versions_that_a_daemon_knows_are_passed() -> None:
     """A coordinator, or a scheduler whose clock was ahead."""
-    daemons = FakeDaemons(versions={"a": 2**50, "c": 2**51})
+    daemons = FakeDaemons(versions={"a": 2**51, "c": 2**52})
     assert all(one.accepted for one in apply(daemons).values())
-    assert daemons.schedules["a"].version == daemons.schedules["b"].version == 2**50 + 1
+    assert daemons.schedules["a"].version == daemons.schedules["b"].version == 2**51 + 1
 
 
-def test_a_coordinator_that_is_just_sending_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "SETTLE_S", 0.01)
-    daemons = FakeDaemons()
-    apply(daemons)
-    newer = {job: replace(daemons.schedules[job], version=2**52) for job in "ab"}
-    daemons.schedules["a"], daemons.versions["a"] = newer["a"], 2**52
-
-    async def scheduler() -> list[dispatch.Acknowledgement]:
-        task = asyncio.create_task(
-            dispatch.apply_async(cc.rank(FOUR), FOUR, WHERE, transport=daemons)  # finds it torn, and looks again
-        )
-        await asyncio.sleep(0.005)
-        daemons.schedules["b"], daemons.versions["b"] = newer["b"], 2**52
-        return await task
-
-    before = {**daemons.schedules, **newer}
-    assert all(one.accepted and one.attempts == 0 for one in asyncio.run(scheduler()))
-    assert daemons.schedules == before
-
-
-def test_a_component_that_stays_torn_is_made_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "SETTLE_S", 0.0)
+def test_a_torn_component_is_made_one_again() -> None:
+    """As where a coordinator was stopped while it sent."""
     daemons = FakeDaemons()
     apply(daemons)
     one = daemons.schedules["a"]
@@ -326,7 +310,7 @@ def test_the_hold_of_a_component_is_that_of_the_component_alone(one: cc.Problem,
 
 
 def planned(problem: cc.Problem) -> dispatch.Plan:
-    return dispatch.plan(cc.rank(problem), problem, epoch_ns=10**18, version=1, lease_ns=SECOND_NS)
+    return dispatch.plan(cc.rank(problem), problem, epoch_ns=10**18)
 
 
 def test_a_tight_component_does_not_narrow_a_roomy_one() -> None:
@@ -339,7 +323,7 @@ def test_a_tight_component_does_not_narrow_a_roomy_one() -> None:
 
 
 def test_names_say_what_is_planned_and_nothing_else() -> None:
-    again = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=1, version=9, lease_ns=9)
+    again = dispatch.plan(cc.rank(FOUR), FOUR, epoch_ns=1)
     assert [one.component for one in again.schedules] == [one.component for one in planned(FOUR).schedules]
     long = pairs(burst("x" * 256, 200, 0, 90), burst("y" * 256, 200, 0, 90))
     assert len({one.component for one in planned(long).schedules}) == 1

@@ -24,8 +24,8 @@ def one_link(*jobs: cc.Job) -> cc.Problem:
     return cc.Problem(jobs, [cc.Link("up", 50)], [cc.Candidate("c", {job.id: ["up"] for job in jobs})])
 
 
-def grid(one: Schedule) -> tuple[int, int, int]:
-    return one.epoch_ns, one.shift_ns, one.pace_ns
+def grid(one: Schedule) -> tuple[int, int]:
+    return (one.epoch_ns + one.shift_ns) % one.pace_ns, one.pace_ns
 
 
 def apply(daemons: FakeDaemons, problem: cc.Problem) -> dict[str, dispatch.Acknowledgement]:
@@ -87,7 +87,7 @@ def test_a_kept_job_has_the_same_grid_wherever_the_plan_counts_from(
     assert ranking.best is not None
     assert ranking.best.disturbance is not None
     epoch_ns = since_ns + later_ms * MS_NS
-    plan = dispatch.plan(ranking, running.problem, epoch_ns=epoch_ns, version=2, lease_ns=SECOND_NS, since_ns=since_ns)
+    plan = dispatch.plan(ranking, running.problem, epoch_ns=epoch_ns, since_ns=since_ns)
     for one in plan.schedules:
         apart = one.epoch_ns + one.shift_ns - had[one.job].epoch_ns - had[one.job].shift_ns
         moved_ns = round(ranking.best.disturbance.moves_ms.get(one.job, 0.0) * MS_NS)
@@ -137,7 +137,7 @@ def beside(one: cc.Problem, other: cc.Problem) -> cc.Problem:
 
 def told(problem: cc.Problem) -> dict[str, Schedule]:
     """What each job gets; a component's name says what is planned for it, and the shift whether it stays."""
-    plan = dispatch.arrange(problem).plan(epoch_ns=0, version=1, lease_ns=1)
+    plan = dispatch.arrange(problem).plan(epoch_ns=0)
     return {one.job: one for one in plan.schedules}
 
 

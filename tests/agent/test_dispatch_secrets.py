@@ -69,7 +69,8 @@ def test_a_scheduler_starts_jobs_with_secrets(daemon: DaemonProcess, row: Row) -
             assert [one.attempts for one in again] == [0, 0]
             hashes = {job: daemon.status_of(job)["schedule"]["secret_sha256"] for job in secrets}
             assert hashes == {job: secret.sha256 for job, secret in secrets.items()}
-            until(lambda: daemon.status_of("a")["followed"] == again[0].version)  # it is the job that follows
+            version = daemon.status_of("a")["schedule"]["version"]
+            until(lambda: daemon.status_of("a")["followed"] == version)  # it is the job that follows
             _, said = squatter.communicate("", timeout=PATIENCE_S)
     assert said.count("wrong_secret") == 1
     assert "CASSINI_JOB_SECRET" in said

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cassini_core as cc
 from cassini_agent.interleave import Network
-from cassini_agent.interleave.crowding import Sending, crowds, uneven_pairs
+from cassini_agent.interleave.crowding import filled
 from cassini_agent.interleave.planning import ROOM, planned
 from cassini_agent.interleave.profile import Profile
 
@@ -24,7 +24,7 @@ def met(iteration_ms: float, sending_ms: float) -> Profile:
 
 
 def paces_ms(network: Network, profiles: dict[str, Profile]) -> dict[str, float]:
-    plan, _ = planned(network, profiles, 1)
+    plan, _ = planned(network, profiles, {})
     return {one.job: one.pace_ns / MS for one in plan.schedules}
 
 
@@ -60,43 +60,45 @@ def test_no_room_is_made_where_no_pace_makes_any() -> None:
     assert paces["a"] == paces["b"] < 417
 
 
-SENDING = st.builds(
-    Sending,
-    share=st.sampled_from([0.2, 0.34, 0.5, 0.6, 0.8, 1.0]),
-    duration_ns=st.integers(5, 100).map(lambda ms: ms * MS),
-    pace_ns=st.sampled_from([100 * MS, 200 * MS]),
+SENDING = st.tuples(
+    st.sampled_from([0.2, 0.34, 0.5, 0.6, 0.8, 1.0]), st.integers(5, 100), st.sampled_from([100.0, 200.0])
 )
+"""A share of the link's rate, for so many ms, out of so many."""
 
 
-def score_of(sending: list[Sending]) -> cc.LinkSolution:
+def on_one_link(sending: list[tuple[float, int, float]]) -> cc.Problem:
     jobs = [
-        cc.Job(str(at), one.pace_ns / MS, [cc.Phase(0, one.duration_ns / MS, 100 * one.share)])
-        for at, one in enumerate(sending)
+        cc.Job(str(at), pace_ms, [cc.Phase(0, lasts_ms, 100 * share)])
+        for at, (share, lasts_ms, pace_ms) in enumerate(sending)
     ]
-    return cc.solve_link(jobs, 100.0, resolution_ms=0.001)
+    return cc.Problem(jobs, [cc.Link("x", 100.0)], [cc.Candidate("c", {job.id: ["x"] for job in jobs})])
 
 
-def fills(sending: list[Sending]) -> float:
-    told = dict(enumerate(sending))
-    return max((crowd.filled for crowd in crowds(told) + uneven_pairs(told)), default=0.0)
+def score_of(problem: cc.Problem) -> float:
+    return cc.solve_link(problem.jobs, 100.0, resolution_ms=0.001).score
+
+
+def fills(problem: cc.Problem) -> float:
+    (link,) = problem.links
+    return filled(problem, link)
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(SENDING, min_size=1, max_size=4))
-def test_jobs_that_fill_more_than_all_of_a_link_fit_at_no_shifts(sending: list[Sending]) -> None:
+@given(st.lists(SENDING, min_size=1, max_size=4).map(on_one_link))
+def test_jobs_that_fill_more_than_all_of_a_link_fit_at_no_shifts(problem: cc.Problem) -> None:
     """The link solver is the judge."""
-    if fills(sending) > 1 + 1e-6:
-        assert score_of(sending).score < 1 - 1e-9
+    if fills(problem) > 1 + 1e-6:
+        assert score_of(problem) < 1 - 1e-9
 
 
 @settings(max_examples=40, deadline=None)
-@given(SENDING, SENDING)
-def test_two_jobs_fit_where_they_fill_no_more_than_the_link(one: Sending, other: Sending) -> None:
-    if fills([one, other]) <= 1:
-        assert score_of([one, other]).score == pytest.approx(1.0, abs=1e-9)
+@given(st.lists(SENDING, min_size=2, max_size=2).map(on_one_link))
+def test_two_jobs_fit_where_they_fill_no_more_than_the_link(problem: cc.Problem) -> None:
+    if fills(problem) <= 1:
+        assert score_of(problem) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_of_equal_jobs_at_full_rate_it_is_the_share_of_time_and_alone_nothing() -> None:
     for many, sending_ms in product((2, 3, 5), (10, 30)):
-        assert fills([Sending(1.0, sending_ms * MS, 100 * MS)] * many) == pytest.approx(many * sending_ms / 100)
-    assert fills([Sending(1.0, 90 * MS, 100 * MS)]) == 0.0
+        assert fills(on_one_link([(1.0, sending_ms, 100.0)] * many)) == pytest.approx(many * sending_ms / 100)
+    assert fills(on_one_link([(1.0, 90, 100.0)])) == 0.0

@@ -14,14 +14,14 @@ from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
 from cassini_agent.coordinator.events import Failed
 from cassini_agent.dispatch import JobSecret
-from cassini_agent.interleave import Network, describe, engine, groups, planning
-from cassini_agent.interleave.events import Arranged, Found, GoesOn, Gone, LeftFree, NotKnown, NotSent
+from cassini_agent.interleave import Network, describe, engine, jobs, planning
+from cassini_agent.interleave.events import Arranged, Found, GoesOn, Gone, NotHeld
 from cassini_agent.schedule import Schedule
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "EVERY_S", -1.0)
+    monkeypatch.setattr(jobs, "EVERY_S", -1.0)
     monkeypatch.setattr(engine, "SETTLE_S", -1.0)
 
 
@@ -29,7 +29,7 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
     played = Played(two())
     played.look(6)
     assert played.arranged() == []
-    assert any(isinstance(event, NotKnown) and "only 6" in event.why for event in played.told)
+    assert any(isinstance(event, NotHeld) and "only 6" in event.reason for event in played.told)
     played.look(10)
     assert played.arranged() == ["new"]
     played.settle()
@@ -49,9 +49,9 @@ def test_jobs_are_arranged_once_from_what_they_report() -> None:
 
 def test_jobs_keep_their_secrets_however_often_they_are_arranged() -> None:
     played, secret = Played(two()), JobSecret()
-    played.engine.update(secrets={"a": secret})
+    played.update(secrets={"a": secret})
     played.look(32)
-    played.engine.update(secrets={})
+    played.update(secrets={})
     played.settle()  # they were parted, and are arranged again
     assert len(played.arranged()) == 2
     assert [played.daemons.schedules[job].secret_sha256 for job in "ab"] == [secret.sha256, None]
@@ -262,8 +262,8 @@ def test_a_job_without_marks_is_left_out_and_the_others_are_not() -> None:
     played = Played(two(c=PlayedJob(240, 100, marks=False)))
     for _ in range(5):
         played.look(32)
-    assert [event for event in played.told if isinstance(event, NotKnown)] == [
-        NotKnown("c", "none of its last 32 iterations says when it communicated")
+    assert [event for event in played.told if isinstance(event, NotHeld)] == [
+        NotHeld("c", "none of its last 32 iterations says when it communicated")
     ]
     assert sorted(played.daemons.schedules) == ["a", "b"]
 
@@ -331,7 +331,7 @@ def test_a_job_that_turns_up_at_another_daemon_is_held_there(monkeypatch: pytest
     assert played.engine.holding.kept() == {"a": "third", "b": "other"}
 
 
-def test_jobs_for_which_it_is_not_worth_it_are_left_alone() -> None:
+def test_what_is_not_worth_it_is_left_alone_for_a_while_whoever_comes() -> None:
     played = Played(two())
     played.look(32)
     for name in "ab":
@@ -340,6 +340,14 @@ def test_jobs_for_which_it_is_not_worth_it_are_left_alone() -> None:
     for _ in range(8):
         played.look(5)
     assert played.arranged() == ["new"]
+    played.daemons.hosts["http://one:1"]["c"] = PlayedJob(300, 60)
+    played.look(20)
+    assert played.arranged() == ["new"]
+    for job in "ab":
+        played.engine.seen[job].left_alone_until_s = 0.0
+    played.look(20)
+    assert played.arranged() == ["new", "new"]
+    assert sorted(played.daemons.schedules) == ["a", "b", "c"]
 
 
 def test_who_cannot_be_held_is_named_with_the_reason_once() -> None:
@@ -348,9 +356,9 @@ def test_who_cannot_be_held_is_named_with_the_reason_once() -> None:
     played.look(20)
     for _ in range(3):
         played.settle()
-    told = [event for event in played.told if isinstance(event, LeftFree)]
+    told = [event for event in played.told if isinstance(event, NotHeld) and "iterations are known" not in event.reason]
     assert sorted(event.job for event in told) == ["a", "b"]
-    assert all("interleaving wins" in event.why for event in told)
+    assert all("interleaving wins" in event.reason for event in told)
     assert daemons.schedules == {}
 
 
@@ -359,7 +367,7 @@ def test_a_daemon_that_refuses_is_told_of() -> None:
     daemons.faults = [400]
     played = Played(daemons)
     played.look(32)
-    assert [type(event) for event in played.told if isinstance(event, NotSent)] == [NotSent]
+    assert [type(event) for event in played.told if isinstance(event, NotHeld)] == [NotHeld]
 
 
 def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
@@ -372,7 +380,7 @@ def test_released_jobs_run_free_and_stay_so_until_the_next_update() -> None:
     ]
     played.look(20)
     assert played.daemons.schedules == {}
-    played.engine.update(network=ONE)
+    played.update(network=ONE)
     played.look(20)
     assert sorted(played.daemons.schedules) == ["a", "b"]
 
@@ -383,7 +391,9 @@ def test_to_be_told_the_same_again_changes_nothing() -> None:
     played.look(32)
     before, told = dict(played.daemons.schedules), len(played.told)
     for _ in range(5):
-        played.engine.update(Network.one_link("up", 50.0), played.daemons.endpoints(), ["b", "a"])
+        played.update(
+            network=Network.one_link("up", 50.0), hosts=played.daemons.endpoints(), wanted=frozenset(["b", "a"])
+        )
         played.look(20)
     assert (dict(played.daemons.schedules), len(played.told)) == (before, told)
 
@@ -391,24 +401,24 @@ def test_to_be_told_the_same_again_changes_nothing() -> None:
 def test_another_network_is_arranged_for() -> None:
     played = Played(two())
     played.look(32)
-    played.engine.update(Network.one_link("up", 25.0))
+    played.update(network=Network.one_link("up", 25.0))
     played.look(5)
     assert played.arranged() == ["new", "another network"]
     with pytest.raises(ValueError, match="cross a link"):
-        played.engine.update(Network({}), wanted={"a"})
+        played.update(network=Network({}), wanted=frozenset({"a"}))
     assert played.engine.scope.network == Network.one_link("up", 25.0)
 
 
 def test_jobs_by_name_must_cross_a_link() -> None:
     with pytest.raises(ValueError, match="cross a link of the network, got 'z'"):
-        Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted={"a", "z"})
+        Played(two(), Network({"up": 1.0}, {"a": {"up": 1.0}}), wanted=frozenset({"a", "z"}))
 
 
 def test_of_jobs_by_name_only_these_take_part() -> None:
-    played = Played(two(c=PlayedJob(363, 50)), wanted={"a", "b"})
+    played = Played(two(c=PlayedJob(363, 50)), wanted=frozenset({"a", "b"}))
     played.look(32)
     assert sorted(played.daemons.schedules) == ["a", "b"]
-    played.engine.update(wanted={"a", "b", "c"})
+    played.update(wanted=frozenset({"a", "b", "c"}))
     played.look(20)
     assert sorted(played.daemons.schedules) == ["a", "b", "c"]
 
@@ -416,7 +426,7 @@ def test_of_jobs_by_name_only_these_take_part() -> None:
 def test_every_event_can_be_told_in_a_line() -> None:
     told = [getattr(of_coordinator, name) for name in of_coordinator.__all__ if name != "Event"]
     made = []
-    for kind in (*told, Found, Gone, NotKnown, LeftFree, NotSent, GoesOn):
+    for kind in (*told, Found, Gone, NotHeld, GoesOn):
         values: dict[str, object] = {}
         for one in fields(kind):
             values[one.name] = {

@@ -15,15 +15,15 @@ from cassini_agent.coordinator import events as of_coordinator
 from cassini_agent.coordinator import presence
 from cassini_agent.coordinator.events import Failed
 from cassini_agent.endpoint import Endpoint
-from cassini_agent.interleave import Network, engine, groups
-from cassini_agent.interleave.events import Found, GoesOn, Gone, NotKnown, NotSent
+from cassini_agent.interleave import Network, engine, jobs
+from cassini_agent.interleave.events import Found, GoesOn, Gone, NotHeld
 from cassini_agent.interleave.scope import Scope
 from cassini_agent.requests import Reply
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "EVERY_S", -1.0)
+    monkeypatch.setattr(jobs, "EVERY_S", -1.0)
     monkeypatch.setattr(engine, "SETTLE_S", -1.0)
 
 
@@ -142,7 +142,7 @@ def test_a_profile_that_is_given_need_not_be_measured() -> None:
     played = Played(daemons, Network({"up": 50.0}, profiles=known))
     for _ in range(10):
         played.look(4)
-    assert not [event for event in played.told if isinstance(event, NotKnown) and "communicated" in event.why]
+    assert not [event for event in played.told if isinstance(event, NotHeld) and "communicated" in event.reason]
     assert sorted(daemons.schedules) == ["a", "b"]
 
 
@@ -168,11 +168,11 @@ def test_who_takes_part_no_more_is_set_free() -> None:
     played = Played(daemons)
     played.look(32)
     assert sorted(daemons.schedules) == ["a", "b", "c"]
-    played.engine.update(wanted={"a", "b"})
+    played.update(wanted=frozenset({"a", "b"}))
     for _ in range(3):
         played.look(4)
     assert sorted(daemons.schedules) == ["a", "b"]
-    played.engine.update(wanted=set())
+    played.update(wanted=frozenset())
     for _ in range(3):
         played.look(4)
     assert daemons.schedules == {}
@@ -182,7 +182,7 @@ def test_who_takes_part_no_more_is_set_free() -> None:
 def test_a_daemon_that_is_not_looked_at_any_more_is_not_asked() -> None:
     played = held()
     one = {"one": played.daemons.endpoints()["one"]}
-    played.engine.update(hosts=one)
+    played.update(hosts=one)
     for _ in range(3):
         played.look(4, coordinate=True)
     assert not [event for event in played.told if isinstance(event, of_coordinator.Unreachable)]
@@ -208,7 +208,7 @@ def test_who_is_released_while_it_is_being_arranged_stays_free(monkeypatch: pyte
 
     async def both() -> None:
         looking = asyncio.create_task(played.engine.look())
-        while not list(played.engine.groups) and not looking.done():
+        while not played.engine.seen.groups_with(played.engine.seen) and not looking.done():
             await asyncio.sleep(0.001)
         await played.engine.release()
         await looking
@@ -257,12 +257,12 @@ def test_one_that_is_held_and_will_not_be_known_is_set_free_when_another_comes()
     again = Played(daemons)
     again.look(32)
     assert sorted(daemons.schedules) == ["b", "c"]
-    assert any(isinstance(event, NotKnown) and event.job == "a" for event in again.told)
+    assert any(isinstance(event, NotHeld) and event.job == "a" for event in again.told)
 
 
 def test_what_is_not_worth_it_is_tried_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     played = held()
-    monkeypatch.setattr(engine, "EXCLUDED_S", 0.3)
+    monkeypatch.setattr(jobs, "LEFT_ALONE_S", 0.3)
     component = played.daemons.schedules["a"].component
     played.engine._hear(of_coordinator.IterationChanged(component, "a", 413_100_000, 413_000_000))
     for job in "ab":
@@ -335,17 +335,19 @@ def test_a_daemon_that_did_not_answer_is_not_waited_for_again(monkeypatch: pytes
     played = held()
     played.daemons.silent = {"http://other:1"}
     asked: list[str] = []
-    get_job = PlayedDaemons.get_job
+    request = PlayedDaemons.request
 
-    async def counted(self: PlayedDaemons, endpoint: Endpoint, job: str) -> Reply:
+    async def counted(
+        self: PlayedDaemons, method: str, endpoint: Endpoint, path: str, *body: Any, **more: Any
+    ) -> Reply:
         asked.append(endpoint.url)
-        return await get_job(self, endpoint, job)
+        return await request(self, method, endpoint, path, *body, **more)
 
-    monkeypatch.setattr(PlayedDaemons, "get_job", counted)
+    monkeypatch.setattr(PlayedDaemons, "request", counted)
     played.daemons.hosts["http://one:1"]["c"] = PlayedJob(363, 50)
     played.look(32)
-    assert set(asked) == {"http://one:1"}
-    assert NotSent("b", presence.UNREACHABLE) in played.told
+    assert asked.count("http://other:1") == 1
+    assert NotHeld("b", presence.UNREACHABLE) in played.told
     played.daemons.silent = set()
     played.look(4, coordinate=True)
     assert len({one.component for one in played.daemons.schedules.values()}) == 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from played_daemons import PlayedDaemons, PlayedJob
 from played_interleaving import ONE, Played
 
-from cassini_agent.interleave import Network, holding
+from cassini_agent.interleave import Network
 from cassini_agent.interleave.events import Found, Gone
 
 OLD = 300
@@ -27,7 +26,7 @@ def test_a_quiet_daemon_is_not_asked_for_all_jobs_again() -> None:
     for _ in range(8):
         played.look(4)
     assert daemons.listed <= 2 * OLD + 1 + 8
-    assert played.engine.seen.jobs["a"].history.count > 30
+    assert played.engine.seen["a"].history.count > 30
 
 
 def test_jobs_that_take_no_part_are_not_asked_for_again() -> None:
@@ -36,16 +35,6 @@ def test_jobs_that_take_no_part_are_not_asked_for_again() -> None:
     for _ in range(5):
         played.look(4)
     assert daemons.listed == 6 + 4
-
-
-def test_all_are_looked_at_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A daemon that began again may have come to the same count."""
-    monkeypatch.setattr(holding, "LIST_ALL_S", 0.0)
-    daemons = PlayedDaemons(one=remembered())
-    played = Played(daemons)
-    for _ in range(3):
-        played.look(1)
-    assert daemons.listed == 3 * OLD
 
 
 @settings(deadline=None, max_examples=40)
@@ -78,6 +67,6 @@ def test_what_is_seen_is_what_all_jobs_of_all_daemons_would_show(steps: list[tup
             for job, one in jobs.items()
             if one.connected and url not in daemons.silent
         }
-        assert {job for job, one in played.engine.seen.jobs.items() if not one.absent} == there
+        assert {job for job, one in played.engine.seen.items() if not one.absent} == there
         assert {event.job for event in told if isinstance(event, Found)} <= there
         assert not {event.job for event in told if isinstance(event, Gone)} & there

@@ -17,7 +17,7 @@ from bench.gpu.runs import Job, side_by_side, wire_job
 from bench.gpu.trace import host_waits
 from bench.gpu.two_jobs import pairs
 
-from cassini_agent.interleave import groups
+from cassini_agent.interleave import jobs as seen_jobs
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 MS = 1_000_000
@@ -140,7 +140,7 @@ def test_a_rank_that_ends_is_said_with_the_logs(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_jobs_are_held_and_what_was_decided_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a link that nobody shapes: two jobs that wait, and send what takes no time. How well is for a link that is."""
-    monkeypatch.setattr(groups, "EVERY_S", 1.0)
+    monkeypatch.setattr(seen_jobs, "EVERY_S", 1.0)
     monkeypatch.setattr(bench.gpu.held, "LONGEST_S", 15.0)
     n = 150
     with Daemon(tmp_path) as daemon, ExitStack() as ended:

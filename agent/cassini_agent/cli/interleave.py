@@ -104,7 +104,7 @@ def interleave(
             _print_new(told)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    held = sum(row.component is not None for row in rows)
+    held = sum(row.status.schedule is not None for row in rows)
     if held and not release:
         print(f"{held} jobs keep their schedules for up to an hour; cassini-agent interleave goes on with them")
 
@@ -203,7 +203,7 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
         raise AnswerError(f"{missing[0].job}: {missing[0].note}")
     if not running.is_arranged():
         raise AnswerError(f"not all jobs were arranged within {ONCE_S:g} s")
-    if refused := [one for one in running.acknowledged() if not one.accepted]:
+    if refused := [row.answer for row in rows if row.answer is not None and not row.answer.accepted]:
         raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
 
 
@@ -245,13 +245,15 @@ def _table(rows: list[Row]) -> Table:
     for name in COLUMNS:
         table.add_column(name, justify="left" if name in LEFT else "right")
     for row in rows:
+        told = row.status
+        pace_ns = None if told.schedule is None else told.schedule.pace_ns
         table.add_row(
             Text(plain(row.job)),
             Text(plain(row.host)),
             Text(plain(row.state), style=STYLES.get(row.state, "")),
-            *(milliseconds(time) for time in (row.iteration_ns, row.pace_ns, row.error_ns, row.error_spread_ns)),
-            milliseconds(row.delay_total_ns),
-            str(row.adjustments),
+            *(milliseconds(time) for time in (told.iteration_ns, pace_ns, told.error_ns, told.error_spread_ns)),
+            milliseconds(told.delay_total_ns),
+            str(told.adjustments),
             Text(plain(row.note)),
         )
     return table

@@ -16,7 +16,7 @@ __all__ = ["Newer", "in_pattern_of", "newer_commands", "next_version"]
 
 STEPS = 256
 """Versions grow by 1 to so many, drawn at random, so that two coordinators that decide at once rarely make the same.
-Decisions are half a second apart or more, and a scheduler's versions are milliseconds: these stay ahead."""
+Decisions are half a second apart or more, and a scheduler's versions are microseconds: these stay ahead."""
 
 
 def next_version(version: int) -> int:

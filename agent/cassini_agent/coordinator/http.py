@@ -28,7 +28,7 @@ class TransportError(Exception):
 
 
 class RefusedError(TransportError):
-    """The daemon answered, and does not take what it was sent."""
+    """The daemon answered, and does not take what it was sent; to send it again does not help."""
 
 
 class HttpDaemons:
@@ -98,7 +98,7 @@ class HttpDaemons:
         except (OSError, TimeoutError) as error:
             raise TransportError(f"{host}: {str(error) or type(error).__name__}") from error
         if reply.status != 200:
-            kind = RefusedError if reply.status in (400, 409) else TransportError
+            kind = RefusedError if 400 <= reply.status < 500 and reply.status != 429 else TransportError
             raise kind(f"{host}: {reply.status} {reply.body.get('error', '')}".rstrip())
         return reply.body
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 __all__ = ["Changes"]
 
@@ -13,11 +14,11 @@ class Changes:
     Attributes
     ----------
     count : int
-        So many since the daemon began. After a restart it is another one than a reader knows, which is a change too.
+        Counted from a random number on: after a restart it is another one than a reader knows, which is a change too.
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = random.getrandbits(48)
         self._next = asyncio.Event()
 
     def note(self) -> None:

@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ..control.phase import turns
 from ..control.rephasing import Strayed, rephase
 from ..coordinator.adoption import in_pattern_of
-from ..coordinator.lease import LONG_AGO_NS, with_recent_epoch
+from ..coordinator.lease import with_recent_epoch
 from ..coordinator.paces import ratio_of, shift_at
+from ..coordinator.status import JobStatus
 from ..schedule import MAX_VERSION, Schedule
 from .plan import Plan
-from .send import Known
 
-__all__ = ["Difference", "difference", "is_torn"]
+__all__ = ["Wanted", "difference"]
 
-NOT_MOVED = 1e-9
-"""Weight of a job whose place is not known: wherever it has to wait, it counts for nothing."""
+NOT_MOVED, KEPT = 1e-9, 1e9
+"""Weights of jobs whose places are not known: wherever they have to wait, they count for nothing; and of those that the
+ranking has kept where they run: it has decided who moves."""
 
 
-@dataclass(slots=True)
-class Difference:
-    """What is to be done.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a job is to have.
 
     Attributes
     ----------
-    send : list of Schedule
-        To be sent.
-    clear : dict of str to int
-        Jobs that have a schedule and are to have none, with the version to say so.
-    kept : dict of str to Schedule
-        What jobs have already and keep; also of a job whose daemon does not answer, if the others have it.
+    schedule : Schedule or None
+        None: it is to run free.
+    version : int
+        With which its daemon is to be told so; 0: the daemon has it already, or the others of the component do, and it
+        does not answer.
     """
 
-    send: list[Schedule] = field(default_factory=list)
-    clear: dict[str, int] = field(default_factory=dict)
-    kept: dict[str, Schedule] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    version: int = 0
 
 
-def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, now_ns: int, lease_ns: int) -> Difference:
-    """What to send so that the jobs have what is planned, and no job is moved that is where it should be.
+def difference(
+    plan: Plan, known: Mapping[str, JobStatus | str], *, version: int, now_ns: int, lease_ns: int
+) -> dict[str, Wanted]:
+    """What the jobs of a plan are to have, so that no job is moved that is where it should be.
+
+    Also jobs that the plan does not have, and that have a schedule, which they are to lose.
 
     Parameters
     ----------
     plan : Plan
-        Its version and its epoch are for components that are new.
-    known : mapping of str to Known or str
+        Its epoch is for components that are new.
+    known : mapping of str to JobStatus or str
         What daemons have, by job; a text where a daemon did not answer.
     version : int
         Above those that were made before; raised where a daemon knows a newer one.
@@ -62,47 +65,35 @@ def difference(plan: Plan, known: Mapping[str, Known | str], *, version: int, no
     the paces: its changes are kept, as they are made from newer measurements than the plan. A job keeps its secret, by
     the hash that its daemon has, unless the plan has another one.
     """
-    found = Difference()
+    found = {job: Wanted() for job in plan.free}
     for _, group in groupby(sorted(plan.schedules, key=lambda one: one.component), key=lambda one: one.component):
         planned = list(group)
-        answered = {one.job: each for one in planned if isinstance(each := known.get(one.job), Known)}
+        answered = {one.job: each for one in planned if isinstance(each := known.get(one.job), JobStatus)}
         # Where there is no newer one its daemon refuses what is sent, and the acknowledgement says so.
         newest = min(MAX_VERSION, max([version, *(each.version + 1 for each in answered.values())]))
         running = {job: each.schedule for job, each in answered.items() if each.schedule is not None}
         planned = [_with_secret(one, running.get(one.job)) for one in planned]
-        if not _runs(planned, answered, running):
-            found.send += _placed([replace(one, version=newest) for one in planned], running, now_ns)
-            continue
         hashes = {one.job: one.secret_sha256 for one in planned}
-        is_due = any(
+        if not _runs(planned, answered, running):
+            send = _placed(planned, running, now_ns)
+        elif len(running) == len(planned) and any(
             one.expires_ns < now_ns + lease_ns // 2 or one.secret_sha256 != hashes[job] for job, one in running.items()
-        )
-        if len(running) == len(planned) and is_due:
-            later = {
-                job: replace(one, version=newest, expires_ns=now_ns + lease_ns, secret_sha256=hashes[job])
-                for job, one in running.items()
-            }
-            found.send += with_recent_epoch(later, now_ns).values()
+        ):
+            same = {job: replace(one, secret_sha256=hashes[job]) for job, one in running.items()}
+            send = list(with_recent_epoch(same, now_ns).values())
+        else:
+            found |= {job: Wanted(one) for job, one in _filled(planned, running).items()}
             continue
-        found.kept |= _filled(planned, running)
-    planned_jobs = {one.job for one in plan.schedules}
-    for job, each in known.items():
-        if job not in planned_jobs and isinstance(each, Known) and each.schedule is not None:
-            found.clear[job] = max(version, each.version)
+        expires_ns = now_ns + lease_ns
+        found |= {one.job: Wanted(replace(one, version=newest, expires_ns=expires_ns), newest) for one in send}
+    for job in known.keys() - {one.job for one in plan.schedules}:
+        each = known[job]
+        if isinstance(each, JobStatus) and each.schedule is not None:
+            found[job] = Wanted(None, max(version, each.version))
     return found
 
 
-def is_torn(plan: Plan, known: Mapping[str, Known | str]) -> bool:
-    """Jobs of a planned component have its schedules in different versions: some coordinator is about to change it."""
-    versions: dict[str, set[int]] = {}
-    for one in plan.schedules:
-        each = known.get(one.job)
-        if isinstance(each, Known) and each.schedule is not None and each.schedule.component == one.component:
-            versions.setdefault(one.component, set()).add(each.version)
-    return any(len(those) > 1 for those in versions.values())
-
-
-def _runs(planned: Sequence[Schedule], answered: Mapping[str, Known], running: Mapping[str, Schedule]) -> bool:
+def _runs(planned: Sequence[Schedule], answered: Mapping[str, JobStatus], running: Mapping[str, Schedule]) -> bool:
     """All of whom it is known have the schedules of one version of this very component."""
     if not running or len(running) < len(answered):
         return False
@@ -129,42 +120,26 @@ def _filled(planned: Sequence[Schedule], running: dict[str, Schedule]) -> dict[s
     return in_pattern_of(newest, known, ratio, {}) | running
 
 
-def _is_on(planned: Schedule, had: Schedule) -> bool:
-    """Whether a job is planned on the very grid that it has."""
-    apart = planned.epoch_ns + planned.shift_ns - had.epoch_ns - had.shift_ns
-    return planned.pace_ns == had.pace_ns and apart % had.pace_ns == 0
-
-
 def _placed(planned: Sequence[Schedule], running: Mapping[str, Schedule], now_ns: int) -> list[Schedule]:
     """The planned schedules with the epoch, and the shifts moved by whole turns, for which running jobs wait least."""
-    by_grid = {job: one for job, one in running.items() if one.expires_ns > now_ns}
-    if not by_grid:
-        return list(planned)
-    kept = [by_grid[one.job] for one in planned if one.job in by_grid and _is_on(one, by_grid[one.job])]
-    if kept:  # the ranking has decided who moves; these have the epoch and the shifts that they had
-        epoch_ns = kept[0].epoch_ns
-        here = {
-            one.job: replace(one, epoch_ns=epoch_ns, shift_ns=(one.epoch_ns + one.shift_ns - epoch_ns) % one.pace_ns)
-            for one in planned
-        }
-        is_long_ago = now_ns - epoch_ns > LONG_AGO_NS
-        return list((with_recent_epoch(here, now_ns) if is_long_ago else here).values())
     strayed = []
     for one in planned:
-        old = by_grid.get(one.job)
-        if old is None:
+        old = running.get(one.job)
+        if old is None or old.expires_ns <= now_ns:
             strayed.append(Strayed(0, one.pace_ns, one.pace_ns, NOT_MOVED))
             continue
         origin = old.epoch_ns + old.shift_ns
         next_start = origin - (origin - one.epoch_ns) // old.pace_ns * old.pace_ns  # at the epoch or soon after
         error = next_start - one.epoch_ns - one.shift_ns
-        strayed.append(Strayed(error, one.pace_ns, one.dead_band_ns // 2))
+        if old.pace_ns == one.pace_ns and error % one.pace_ns == 0:
+            strayed.append(Strayed(error, one.pace_ns, 0, KEPT))
+        else:
+            strayed.append(Strayed(error, one.pace_ns, one.dead_band_ns // 2))
     found = rephase(strayed)
     return [
         replace(
             one,
             epoch_ns=one.epoch_ns + found.epoch_shift_ns,
-            expires_ns=one.expires_ns + found.epoch_shift_ns,
             shift_ns=(one.shift_ns + change) % one.pace_ns,
         )
         for one, change in zip(planned, found.shift_change_ns, strict=True)

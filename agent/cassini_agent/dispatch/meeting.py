@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+
+from cassini_core.joint.affinity import affinity_graph, components
 
 __all__ = ["that_meet"]
 
 
-def that_meet(routes: Mapping[str, Iterable[Hashable]]) -> list[frozenset[str]]:
-    """Jobs by the links that they share; also those that meet nobody. In the order of their first ids.
-
-    O(jobs * groups) comparisons of sets of links.
-    """
-    found: list[tuple[set[str], set[Hashable]]] = []
+def that_meet(routes: Mapping[str, Iterable[str]]) -> list[frozenset[str]]:
+    """Jobs by the links that they share; also those that meet nobody. In the order of their first ids."""
+    on_link: dict[str, dict[str, int]] = {}
     for job, route in routes.items():
-        jobs, links = {job}, set(route)
-        for met in [one for one in found if not links.isdisjoint(one[1])]:
-            found.remove(met)
-            jobs |= met[0]
-            links |= met[1]
-        found.append((jobs, links))
-    return sorted((frozenset(jobs) for jobs, _ in found), key=min)
+        for link in route:
+            on_link.setdefault(link, {})[job] = 0
+    return [frozenset(one.jobs) for one in components(affinity_graph(on_link, routes))]

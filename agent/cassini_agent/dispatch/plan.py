@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2s
 
 import cassini_core as cc
-from cassini_core.ranking.holding import held_components
+from cassini_core.ranking.holding import HeldComponent, held_components
 from cassini_core.units import ticks_from_ms
 
 from ..job_secret import JobSecret
 from ..schedule import MS_NS, Schedule
 
-__all__ = ["ALONE", "Plan", "holds_ns", "plan"]
+__all__ = ["ALONE", "Plan", "plan"]
 
 ALONE = "it meets no other job on a link"
 
@@ -31,7 +31,8 @@ class Plan:
     ----------
     schedules : tuple of Schedule
         Of the jobs that are to be held, by id. The name of a component says what is planned for it: it is the first
-        job's id and a fingerprint of the members, their paces, relative shifts, hold, slack and gain.
+        job's id and a fingerprint of the members, their paces, relative shifts, hold, slack and gain. Their version is
+        1, and they expire at their epoch: both are given when they are sent.
     free : mapping of str to str
         The other jobs of the placement, which run free, by id, and why.
     """
@@ -60,11 +61,9 @@ def plan(
     problem: cc.Problem,
     *,
     epoch_ns: int,
-    version: int,
-    lease_ns: int,
     uncontrolled: cc.Problem | None = None,
     since_ns: int | None = None,
-    anyway: Collection[str] = (),
+    held: Sequence[HeldComponent] | None = None,
 ) -> Plan:
     """Schedules for the best placement of a ranking.
 
@@ -76,19 +75,14 @@ def plan(
         Jobs and links by the same ids.
     epoch_ns : int
         Where the grids begin, on the scheduler's clock (Unix time).
-    version : int
-        Of all schedules; grows from call to call.
-    lease_ns : int
-        Schedules expire so long after the epoch.
     uncontrolled : Problem, optional
         The problem before :func:`with_headroom`: the jobs with their uncontrolled iteration times. Default:
         ``problem``.
     since_ns : int, optional
         The instant that the shifts of the ranking count from, where it was told at which shifts jobs run
         (``dispatch.Running``). Default: ``epoch_ns``.
-    anyway : collection of str
-        Jobs that are held also where that costs more than it wins, or where they fit only in part
-        (:func:`cassini_core.ranking.holding.held_components`).
+    held : sequence of HeldComponent, optional
+        :func:`cassini_core.ranking.holding.held_components` of the ranking, where they are known already.
 
     Raises
     ------
@@ -107,7 +101,7 @@ def plan(
     free = dict.fromkeys(candidate.routes, ALONE)
     for job in best.free_jobs:
         free[job] = f"its pace of {ranking.paces_ms[job]:.6g} ms keeps no ratio with the paces of the jobs it meets"
-    for component in held_components(ranking, problem, uncontrolled, anyway=anyway):
+    for component in held_components(ranking, problem, uncontrolled) if held is None else held:
         if component.why_not is not None:
             free |= dict.fromkeys(component.jobs, component.why_not)
             continue
@@ -120,7 +114,7 @@ def plan(
                 Schedule(
                     job=job,
                     component=job,
-                    version=version,
+                    version=1,
                     epoch_ns=epoch_ns,
                     pace_ns=pace_ns,
                     shift_ns=(round(best.shifts_ms[job] * MS_NS) + later_ns) % pace_ns,
@@ -128,22 +122,11 @@ def plan(
                     hold_ns=min(hold_ns, pace_ns // 2),
                     slack_ns=min(max(slack_ns, hold_ns), pace_ns // 2),
                     gain_ns=min(ticks_from_ms(component.gain_ms[job]), natural_ns[job]),
-                    expires_ns=epoch_ns + lease_ns,
+                    expires_ns=epoch_ns,
                 )
             )
         schedules += _named(members)
     return Plan(tuple(sorted(schedules, key=lambda one: one.job)), dict(sorted(free.items())))
-
-
-def holds_ns(ranking: cc.Ranking, problem: cc.Problem) -> dict[str, int]:
-    """The hold of its component, by job, ns; without jobs that run free, and empty where no placement is the best.
-
-    Parameters
-    ----------
-    ranking, problem
-        As for :func:`plan`.
-    """
-    return {job: ticks_from_ms(one.hold_ms) for one in held_components(ranking, problem) for job in one.jobs}
 
 
 def _named(members: list[Schedule]) -> list[Schedule]:

@@ -8,14 +8,13 @@
             print(row.job, row.state)
 
 ``scope`` and ``network`` say what the daemons cannot know; ``profile`` makes profiles of what they report of ``jobs``.
-``engine`` looks once a second, in an event loop; ``groups`` remembers who was arranged and when, ``changes`` tells
-whether they are others by now, ``planning`` makes plans of profiles, and ``holding`` has them sent and coordinated.
-``events`` are what it tells, ``status`` is a row per job, ``running`` runs all this in a thread.
+``jobs`` has all that is known of each, and with whom it was arranged and when. ``engine`` looks once a second, in an
+event loop; ``changes`` tells whether jobs are others by now, ``planning`` makes plans of profiles, and ``holding`` has
+them sent and coordinated. ``events`` are what it tells; ``running`` runs all this in a thread, and has a row per job.
 """
 
 from .events import describe
 from .network import Network
-from .running import Interleaving
-from .status import Row
+from .running import Interleaving, Row
 
 __all__ = ["Interleaving", "Network", "Row", "describe"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 
 from ..schedule import MS_NS, Schedule
 from .jobs import Seen
-from .profile import LEAST_APART, Profile
+from .profile import LEAST_APART, WINDOW, Profile
 
 __all__ = ["as_scheduled", "changes"]
 
@@ -19,46 +19,39 @@ TOLD_CHANGED = 0.015
 ERRORS = 5.0
 """So many standard errors a change must be in any case."""
 
-UNDER_WAY, NEWEST = 4, 24
-"""Iterations after an arrangement that may still be on what was before; and those by which jobs are judged then."""
+UNDER_WAY = 4
+"""Iterations after an arrangement that may still be on what was before."""
 
 LATER = 1.004
 """A job that usually takes so many times its pace cannot keep it."""
 
 
-def changes(jobs: Iterable[Seen], held: Collection[str], told: Collection[str]) -> tuple[str, dict[str, Profile]]:
+def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
     """What has changed, as a text, and new profiles of all; an empty text if nothing has, or too little is known.
 
     Parameters
     ----------
-    jobs : iterable of Seen
-        Of one group.
-    held : collection of str
-        Those that are to be held; where they all have long been, whole iterations count.
-    told : collection of str
-        Jobs that have said that they changed.
+    members : sequence of Seen
+        Of one group. Where all that are to be held have long been, whole iterations of these count.
     """
-    members = sorted(jobs, key=lambda job: job.name)
-    calm = min((job.calm for job in members if job.name in held), default=0) - UNDER_WAY
-    if calm < LEAST_APART and min(job.since_planned for job in members) - UNDER_WAY < NEWEST:
+    calm = min((job.calm for job in members if job.component is not None), default=0) - UNDER_WAY
+    if calm < LEAST_APART and min(job.since_planned for job in members) - UNDER_WAY < WINDOW:
         return "", {}
     # Beside a job that follows no grid others are late, whatever they are told.
     are_locked = all(job.status.state != "unlocked" for job in members)
     known, said = {}, []
     for job in members:
-        is_apart = calm >= LEAST_APART and job.name in held
-        fresh = job.history.apart(min(calm, NEWEST)) if is_apart else job.parting(NEWEST)
+        is_apart = calm >= LEAST_APART and job.component is not None
+        fresh = job.history.apart(min(calm, WINDOW)) if is_apart else job.parting()
         if isinstance(fresh, str):
             return "", {}
         if is_apart and job.status.world_size > 1 and job.schedule is not None:
             fresh = fresh.of_several_ranks(job.schedule.pace_ns)
         known[job.name] = fresh
-        if is_apart:
-            said.append(_is_another(job, fresh, job.name in told))
-        elif are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
+        if not is_apart and are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
             said.append(f"{job.name} cannot keep its pace")
         else:
-            said.append(_has_another_rest(job, fresh, job.name in told))
+            said.append(_what_it_became(job, fresh))
     return ", ".join(filter(None, said)), known
 
 
@@ -85,33 +78,22 @@ def as_scheduled(jobs: Iterable[Seen]) -> dict[str, Profile | None] | None:
     return found if len(those) == 1 else None
 
 
-def _is_another(job: Seen, fresh: Profile, is_told: bool) -> str:
-    """What a job has become that is where nobody is in its way; empty if it is what it was."""
-    if job.planned is None:
+def _what_it_became(job: Seen, fresh: Profile) -> str:
+    """What is new of a job; empty if it is what it was."""
+    planned, is_ns = job.planned, fresh.iteration_ns
+    if planned is None:
         return f"{job.name} is known now"
-    if job.planned.is_for_parting:
-        return f"{job.name} is apart: {fresh.iteration_ns / MS_NS:.1f} ms"
-    is_shorter = fresh.iteration_ns < job.planned.iteration_ns
-    least = TOLD_CHANGED if is_told or is_shorter or _is_late(fresh.iteration_ns, job.schedule) else CHANGED
+    if planned.is_for_parting and not fresh.is_for_parting:
+        return f"{job.name} is apart: {is_ns / MS_NS:.1f} ms"
+    was_ns = planned.iteration_ns
+    fits_badly = not fresh.is_for_parting and (is_ns < was_ns or _is_late(is_ns, job.schedule))
+    least_ns = (TOLD_CHANGED if job.says_changed or fits_badly else CHANGED) * was_ns
     # Others make iterations longer and none shorter: one that is shorter now is so, however uncertain it was before.
-    is_certain = fresh.iteration_ns < (1 - least) * job.planned.iteration_ns
-    error_ns = fresh.error_ns + (0 if is_certain else job.planned.error_ns)
-    chance = ERRORS * error_ns / job.planned.iteration_ns
-    return _said(job.name, job.planned, fresh) if fresh.differs_from(job.planned) > max(least, chance) else ""
-
-
-def _has_another_rest(job: Seen, fresh: Profile, is_told: bool) -> str:
-    """The same of a job that others may be in the way of: by what they do not stretch."""
-    if job.planned is None:
-        return f"{job.name} is known now"
-    least = (TOLD_CHANGED if is_told else CHANGED) * job.planned.iteration_ns
-    least = max(least, ERRORS * (fresh.error_ns + job.planned.error_ns))
-    return _said(job.name, job.planned, fresh) if abs(fresh.rest_ns - job.planned.rest_ns) > least else ""
+    is_certain = not fresh.is_for_parting and is_ns < was_ns - least_ns
+    chance_ns = ERRORS * (fresh.error_ns + (0 if is_certain else planned.error_ns))
+    is_another = fresh.differs_ns(planned) > max(least_ns, chance_ns)
+    return f"{job.name} {was_ns / MS_NS:.1f} to {is_ns / MS_NS:.1f} ms" if is_another else ""
 
 
 def _is_late(iteration_ns: float, schedule: Schedule | None) -> bool:
     return schedule is not None and iteration_ns > LATER * schedule.pace_ns
-
-
-def _said(name: str, planned: Profile, fresh: Profile) -> str:
-    return f"{name} {planned.iteration_ns / MS_NS:.1f} to {fresh.iteration_ns / MS_NS:.1f} ms"

@@ -2,86 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+import math
 from itertools import combinations
-from typing import Generic, TypeVar
+from typing import NamedTuple
 
-__all__ = ["Crowd", "Sending", "crowds", "uneven_pairs"]
+import cassini_core as cc
 
-Key = TypeVar("Key", bound=Hashable)
+from ..schedule import MS_NS
+
+__all__ = ["filled"]
 
 FULL = 1 + 1e-9
 """Of a link's capacity; more is too much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """What one job sends over a link.
+class _Burst(NamedTuple):
+    """One burst: its rate as a part of the link's capacity, and for how long it lasts, out of how long."""
 
-    Attributes
-    ----------
-    share : float
-        Its rate, as a part of the link's capacity.
-    duration_ns, pace_ns : float
-        For how long it sends, out of how long.
-    """
-
+    job: str
     share: float
     duration_ns: float
     pace_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Crowd(Generic[Key]):
-    """Jobs that are in each other's way.
+def filled(problem: cc.Problem, link: cc.Link, most_by_two: float = math.inf) -> float:
+    """By the bursts that cross a link, in the one placement of the problem; 0 where it carries all of them at once.
 
-    Attributes
-    ----------
-    per_ns : dict
-        By job: how much of what there is it fills with each nanosecond that it sends.
-    filled : float
-        By all of them; where it is more than 1, the link carries them at no shifts.
+    Where it is more than 1, the link carries them at no shifts. What they send is at most what the link carries; of
+    those above half of its capacity one is sent after the other; and two that do not fit at once meet anew with each
+    iteration of the shorter pace, so both must fit into that. Two that fill more than ``most_by_two`` do not count.
+    O(n^2) of n bursts.
     """
+    bursts = _bursts(problem, link)
+    if len({one.job for one in bursts}) < 2 or sum(one.share for one in bursts) <= FULL:
+        return 0.0
+    together = sum(min(1.0, one.share) * one.duration_ns / one.pace_ns for one in bursts)
+    in_turn = sum(one.duration_ns / one.pace_ns for one in bursts if one.share > FULL / 2)
+    by_two = [
+        _by_two(one, other)
+        for one, other in combinations(bursts, 2)
+        if one.job != other.job and one.share + other.share > FULL
+    ]
+    return max(together, in_turn, *(each for each in by_two if each <= most_by_two))
 
-    per_ns: dict[Key, float]
-    filled: float
+
+def _by_two(one: _Burst, other: _Burst) -> float:
+    shorter, longer = sorted((one.pace_ns, other.pace_ns))
+    if (times := round(longer / shorter)) == 1:
+        return one.duration_ns / one.pace_ns + other.duration_ns / other.pace_ns
+    return (one.duration_ns + other.duration_ns) / max(shorter, longer / times)
 
 
-def crowds(sending: Mapping[Key, Sending]) -> list[Crowd[Key]]:
-    """The crowds of a link; none where it carries all of them at once.
-
-    Notes
-    -----
-    Two kinds. All together: what they send is at most what the link carries. Those of which no two fit at once: they
-    send one after the other. O(n^2) of n jobs.
-    """
-    found: list[dict[Key, float]] = []
-    if sum(one.share for one in sending.values()) > FULL:
-        found.append({job: min(1.0, one.share) / one.pace_ns for job, one in sending.items()})
-    cliques = {
-        frozenset(
-            {quietest}
-            | {job for job, one in sending.items() if one.share >= least.share and one.share + least.share > FULL}
+def _bursts(problem: cc.Problem, link: cc.Link) -> list[_Burst]:
+    (candidate,) = problem.candidates
+    return [
+        _Burst(
+            job.id,
+            phase.gbps * candidate.routes[job.id][link.id] / link.capacity_gbps,
+            phase.duration_ms * MS_NS,
+            job.iteration_ms * MS_NS,
         )
-        for quietest, least in sending.items()
-    }
-    found += [{job: 1 / sending[job].pace_ns for job in clique} for clique in cliques]
-    return [_crowd(per_ns, sending) for per_ns in found if len(per_ns) > 1]
-
-
-def uneven_pairs(sending: Mapping[Key, Sending]) -> list[Crowd[Key]]:
-    """Two that do not fit at once, one of which has several iterations while the other has one.
-
-    They meet anew with each iteration of the shorter pace, so both must fit into that.
-    """
-    found = []
-    for (job, one), (other, its) in combinations(sending.items(), 2):
-        shorter, longer = sorted((one.pace_ns, its.pace_ns))
-        if one.share + its.share > FULL and (times := round(longer / shorter)) > 1:
-            found.append(_crowd(dict.fromkeys((job, other), 1 / max(shorter, longer / times)), sending))
-    return found
-
-
-def _crowd(per_ns: dict[Key, float], sending: Mapping[Key, Sending]) -> Crowd[Key]:
-    return Crowd(per_ns, sum(each * sending[job].duration_ns for job, each in per_ns.items()))
+        for job in problem.jobs
+        if link.id in candidate.routes[job.id]
+        for phase in job.phases
+    ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ..coordinator import events as of_coordinator
 from ..schedule import MS_NS
 
-__all__ = ["Arranged", "Event", "Found", "GoesOn", "Gone", "LeftFree", "NotKnown", "NotSent", "describe"]
+__all__ = ["Arranged", "Event", "Found", "GoesOn", "Gone", "NotHeld", "describe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,13 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
-    """A job is left out for now: there is no profile of it."""
+class NotHeld:
+    """A job is not held, or not yet: there is no profile of it, it is left free, or its daemon did not take what it was
+    sent, which the coordinator tries again. Told once for each reason.
+    """
 
     job: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +47,6 @@ class Arranged:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftFree:
-    """A job that meets others is not held."""
-
-    job: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotSent:
-    """A job's daemon did not take what it was sent; the coordinator tries again."""
-
-    job: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class GoesOn:
     """These jobs are held already, as by an interleaving before: they keep their grid."""
 
@@ -68,50 +54,35 @@ class GoesOn:
     jobs: tuple[str, ...]
 
 
-Event = Found | Gone | NotKnown | Arranged | LeftFree | NotSent | GoesOn | of_coordinator.Event
+Event = Found | Gone | NotHeld | Arranged | GoesOn | of_coordinator.Event
 
 
 def describe(event: Event) -> str:
-    """One line for people; times in ms."""
+    """One line for people; times in ms: ``MemberMissing("c", "a", "silent")`` is ``c: a: member missing: silent``."""
     match event:
         case Found(job, host):
             return f"{job}: runs at {host}"
-        case Gone(job):
-            return f"{job}: gone"
-        case NotKnown(job, why):
-            return f"{job}: left out: {why}"
         case Arranged(because, pace_ns, score):
             told = ", ".join(f"{job} {pace / MS_NS:.1f} ms" for job, pace in sorted(pace_ns.items()))
             scored = "" if score is None else f", score {score:.3f}"
             return f"arranged ({because}): {f'paces {told}' if told else 'nobody is held'}{scored}"
-        case LeftFree(job, why):
-            return f"{job}: runs free: {why}"
-        case NotSent(job, reason):
-            return f"{job}: not sent: {reason}"
-        case GoesOn(component, jobs):
-            return f"{component}: goes on as it is: {', '.join(jobs)}"
         case of_coordinator.Failed(what, error, count):
             return f"{what} failed{'' if count == 1 else f' {count} times'}: {error}"
-        case _:
-            return _in_general(event)
-
-
-def _in_general(event: object) -> str:
-    """``MemberMissing(component="c", job="a", why="silent")``: ``c: a: member missing: silent``."""
+    said = {field.name: getattr(event, field.name) for field in fields(event)}  # type: ignore[arg-type]
+    places = [str(said.pop(name)) for name in [*said] if name in ("component", "host", "job")]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(event).__name__).lower()
-    places, rest = [], []
-    for field in fields(event):  # type: ignore[arg-type]
-        value = getattr(event, field.name)
-        if field.name in ("component", "host", "job"):
-            places.append(str(value))
-        elif field.name.endswith("_ns") and isinstance(value, (int, float)):
-            rest.append(f"{field.name[:-3].replace('_', ' ')} {value / MS_NS:.1f} ms")
-        elif isinstance(value, dict):
-            rest += [f"{key} {one / MS_NS:.1f} ms" for key, one in sorted(value.items())]
-        elif isinstance(value, Iterable) and not isinstance(value, str):
-            rest += [str(one) for one in value]
-        elif field.name in ("why", "reason", "error"):
-            rest.append(str(value))
-        else:
-            rest.append(f"{field.name} {value:.3g}" if isinstance(value, float) else f"{field.name} {value}")
-    return ": ".join([*places, words, *([", ".join(rest)] if rest else [])])
+    rest = ", ".join(_shown(name, value) for name, value in said.items())
+    return ": ".join(filter(None, [*places, words, rest]))
+
+
+def _shown(name: str, value: Any) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{key} {one / MS_NS:.1f} ms" for key, one in sorted(value.items()))
+        case tuple():
+            return ", ".join(value)
+        case _ if name in ("reason", "error"):
+            return str(value)
+        case int() | float() if name.endswith("_ns"):
+            return f"{name[:-3].replace('_', ' ')} {value / MS_NS:.1f} ms"
+    return f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import cassini_core as cc
 
 from ..schedule import MS_NS
 from ..strict_json import load_object
-from .crowding import Sending, crowds
+from .crowding import filled
 from .profile import Profile
 
 __all__ = ["Network"]
@@ -61,40 +61,23 @@ class Network:
         return cls({name: capacity_gbps}, gbps=gbps or {})
 
     @classmethod
-    def of_problem(cls, problem: cc.Problem, candidate: str | None = None, measured: Iterable[str] = ()) -> Network:
-        """The links of a problem and the routes of one of its candidates.
+    def from_file(cls, path: str | Path, candidate: str | None = None) -> Network:
+        """The links, and the routes of one candidate, of a ``cassini-problem/1`` file.
+
+        Jobs without phases, and those that routes name and the file does not list, are measured.
 
         Parameters
         ----------
-        problem : Problem
+        path : str or Path
         candidate : str, optional
             Which; may be left out if there is only one.
-        measured : iterable of str
-            Jobs whose profiles are not to be taken from the problem.
-
-        Raises
-        ------
-        ValueError
-            There is no such candidate, or it is not clear which.
-        """
-        found = [one for one in problem.candidates if candidate is None or one.id == candidate]
-        if len(found) != 1:
-            known = ", ".join(repr(one.id) for one in problem.candidates[:10])
-            raise ValueError(f"candidate: expected one of {known}, got {candidate!r}")
-        unknown = set(measured)
-        profiles = {job.id: job for job in problem.jobs if job.id not in unknown and job.id in found[0].routes}
-        return cls({link.id: link.capacity_gbps for link in problem.links}, found[0].routes, profiles=profiles)
-
-    @classmethod
-    def from_file(cls, path: str | Path, candidate: str | None = None) -> Network:
-        """From a ``cassini-problem/1`` file. Jobs of the routes that it does not list are measured.
 
         Raises
         ------
         cassini_core.InputError
             It is no such file, or wrong.
         ValueError
-            As :meth:`of_problem`.
+            There is no such candidate, or it is not clear which.
         OSError
             It cannot be read.
         """
@@ -105,9 +88,14 @@ class Network:
             content = load_object(text, str(path), max_bytes=len(text))
         except ValueError as error:
             raise cc.InputError(str(error)) from None
-        measured = _add_measured(content)
+        _add_measured(content)
         problem = problem_from_json(json.dumps(content).encode(), str(path))
-        return cls.of_problem(problem, candidate, measured)
+        found = [one for one in problem.candidates if candidate is None or one.id == candidate]
+        if len(found) != 1:
+            known = ", ".join(repr(one.id) for one in problem.candidates[:10])
+            raise ValueError(f"candidate: expected one of {known}, got {candidate!r}")
+        profiles = {job.id: job for job in problem.jobs if job.phases and job.id in found[0].routes}
+        return cls({link.id: link.capacity_gbps for link in problem.links}, found[0].routes, profiles=profiles)
 
     def route(self, job: str) -> Mapping[str, float]:
         """The links that a job crosses; none for a job that is not known here."""
@@ -127,55 +115,43 @@ class Network:
     def problem(self, profiles: Mapping[str, Profile], *, slowly: bool = False) -> cc.Problem:
         """These jobs as they are now, in the one placement that they have.
 
-        ``slowly``: those that are to be parted keep the iteration time of the slowest, and are taken to send so little
-        that there is room for all.
+        Those that are to be parted are taken to send so little that there is room for all: where they seem to fill the
+        whole of a link's time; or else, ``slowly``, at the iteration time of the slowest.
         """
-        durations = self._durations_ns(profiles, PARTED if slowly else FULL)
-        slowest = max((one.takes_ns or 0.0 for one in profiles.values()), default=0.0) if slowly else 0.0
-        jobs = [self._job(name, profile, durations[name], slowest) for name, profile in sorted(profiles.items())]
+        takes_ns = {name: one.takes_ns or 0.0 for name, one in profiles.items()}
+        durations_ns = {name: one.duration_ns for name, one in profiles.items()}
+        seen = self._problem(profiles, durations_ns, takes_ns)
+        for link in seen.links:
+            if (fills := filled(seen, link, most_by_two=0.0)) > (PARTED if slowly else FULL):
+                # They were only seen while they met, so it takes them less when they are apart; without room between
+                # them they could not be held there.
+                cut = [name for name, one in profiles.items() if one.is_for_parting and link.id in self.route(name)]
+                sending = [(profiles[name].duration_ns, 1 / takes_ns[name]) for name in cut]
+                longest_ns = _longest(sending, PARTED / fills)
+                durations_ns |= {name: min(durations_ns[name], longest_ns) for name in cut}
+        slowest_ns = max(takes_ns.values(), default=0.0) if slowly else 0.0
+        return self._problem(profiles, durations_ns, dict.fromkeys(profiles, slowest_ns))
+
+    def _problem(
+        self, profiles: Mapping[str, Profile], durations_ns: Mapping[str, float], takes_ns: Mapping[str, float]
+    ) -> cc.Problem:
+        """With these durations of communication, and iterations of those that are to be parted as long at least."""
+        jobs = []
+        for name, one in sorted(profiles.items()):
+            # Not a nanosecond may be sent after the end of the iteration, that is, at its beginning.
+            start, duration = math.floor(min(one.start_ns, one.rest_ns)), math.floor(durations_ns[name])
+            # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
+            iteration = max(math.floor(one.rest_ns) + duration, start + duration)
+            if one.is_for_parting:
+                iteration = max(iteration, math.floor(takes_ns[name]))
+            phase = cc.Phase(start / MS_NS, duration / MS_NS, self._gbps(name))
+            jobs.append(self.profiles.get(name) or cc.Job(name, iteration / MS_NS, [phase]))
         routes = {name: dict(self.route(name)) for name in sorted(profiles)}
         links = [cc.Link(name, capacity) for name, capacity in sorted(self.links.items())]
         return cc.Problem(jobs, links, [cc.Candidate("as it is", routes)])
 
-    def _job(self, name: str, profile: Profile, duration_ns: float, slowest_ns: float) -> cc.Job:
-        if name in self.profiles:
-            return self.profiles[name]
-        # Not a nanosecond may be sent after the end of the iteration, that is, at its beginning.
-        start, duration = math.floor(min(profile.start_ns, profile.rest_ns)), math.floor(duration_ns)
-        # What a job that is parted will take: so it waits for its place, however early it comes all of a sudden.
-        iteration = max(math.floor(profile.rest_ns) + duration, start + duration)
-        if profile.is_for_parting:
-            iteration = max(iteration, math.floor(slowest_ns))
-        return cc.Job(name, iteration / MS_NS, [cc.Phase(start / MS_NS, duration / MS_NS, self._gbps(name))])
-
-    def _durations_ns(self, profiles: Mapping[str, Profile], most: float) -> dict[str, float]:
-        """Of communication: of jobs that are to be parted so much less that there is room for it on each link.
-
-        They were only seen while they met, so it takes them less when they are apart; without room between them they
-        could not be held there. The longest are cut first: a job that was seen to send for a shorter time was seen
-        where fewer were in its way.
-        """
-        durations = {job: profile.duration_ns for job, profile in profiles.items()}
-        paces = {job: profile.takes_ns or profile.iteration_ns for job, profile in profiles.items()}
-        for link, capacity in self.links.items():
-            sending = {
-                job: Sending(self._gbps(job) * self.route(job)[link] / capacity, one.duration_ns, paces[job])
-                for job, one in profiles.items()
-                if link in self.route(job)
-            }
-            for crowd in crowds(sending):
-                parting = [job for job in crowd.per_ns if profiles[job].is_for_parting]
-                if crowd.filled > most:
-                    longest_ns = _longest(
-                        [(profiles[job].duration_ns, crowd.per_ns[job]) for job in parting], PARTED / crowd.filled
-                    )
-                    durations |= {job: min(durations[job], longest_ns) for job in parting}
-        return durations
-
     def _gbps(self, job: str) -> float:
-        """At what rate a job sends; the greatest, where its profile is given."""
-        if job in self.profiles:
-            return max((phase.gbps for phase in self.profiles[job].phases), default=0.0)
+        """At what rate a job sends whose profile is measured."""
         if job in self.gbps:
             return self.gbps[job]
         return min(self.links[link] / factor for link, factor in self.route(job).items())
@@ -183,6 +159,8 @@ class Network:
 
 def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
     """To how much the longest durations are to be cut, that so large a share is left of what all send.
+
+    The longest first: a job that was seen to send for a shorter time was seen where fewer were in its way.
 
     Parameters
     ----------
@@ -201,16 +179,14 @@ def _longest(sending: Sequence[tuple[float, float]], share: float) -> float:
     return max((duration for duration, _ in sending), default=0.0)
 
 
-def _add_measured(content: dict[str, Any]) -> set[str]:
-    """Put in jobs that routes name and the file does not list, so that the file can be read; their ids.
+def _add_measured(content: dict[str, Any]) -> None:
+    """Put in jobs that routes name and the file does not list, without phases, so that the file can be read.
 
     Whatever is wrong with the file is left to its reader.
     """
     jobs, candidates = content.setdefault("jobs", []), content.get("candidates")
-    if not isinstance(jobs, list) or not isinstance(candidates, list):
-        return set()
-    listed = {job["id"] for job in jobs if isinstance(job, dict) and isinstance(job.get("id"), str)}
-    routes = [candidate.get("routes") for candidate in candidates if isinstance(candidate, dict)]
-    named = {job for route in routes if isinstance(route, dict) for job in route}
-    jobs += [{"id": job, "iteration_ms": 1.0, "phases": []} for job in sorted(named - listed)]
-    return named - listed
+    if isinstance(jobs, list) and isinstance(candidates, list):
+        listed = {job["id"] for job in jobs if isinstance(job, dict) and isinstance(job.get("id"), str)}
+        routes = [candidate.get("routes") for candidate in candidates if isinstance(candidate, dict)]
+        named = {job for route in routes if isinstance(route, dict) for job in route}
+        jobs += [{"id": job, "iteration_ms": 1.0, "phases": []} for job in sorted(named - listed)]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import dispatch
-from ..dispatch.arrange import LARGEST_HEADROOM, UncontrolledTimes, arrange
+from ..dispatch.arrange import LARGEST_HEADROOM, arrange
 from ..dispatch.plan import ALONE
 from ..schedule import MS_NS, SECOND_NS, Schedule
-from .crowding import Sending, crowds, uneven_pairs
+from .crowding import filled
 from .network import Network
 from .profile import Profile
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     import cassini_core as cc
 
 __all__ = ["planned"]
-
-_NONE: Mapping[str, Schedule] = MappingProxyType({})
 
 ROOM = 0.04
 """Headroom of jobs that are parted: it brings them to their places, and a little more than was seen may be needed."""
@@ -40,8 +37,7 @@ FILLED = 0.8
 def planned(
     network: Network,
     profiles: Mapping[str, Profile],
-    version: int,
-    schedules: Mapping[str, Schedule] = _NONE,
+    schedules: Mapping[str, Schedule],
 ) -> tuple[dispatch.Plan, float | None]:
     """What to tell these jobs, and the score; None where there is nothing to rank. Ranks twelve times at most.
 
@@ -49,11 +45,11 @@ def planned(
     """
     if len(profiles) < 2:
         return dispatch.Plan((), dict.fromkeys(profiles, ALONE)), None
-    plan, score = _ranked(network, profiles, version, schedules, slowly=False)
+    plan, score = _ranked(network, profiles, schedules, slowly=False)
     does_part = bool(plan.schedules) and score is not None and score >= PARTS
     if not does_part and any(one.is_for_parting for one in profiles.values()) and _are_alike(profiles):
         # They were seen to send for so long that no shift parts them. At the pace they have there is room.
-        slow, its_score = _ranked(network, profiles, version, schedules, slowly=True)
+        slow, its_score = _ranked(network, profiles, schedules, slowly=True)
         if slow.schedules and (not plan.schedules or (its_score or 0.0) > (score or 0.0)):
             plan, score = slow, its_score
     parted = {one.component for one in plan.schedules if profiles[one.job].is_for_parting}
@@ -69,58 +65,30 @@ def _are_alike(profiles: Mapping[str, Profile]) -> bool:
 
 
 def _ranked(
-    network: Network, profiles: Mapping[str, Profile], version: int, schedules: Mapping[str, Schedule], *, slowly: bool
+    network: Network, profiles: Mapping[str, Profile], schedules: Mapping[str, Schedule], *, slowly: bool
 ) -> tuple[dispatch.Plan, float | None]:
     problem = network.problem(profiles, slowly=slowly)
     headroom, measured = _paces(problem, profiles)
     lead_ns = round(dispatch.LEAD_S * SECOND_NS)
     running = dispatch.with_running_shifts(problem, schedules, time.time_ns() + lead_ns)
     arranged = arrange(running.problem, headroom=headroom, measured=measured)
-    plan = arranged.plan(
-        epoch_ns=time.time_ns() + lead_ns,
-        version=version,
-        lease_ns=round(dispatch.LEASE_S * SECOND_NS),
-        since_ns=running.since_ns,
-    )
+    plan = arranged.plan(epoch_ns=time.time_ns() + lead_ns, since_ns=running.since_ns)
     best = arranged.ranking.best
     return plan, None if best is None else best.score
 
 
-def _paces(
-    problem: cc.Problem, profiles: Mapping[str, Profile]
-) -> tuple[dict[str, float], dict[str, UncontrolledTimes]]:
+def _paces(problem: cc.Problem, profiles: Mapping[str, Profile]) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Headroom of the jobs that are to be parted, and uncontrolled times of the others, about what the problem has."""
     headroom, measured = {}, {}
     route = problem.candidates[0].routes
-    parted = {link for job, profile in profiles.items() if profile.is_for_parting for link in route[job]}
-    filled = {link.id: _filled(problem, link) for link in problem.links if link.id in parted}
+    # No pace makes room for a burst between others that come more often than it lasts.
+    most = (1 + LARGEST_HEADROOM) * FILLED
+    fills = {link.id: filled(problem, link, most) for link in problem.links}
     for job in problem.jobs:
         known_ns, profile = job.iteration_ms * MS_NS, profiles[job.id]
         if profile.is_for_parting:
-            needed = max(1 + ROOM, *(filled[link] / FILLED for link in route[job.id]))
+            needed = max(1 + ROOM, *(fills[link] / FILLED for link in route[job.id]))
             headroom[job.id] = min(LARGEST_HEADROOM, needed - 1)
         else:
-            measured[job.id] = UncontrolledTimes([time - profile.iteration_ns + known_ns for time in profile.times_ns])
+            measured[job.id] = [time - profile.iteration_ns + known_ns for time in profile.times_ns]
     return headroom, measured
-
-
-def _filled(problem: cc.Problem, link: cc.Link) -> float:
-    """Which part of a link is filled by jobs that are in each other's way there, at their uncontrolled iteration times.
-
-    O(n^2) of all their phases.
-    """
-    route = problem.candidates[0].routes
-    sending = {
-        (job.id, at): Sending(
-            phase.gbps * route[job.id][link.id] / link.capacity_gbps,
-            phase.duration_ms * MS_NS,
-            job.iteration_ms * MS_NS,
-        )
-        for job in problem.jobs
-        if link.id in route[job.id]
-        for at, phase in enumerate(job.phases)
-    }
-    # No pace makes room for a burst between others that come more often than it lasts.
-    reachable = [one for one in uneven_pairs(sending) if one.filled <= (1 + LARGEST_HEADROOM) * FILLED]
-    found = crowds(sending) + reachable
-    return max((one.filled for one in found if len({job for job, _ in one.per_ns}) > 1), default=0.0)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import sqrt
 from operator import sub
 from statistics import NormalDist, fmean, median, pstdev
 
 from ..control.headroom import MIN_SAMPLES, measured_jitter
 
-__all__ = ["LEAST", "LEAST_APART", "ONLY", "History", "Profile", "Sample"]
+__all__ = ["LEAST", "LEAST_APART", "ONLY", "WINDOW", "History", "Profile", "Sample"]
 
 LEAST = 8
 """Iterations that parting needs, as a rough profile does for it."""
@@ -26,14 +25,8 @@ LEAST = 8
 LEAST_APART = MIN_SAMPLES
 """Iterations that a profile of jobs that are apart needs."""
 
-WINDOWS = (64, 32, LEAST_APART + 4)
-"""Iterations that a profile is made of: as many as say the same, of the newest."""
-
-MANY_STALLS = 8
-"""One iteration in so many may be a stall; more of them are how the job is now."""
-
-ALIKE = 0.01
-"""Share by which two halves of a window may differ, beside what chance makes of them."""
+WINDOW = 24
+"""Iterations that a profile is made of, with their stalls: the newest, as a job may have become another one."""
 
 SHORTEST, USUAL = 0.05, 0.4
 """Quantiles: of communication, what it takes when nobody else sends, or not much more; of whole iterations, what a job
@@ -117,14 +110,12 @@ class Profile:
         times_ns = tuple(time + hidden_ns for time in self.times_ns)
         return replace(self, rest_ns=self.rest_ns + hidden_ns, usual_ns=self.usual_ns + hidden_ns, times_ns=times_ns)
 
-    def differs_from(self, other: Profile) -> float:
-        """The largest difference of iteration, start or duration, as a share of the iteration time."""
-        differences = (
-            self.iteration_ns - other.iteration_ns,
-            self.start_ns - other.start_ns,
-            self.duration_ns - other.duration_ns,
-        )
-        return max(map(abs, differences)) / other.iteration_ns
+    def differs_ns(self, other: Profile) -> float:
+        """The largest difference of iteration, start or duration; while others may be in the way, of the rest."""
+        if self.is_for_parting:
+            return abs(self.rest_ns - other.rest_ns)
+        starts_ns, lasts_ns = self.start_ns - other.start_ns, self.duration_ns - other.duration_ns
+        return max(map(abs, (self.iteration_ns - other.iteration_ns, starts_ns, lasts_ns)))
 
 
 def _mean_up_to(most: float, deviation: float) -> float:
@@ -139,7 +130,7 @@ class History:
     """The last iterations of one job."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=WINDOWS[0])
+        self._samples: deque[Sample] = deque(maxlen=WINDOW)
         self._iterations = 0
         self._unmarked = 0
         self.count = 0
@@ -176,17 +167,12 @@ class History:
                 self._unmarked += 1
         return goes_on
 
-    def parting(self, newest: int = WINDOWS[0], shortest_ns: float | None = None) -> Profile | str:
+    def parting(self, shortest_ns: float | None = None) -> Profile | str:
         """For jobs that may hold each other up; a text that says why, where too little is known.
 
-        Parameters
-        ----------
-        newest : int
-            So many iterations at most count.
-        shortest_ns : float, optional
-            What communication takes, if that was seen before.
+        ``shortest_ns`` is what communication takes, if that was seen before.
         """
-        found = self._usual(newest, LEAST, lambda sample: sample.rest_ns)
+        found = self._usual(WINDOW, LEAST, lambda sample: sample.rest_ns)
         if isinstance(found, str):
             return found
         sending = sorted(sample.sending_ns for sample in found)
@@ -203,7 +189,7 @@ class History:
             takes_ns=max(fmean(natural), fmean(rest) + duration),
         )
 
-    def apart(self, newest: int = WINDOWS[0]) -> Profile | str:
+    def apart(self, newest: int = WINDOW) -> Profile | str:
         """For jobs whose last ``newest`` iterations nobody held up; a text that says why, where too little is known."""
         found = self._usual(newest, LEAST_APART, lambda sample: sample.natural_ns)
         if isinstance(found, str):
@@ -221,18 +207,12 @@ class History:
         )
 
     def _usual(self, newest: int, least: int, time_ns: Callable[[Sample], int]) -> Sequence[Sample] | str:
-        """As many of the newest iterations as are of one job, without stalls."""
+        """So many of the newest iterations, without stalls."""
         if self._unmarked >= LEAST:
             return f"none of its last {self._unmarked} iterations says when it communicated"
-        samples = list(islice(reversed(self._samples), newest))
-        usual: Sequence[Sample] = []
-        for window in WINDOWS:
-            usual = _without_stalls(samples[:window], time_ns)
-            if len(usual) < least:
-                break
-            few_stalls = len(usual) * MANY_STALLS >= len(samples[:window]) * (MANY_STALLS - 1)
-            if window == WINDOWS[-1] or (few_stalls and _agree([sample.rest_ns for sample in usual])):
-                return usual
+        usual = _without_stalls(list(self._samples)[-newest:], time_ns)
+        if len(usual) >= least:
+            return usual
         return f"{ONLY} {len(usual)} usual iterations are known, expected {least} or more"
 
 
@@ -245,11 +225,3 @@ def _without_stalls(samples: Sequence[Sample], time_ns: Callable[[Sample], int])
         longest = jitter.iteration_ns + max(jitter.deviation_ns)
         samples = [sample for sample in samples if time_ns(sample) <= longest]
     return samples
-
-
-def _agree(times: Sequence[int]) -> bool:
-    """Whether the newer half and the older one are of the same job, as far as chance lets one see."""
-    half = len(times) // 2
-    newer, older = times[:half], times[half:]
-    chance = 3 * sqrt((pstdev(newer) ** 2 + pstdev(older) ** 2) / half)
-    return abs(fmean(newer) - fmean(older)) - chance < ALIKE * fmean(times)

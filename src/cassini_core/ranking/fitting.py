@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from ..model import Candidate, Job, Problem
 from ..periods.harmonize_jobs import lengthen
@@ -11,7 +12,7 @@ from ..results import Ranking
 from ..units import ticks_from_ms
 from .holding import HeldComponent, held_components
 
-__all__ = ["FITTED_SCORE", "fitted"]
+__all__ = ["FITTED_SCORE", "Fitted", "fitted"]
 
 FITTED_SCORE = 0.98
 """What each link of a component is to score: more than is asked of those who are held, so that they are held on where a
@@ -21,6 +22,14 @@ MOST_PERCENT = 45
 """Of the pace. A job that is slowed by more than half is not held."""
 
 
+class Fitted(NamedTuple):
+    """What was ranked last, and :func:`held_components` of that."""
+
+    problem: Problem
+    ranking: Ranking
+    held: tuple[HeldComponent, ...]
+
+
 def fitted(
     problem: Problem,
     ranking: Ranking,
@@ -28,7 +37,7 @@ def fitted(
     uncontrolled: Problem | None = None,
     *,
     anyway: Collection[str] = (),
-) -> tuple[Problem, Ranking]:
+) -> Fitted:
     """The best placement, with longer paces where its jobs fit only in part.
 
     All paces of a component get longer by one percentage, so that they keep their ratios: the least whole one with
@@ -50,9 +59,9 @@ def fitted(
 
     Returns
     -------
-    (Problem, Ranking)
-        ``problem`` and ``ranking`` themselves where nothing gets longer. Else the problem with longer iteration times
-        and the best placement as its only candidate, and its ranking.
+    Fitted
+        With ``problem`` and ``ranking`` themselves where nothing gets longer. Else with the problem with longer
+        iteration times and the best placement as its only candidate, and its ranking.
 
     Notes
     -----
@@ -60,13 +69,10 @@ def fitted(
     some do, the placement is ranked again.
     """
     best = ranking.best
-    parts = [
-        one
-        for one in held_components(ranking, problem, uncontrolled)
-        if one.score < FITTED_SCORE and not any(job in anyway for job in one.jobs)
-    ]
+    as_it_is = Fitted(problem, ranking, held_components(ranking, problem, uncontrolled, anyway=anyway))
+    parts = [one for one in as_it_is.held if one.score < FITTED_SCORE and not any(job in anyway for job in one.jobs)]
     if best is None or not parts:
-        return problem, ranking
+        return as_it_is
     candidate = next(one for one in problem.candidates if one.id == best.id)
     longer: dict[str, Job] = {}
     for component in parts:
@@ -74,12 +80,13 @@ def fitted(
             problem, uncontrolled or problem, ranking, _around(candidate, component), component, rank
         )
     if not longer:
-        return problem, ranking
+        return as_it_is
     jobs = [longer.get(job.id, job) for job in problem.jobs]
     made = Problem(jobs, problem.links, [candidate], problem.running_shifts_ms)
     ranked = rank(made)
-    # A deadline may leave none.
-    return (problem, ranking) if ranked.best is None else (made, ranked)
+    if ranked.best is None:  # a deadline may leave none
+        return as_it_is
+    return Fitted(made, ranked, held_components(ranked, made, uncontrolled or problem, anyway=anyway))
 
 
 def _least_that_fits(

@@ -18,7 +18,7 @@ from ..model import Candidate, Problem
 from ..placement.job_request import JobRequest
 from ..placement.worker_routes import WorkerRoutes
 from ..ranking.fitting import fitted
-from ..ranking.holding import HeldComponent, held_components
+from ..ranking.holding import HeldComponent
 from ..ranking.ranker import Ranker
 from ..results import Ranking
 from ..topology.model import Topology
@@ -179,8 +179,8 @@ class Augmented:
             # The paper's rule discards all, and the scheduler goes on as it would without Cassini.
             return Decision(allocations[0], ranking=ranking)
         chosen = int(ranking.best.id.removeprefix("c"))
-        longer, paced = fitted(problem, ranking, partial(self._ranker.rank, **self._options), problem)
-        held = tuple(jobs.tasks_of(one) for one in held_components(paced, longer, problem))
+        _, paced, components = fitted(problem, ranking, partial(self._ranker.rank, **self._options))
+        held = tuple(jobs.tasks_of(one) for one in components)
         best = paced.best or ranking.best
         shifts_ms = {jobs.task_of[job]: shift for job, shift in best.shifts_ms.items()}
         placed = {job: pace for job, pace in paced.paces_ms.items() if job in named[chosen]}
