@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..coordinator import events
+from ..coordinator.lasting import Lasting
 from ..coordinator.presence import DISCONNECTED, UNREACHABLE, has_left, why_absent
 from ..coordinator.status import JobStatus
 from ..dispatch import Acknowledgement
@@ -61,12 +62,12 @@ class Seen:
     history : History
     unknown : str
         Why there is no profile of it; empty while there is.
-    absent : str
-        Why nothing is heard of it; empty while it is heard of.
     group : Group or None
         Whom it was arranged with last.
     planned : Profile or None
         What its schedule was made from.
+    absence : Lasting of str
+        For how long ``absent`` has been as it is.
     answer : Acknowledgement or None
         What became of it then; None also where somebody else has the say.
     says_changed : bool
@@ -82,16 +83,20 @@ class Seen:
     status: JobStatus
     history: History = field(default_factory=History)
     unknown: str = ""
-    absent: str = ""
     group: Group | None = None
     planned: Profile | None = None
     answer: Acknowledgement | None = None
     says_changed: bool = False
     sending_ns: float | None = None
     left_alone_until_s: float = 0.0
-    _absent_since_ns: int = 0
+    absence: Lasting[str] = field(default_factory=lambda: Lasting(""))
     _planned_count: int = 0  # of the history
     _astray_count: int = 0
+
+    @property
+    def absent(self) -> str:
+        """Why nothing is heard of it; empty while it is heard of."""
+        return self.absence.value
 
     @property
     def schedule(self) -> Schedule | None:
@@ -142,12 +147,6 @@ class Seen:
         if not (same and status.state == "held"):
             self._astray_count = self.history.count
 
-    def miss(self, why: str, now_ns: int) -> bool:
-        """Nothing is heard of it for this reason, or it is (empty); whether it has left by now."""
-        if why != self.absent:
-            self.absent, self._absent_since_ns = why, now_ns
-        return bool(why) and has_left(why, now_ns - self._absent_since_ns)
-
 
 class SeenJobs(dict[str, Seen]):
     """All jobs of interest, by name.
@@ -187,7 +186,9 @@ class SeenJobs(dict[str, Seen]):
                     job.hear(status, usual)
         for name, job in list(self.items()):
             elsewhere = DISCONNECTED if job.host in answers else UNREACHABLE
-            if job.miss(why_absent(job.status) if name in here else elsewhere, now_ns):
+            why = why_absent(job.status) if name in here else elsewhere
+            missing_ns = job.absence.look(why, now_ns)
+            if why and has_left(why, missing_ns):
                 del self[name]
                 self._tell(Gone(name))
 
