@@ -75,7 +75,17 @@ def test_other_jitter_is_held_too(kind: str) -> None:
     assert max(outcome.adjustments_per_minute) <= 4
 
 
-@pytest.mark.parametrize("scenario", scenarios.disturbed(2), ids=lambda scenario: scenario.name)
+OF_A_KIND = ("longer by 20 ms", "longer by 110 ms", "applied again")
+"""Others of their kind are quick ones."""
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(one, id=one.name, marks=pytest.mark.slow if any(name in one.name for name in OF_A_KIND) else ())
+        for one in scenarios.disturbed(2)
+    ],
+)
 def test_stalls_and_a_coordinator_that_is_gone_cost_a_few_adjustments(scenario: Scenario) -> None:
     outcome = run(scenario, seed=1)
     assert outcome.slower[1] < 0.02  # the job that did not stall

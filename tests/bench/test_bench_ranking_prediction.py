@@ -161,6 +161,7 @@ def test_the_study_has_at_least_a_hundred_rounds_of_the_sizes_it_says() -> None:
     assert rounds == list(study.study_rounds(20, 10))
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--rounds-per-family", "1", "--candidates", "3", "--processes", "1", "--out", str(tmp_path)]
     assert study.main(asked) == 0

@@ -12,6 +12,7 @@ from bench.ranking import replay_report
 from cassini_core import Ranker, rank
 
 
+@pytest.mark.slow
 def test_the_quick_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay_report.main(["--quick", "--out", str(tmp_path)]) == 0
     written = [tmp_path / f"ranking-replay.{end}" for end in ("md", "json")]

@@ -54,6 +54,7 @@ def with_idle_jobs(problem: Problem, more: int) -> Problem:
 # The default
 
 
+@settings(max_examples=15)  # another default shows in the first few
 @given(ROUNDS, st.sampled_from(["joint", "merge", "discard"]))
 def test_per_job_is_the_default(problem: Problem, loops: str) -> None:
     asked_for_it = ranking_to_json(rank(problem, loops=loops, aggregate="per_job"))
