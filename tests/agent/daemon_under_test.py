@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cyclopts import App
 
-from cassini_agent.cli import serve
 from cassini_agent.daemon.clocks import Reading, SystemClocks
+from cassini_agent.daemon.config import Config
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.service import run
 
@@ -31,12 +31,11 @@ class SteppedClocks(SystemClocks):
 def main(arguments: Sequence[str]) -> None:
     wanted = json.loads(arguments[0])
     application = App()
-    default = serve.Options()
+    default = Config()
 
     @application.default
-    def start(*, options: serve.Options = default) -> None:
-        config = dataclasses.replace(serve._config(options), limits=Limits(**wanted.get("limits", {})))
+    def start(*, options: Config = default) -> None:
         offset_file = wanted.get("clock_offset_file")
-        run(config, SteppedClocks(Path(offset_file)) if offset_file else None)
+        run(options, SteppedClocks(Path(offset_file)) if offset_file else None, Limits(**wanted.get("limits", {})))
 
     application(arguments[1:])

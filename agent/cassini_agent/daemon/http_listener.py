@@ -1,0 +1,215 @@
+"""Accepts HTTP connections and guards the HTTP library: how many there are, who is silent, who does not read.
+
+The library reads requests of any slowness and waits for any reader; with a guard neither costs more than one of a few
+places for a few seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .accepting import accept_all
+from .limits import Limits, Places
+from .log import Log
+
+__all__ = ["Guard", "HttpListener"]
+
+SEND_BUFFER_BYTES = 256 * 1024
+"""The kernel's own choice would grow to megabytes for each peer that does not read."""
+
+TLS_HANDSHAKE_S = 5.0
+
+
+class Guard(asyncio.Protocol):
+    """Passes everything on to the library's protocol, and knows what the peer owes.
+
+    Parameters
+    ----------
+    inner : asyncio.Protocol
+        The library's.
+    due : asyncio.Timeout
+        Ends the connection.
+    patience_s : float
+        For what the peer owes.
+    ended : asyncio.Future
+        Done when the connection is.
+    keep_place : callable
+        Who may all has shown it on this connection: it makes room for nobody.
+
+    Attributes
+    ----------
+    owes : str or None
+        What the peer is to be refused with if it does not do it; None for a connection that was of use and rests.
+    """
+
+    def __init__(
+        self,
+        inner: asyncio.Protocol,
+        due: asyncio.Timeout,
+        patience_s: float,
+        ended: asyncio.Future[None],
+        keep_place: Callable[[], None],
+    ) -> None:
+        self._inner = inner
+        self._due = due
+        self._patience_s = patience_s
+        self._ended = ended
+        self._is_served = False
+        self._is_stuck = False
+        self.keep_place = keep_place
+        self.owes: str | None = "no_request"
+
+    def request_begins(self) -> None:
+        self._is_served = True
+        self._go_on()
+
+    def request_ends(self) -> None:
+        self._is_served = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """What is served takes as long as it takes, and who rests may rest a while; who does not read does neither."""
+        if not self._is_stuck:
+            self._wait(None if self._is_served else self._patience_s, None)
+
+    def _wait(self, for_s: float | None, owes: str | None) -> None:
+        self.owes = owes
+        if not self._ended.done() and not self._due.expired():
+            self._due.reschedule(None if for_s is None else asyncio.get_running_loop().time() + for_s)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._wait(self._patience_s, "no_request")
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_served and not self._is_stuck:
+            self.owes = "slow_request"
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        self._is_stuck = True
+        self._wait(self._patience_s, "does_not_read")
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_stuck = False
+        self._go_on()
+        self._inner.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._inner.connection_lost(error)
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
+class HttpListener:
+    """One listening socket.
+
+    Parameters
+    ----------
+    factory : callable
+        Makes the library's protocol for a connection.
+    """
+
+    def __init__(
+        self, factory: Callable[[], asyncio.Protocol], limits: Limits, log: Log, tls: ssl.SSLContext | None
+    ) -> None:
+        self.tls = tls  # of connections that come from now on
+        self._factory = factory
+        self._limits = limits
+        self._log = log
+        self._listener: socket.socket | None = None
+        self._guards: dict[asyncio.BaseTransport, Guard] = {}
+        self._places: Places[asyncio.Task[None]] = Places(limits.http_connections)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def start(self, host: str, port: int, passed: socket.socket | None = None) -> int:
+        """Listen, on a socket that is passed if one is; the port, which the system chooses if 0 was asked for.
+
+        Raises
+        ------
+        OSError
+            The place is taken or not this host's.
+        """
+        self._listener = self._listen(host, port) if passed is None else passed
+        on_error = partial(self._log.error, "http")
+        self._watch(asyncio.get_running_loop().create_task(accept_all(self._listener, self._admit, on_error)))
+        return int(self._listener.getsockname()[1])
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(self._limits.http_connections)
+            listener.setblocking(False)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
+
+    def guard_of(self, transport: asyncio.BaseTransport | None) -> Guard | None:
+        return None if transport is None else self._guards.get(transport)
+
+    def _admit(self, sock: socket.socket, address: Any) -> None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        peer = str(address[0])
+        task = asyncio.get_running_loop().create_task(self._serve(sock, peer))
+        self._watch(task)
+        task.add_done_callback(partial(self._on_end, sock))
+        if (goes := self._places.take(task, peer)) is not None:
+            self._log.refused("http", "too_many_connections", peer=peer)
+            goes.cancel()
+
+    def _on_end(self, sock: socket.socket, task: asyncio.Task[None]) -> None:
+        self._places.leave(task)
+        sock.close()
+
+    def _watch(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, sock: socket.socket, peer: str) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        ended = loop.create_future()
+        keep_place = partial(self._places.keep, task)
+        patience_s = self._limits.http_patience_s
+        transport: asyncio.Transport | None = None
+        try:
+            async with asyncio.timeout(TLS_HANDSHAKE_S) as due:
+                transport, guard = await loop.connect_accepted_socket(
+                    lambda: Guard(self._factory(), due, patience_s, ended, keep_place), sock, ssl=self.tls
+                )
+                self._guards[transport] = guard
+                await ended
+        except TimeoutError:
+            owes = "tls" if transport is None else guard.owes
+            if owes is not None:
+                self._log.refused("http", owes, peer=peer)
+        except OSError:
+            self._log.refused("http", "tls", peer=peer)
+        finally:
+            ended.cancel()
+            if transport is not None:
+                self._guards.pop(transport, None)
+                transport.abort()
