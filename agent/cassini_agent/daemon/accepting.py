@@ -7,7 +7,10 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["accept_all"]
+__all__ = ["BACKLOG", "accept_all"]
+
+BACKLOG = 1024
+"""Connections that wait to be taken."""
 
 REST_S = 0.1
 """Out of descriptors: the listener stays readable, so look away for a while."""

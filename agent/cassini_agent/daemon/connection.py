@@ -7,7 +7,7 @@ import socket
 import struct
 from contextlib import suppress
 
-from .limits import Limits, Places, TokenBucket
+from .limits import Places
 from .log import Log
 from .messages import refused
 from .registry import Job
@@ -36,7 +36,7 @@ class Connection:
 
     task: asyncio.Task[None]
 
-    def __init__(self, sock: socket.socket, limits: Limits, places: Places[Connection], log: Log) -> None:
+    def __init__(self, sock: socket.socket, places: Places[Connection], log: Log) -> None:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         self.pid, self.uid, _ = _CREDENTIALS.unpack(credentials)
         self.sock = sock
@@ -46,7 +46,6 @@ class Connection:
         self._places = places
         self._log = log
         self._loop = asyncio.get_running_loop()
-        self.bucket = TokenBucket(limits.messages_per_s, limits.message_burst, self._loop.time())
         self._waiting: bytes | None = None
 
     def send(self, message: bytes) -> None:

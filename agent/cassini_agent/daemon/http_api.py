@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from ..schedule import MAX_ID_CHARACTERS, OutOfBoundsError, Schedule, ScheduleError
+from ..strict_json import MAX_BYTES
 from .access import Access
 from .clocks import CoordinatorClock, OffsetNs, wall_clock_error_ns
 from .http_listener import Guard, HttpListener
@@ -106,7 +107,7 @@ class HttpApi:
         async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._admit(request, handler)
 
-        application = web.Application(client_max_size=self._limits.http_body_bytes, middlewares=[web.middleware(admit)])
+        application = web.Application(client_max_size=MAX_BYTES, middlewares=[web.middleware(admit)])
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/v1/health", self._health),
             ("GET", "/v1/jobs", self._list),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .accepting import accept_all
+from .accepting import BACKLOG, accept_all
 from .limits import Limits, Places
 from .log import Log
 
@@ -153,7 +153,7 @@ class HttpListener:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(self._limits.http_connections)
+            listener.listen(BACKLOG)
             listener.setblocking(False)
         except BaseException:
             listener.close()

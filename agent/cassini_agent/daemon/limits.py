@@ -1,13 +1,12 @@
-"""How much one user, one job or one peer may take, so that what is left serves the others."""
+"""How much a job, a peer and all of them may take, so that what is left serves the others."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["Limits", "Places", "TokenBucket", "UserBuckets"]
+__all__ = ["Limits", "Places", "TokenBucket"]
 
 T = TypeVar("T", bound=Hashable)
 
@@ -17,25 +16,20 @@ class Limits:
     """Every bound of the daemon."""
 
     jobs: int = 2048
-    connections: int = 4096
+    connections: int = 2048
     hello_timeout_s: float = 5.0
     messages_per_s: float = 64.0
     message_burst: float = 128.0
-    user_messages_per_s: float = 4096.0
-    user_message_burst: float = 8192.0
-    refusals_per_connection: int = 16
+    strangers_messages_per_s: float = 4096.0
 
     http_connections: int = 256
     http_patience_s: float = 10.0
     http_wrong_token_s: float = 0.2
     http_wait_ms: int = 5_000
-    http_body_bytes: int = 64 * 1024
 
 
 class TokenBucket:
     """At most ``burst`` at once and ``per_s`` in the long run; the caller brings the time, s of a steady clock."""
-
-    __slots__ = ("_burst", "_left", "_per_s", "_then")
 
     def __init__(self, per_s: float, burst: float, now: float) -> None:
         self._per_s = per_s
@@ -43,39 +37,11 @@ class TokenBucket:
         self._left = burst
         self._then = now
 
-    def take(self, now: float, cost: float = 1.0) -> bool:
-        """Take ``cost`` if anything is left; a large cost is paid off later, so that it is never impossible."""
-        self._fill(now)
-        if self._left <= 0:
-            return False
-        self._left -= cost
-        return True
-
-    def wait_s(self, now: float) -> float:
-        """Seconds until something can be taken; 0 if now."""
-        self._fill(now)
-        return 0.0 if self._left > 0 else (1e-3 - self._left) / self._per_s
-
-    def _fill(self, now: float) -> None:
-        self._left = min(self._burst, self._left + max(0.0, now - self._then) * self._per_s)
+    def take(self, now: float, cost: float) -> float:
+        """Take ``cost``, and the seconds until it is there: more than there is is paid off later."""
+        self._left = min(self._burst, self._left + max(0.0, now - self._then) * self._per_s) - cost
         self._then = now
-
-
-class UserBuckets:
-    """One bucket per user, for the ``most`` that came last."""
-
-    def __init__(self, per_s: float, burst: float, most: int = 1024) -> None:
-        self._per_s = per_s
-        self._burst = burst
-        self._most = most
-        self._buckets: OrderedDict[int, TokenBucket] = OrderedDict()
-
-    def of(self, uid: int, now: float) -> TokenBucket:
-        bucket = self._buckets.pop(uid, None) or TokenBucket(self._per_s, self._burst, now)
-        while len(self._buckets) >= self._most:
-            self._buckets.popitem(last=False)
-        self._buckets[uid] = bucket
-        return bucket
+        return max(0.0, -self._left / self._per_s)
 
 
 class Places(Generic[T]):

@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ..job_secret import sha256_of
-from .accepting import accept_all
+from .accepting import BACKLOG, accept_all
 from .clocks import Clocks
 from .connection import Connection
-from .limits import Limits, Places, UserBuckets
+from .limits import Limits, Places, TokenBucket
 from .log import Log
 from .messages import MAX_BYTES, PROTOCOL, Changed, Hello, Iterations, read_message, to_job
 from .registry import Job, RefusedError, Registry
 
 __all__ = ["LocalSocket"]
-
-BACKLOG = 1024
 
 
 class LocalSocket:
@@ -43,9 +41,8 @@ class LocalSocket:
         self._clocks = clocks
         self._connections: set[Connection] = set()
         self._places: Places[Connection] = Places(limits.connections)
-        self._arrivals, self._messages = (
-            UserBuckets(limits.user_messages_per_s, limits.user_message_burst) for _ in range(2)
-        )
+        per_s = limits.strangers_messages_per_s
+        self._strangers = TokenBucket(per_s, per_s, 0.0)
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._is_own = True
@@ -80,16 +77,11 @@ class LocalSocket:
             connection.close()
 
     def _admit(self, sock: socket.socket, _: Any) -> None:
-        connection = Connection(sock, self._limits, self._places, self._log)
-        uid, now = connection.uid, asyncio.get_running_loop().time()
-        if not self._arrivals.of(uid, now).take(now):
-            self._log.refused("socket", "too_fast", uid=uid, pid=connection.pid)
-            sock.close()
-            return
+        connection = Connection(sock, self._places, self._log)
         connection.task = asyncio.get_running_loop().create_task(self._serve(connection))
         connection.task.add_done_callback(lambda _: self._on_end(connection))
         self._connections.add(connection)
-        if (goes := self._places.take(connection, uid)) is not None:
+        if (goes := self._places.take(connection, connection.uid)) is not None:
             goes.evict("too_many_connections")
 
     def _on_end(self, connection: Connection) -> None:
@@ -100,44 +92,32 @@ class LocalSocket:
             self._registry.leave(connection.job, connection, self._clocks.monotonic_ns())
 
     async def _serve(self, connection: Connection) -> None:
-        """Read messages until the peer has gone, or was told often enough that it is wrong."""
-        refusals = 0
+        """Read messages until the peer has gone, in turn with all others."""
+        loop = asyncio.get_running_loop()
+        own = TokenBucket(self._limits.messages_per_s, self._limits.message_burst, loop.time())
         try:
             async with asyncio.timeout(self._limits.hello_timeout_s) as until_hello:
-                # The peer has gone; an empty message looks the same and means nothing anyway.
-                while data := await self._receive(connection):
+                # One byte more than may be. An empty message looks as if the peer had gone, and means nothing anyway.
+                while data := await loop.sock_recv(connection.sock, MAX_BYTES + 1):
                     try:
                         self._obey(connection, data)
                     except RefusedError as error:
-                        refusals += 1
                         connection.refuse(error.reason, str(error))
-                        if connection.job is None or refusals >= self._limits.refusals_per_connection:
+                        if connection.job is None:
                             return
                     until_hello.reschedule(None)
+                    # Strangers may use up what they have together, but nothing of who is vouched for.
+                    buckets = (own,) if connection.is_proved else (own, self._strangers)
+                    if wait_s := max(bucket.take(loop.time(), 1 + len(data) / 4096) for bucket in buckets):
+                        # The socket fills up, and the job drops what does not fit, without waiting.
+                        self._log.refused("socket", "too_fast", uid=connection.uid, pid=connection.pid)
+                    await asyncio.sleep(wait_s)
         except TimeoutError:
             connection.refuse("no_hello", "silent")
         except OSError:
             pass
         except Exception as error:
             self._log.error("socket", error)
-
-    async def _receive(self, connection: Connection) -> bytes:
-        """The next message, and a byte more of one that is too long.
-
-        Of who sends too fast nothing is read for a while: the socket fills up, and the job drops what does not fit.
-        """
-        loop = asyncio.get_running_loop()
-        # Others of its user may take that user's share, but neither a hello nor the messages of who is vouched for.
-        is_apart = connection.job is None or connection.is_proved
-        of_user = self._messages.of(connection.uid, loop.time())
-        buckets = [connection.bucket] if is_apart else [connection.bucket, of_user]
-        while wait_s := max(bucket.wait_s(loop.time()) for bucket in buckets):
-            self._log.refused("socket", "too_fast", uid=connection.uid, pid=connection.pid)
-            await asyncio.sleep(wait_s)
-        data = await loop.sock_recv(connection.sock, MAX_BYTES + 1)
-        for bucket in buckets:
-            bucket.take(loop.time(), 1 + len(data) / 4096)
-        return data
 
     def _obey(self, connection: Connection, data: bytes) -> None:
         """Do what a message says, or RefusedError."""
