@@ -16,7 +16,7 @@ from cassini_agent.daemon.local_socket import LocalSocket
 from cassini_agent.daemon.log import Log
 from cassini_agent.daemon.registry import Job, RefusedError, Registry
 from cassini_agent.daemon.schedules import Schedules
-from cassini_agent.daemon.status import CounterView, job_status_json
+from cassini_agent.daemon.status import CounterView, job_status
 from cassini_agent.endpoint import Endpoint
 from cassini_agent.requests import Reply
 from cassini_agent.schedule import Schedule
@@ -101,7 +101,7 @@ class Host:
         return Reply(200, {"accepted": True, "version": job.version, "connected": job.link is not None})
 
     def _status(self, job: Job) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(job_status_json(job, self._counters, self._clock.monotonic_ns()))
+        told: dict[str, Any] = json.loads(json.dumps(job_status(job, self._counters, self._clock.monotonic_ns())))
         return told
 
 

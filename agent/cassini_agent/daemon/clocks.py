@@ -116,10 +116,6 @@ class CoordinatorClock:
             return self._wall_offset_ns
         return self.offset_ns
 
-    def now_ns(self) -> int:
-        """Now on the coordinator's clock."""
-        return self.clocks.monotonic_ns() - self.current()
-
     def observe(self) -> Reading:
         """Read the clocks and see whether the wall clock stepped since the last reading."""
         reading = self.clocks.read()

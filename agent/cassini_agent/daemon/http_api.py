@@ -24,7 +24,7 @@ from .log import Log
 from .metrics import Metrics
 from .registry import Job, RefusedError, Registry
 from .schedules import Schedules
-from .status import CounterView, job_status_json
+from .status import CounterView, job_status
 
 __all__ = ["HttpApi"]
 
@@ -217,7 +217,10 @@ class HttpApi:
         job = self._registry.get(_job_id(request))
         if job is None:
             raise web.HTTPNotFound(text="no such job here")
-        return _json(job_status_json(job, self._counters, self._clock.clocks.monotonic_ns()))
+        return _answer(self._status(job))
+
+    def _status(self, job: Job) -> dict[str, Any]:
+        return job_status(job, self._counters, self._clock.clocks.monotonic_ns())
 
     async def _list(self, request: web.Request) -> web.Response:
         """All jobs, or those that the query names, whether they are known here or not."""
@@ -226,13 +229,13 @@ class HttpApi:
         if wait_ms is not None:
             await changes.after(_whole(request, "since", 2**62) or 0, wait_ms / 1000)
         count = changes.count  # what changes while the list is being made is in the next one
-        statuses: list[bytes] = []
+        statuses: list[dict[str, Any]] = []
         for number, name in enumerate(request.query.getall("job", None) or self._registry.ids(), 1):
             if (job := self._registry.get(name)) is not None:
-                statuses.append(job_status_json(job, self._counters, self._clock.clocks.monotonic_ns()))
+                statuses.append(self._status(job))
             if number % JOBS_PER_TURN == 0:
                 await asyncio.sleep(0)
-        return _json(b'{"jobs":[%b],"change":%d}' % (b",".join(statuses), count))
+        return _answer({"jobs": statuses, "change": count})
 
     async def _post_clock(self, request: web.Request) -> web.Response:
         body = await request.read()
@@ -292,8 +295,4 @@ def _job_id(request: web.Request) -> str:
 
 
 def _answer(body: dict[str, Any], status: int = 200) -> web.Response:
-    return _json(msgspec.json.encode(body), status)
-
-
-def _json(body: bytes, status: int = 200) -> web.Response:
-    return web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
+    return web.Response(status=status, body=msgspec.json.encode(body), headers={"Content-Type": "application/json"})

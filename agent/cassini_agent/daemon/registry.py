@@ -70,8 +70,6 @@ class Job:
         When anything happened to it last, and when it last reported (monotonic).
     reporter : str or None
         Hash of the secret that who reported last has shown.
-    revision : int
-        Grows with every change that shows in a status.
     """
 
     def __init__(self, job_id: str) -> None:
@@ -88,8 +86,6 @@ class Job:
         self.changed: Changed | None = None
         self.seen_ns: int | None = None
         self.heard_ns: int | None = None
-        self.revision = 0
-        self.status_cache: tuple[object, bytes] | None = None
 
     def hear(self, secret_sha256: str | None) -> None:
         """From who has shown this secret: what was reported under another one is of another job."""
@@ -164,7 +160,6 @@ class Registry:
     def touch(self, job: Job, now_ns: int) -> None:
         """Something was heard of the job."""
         job.seen_ns = now_ns
-        job.revision += 1
         self._jobs.move_to_end(job.id)
 
     def join(self, job_id: str, link: Link, now_ns: int) -> Job:

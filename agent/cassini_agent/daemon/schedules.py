@@ -84,7 +84,6 @@ class Schedules:
         if secret is not None and secret != had_secret:
             self._registry.check_secret(job, secret)
         job.keep_until_ns = max(job.keep_until_ns, schedule.expires_ns + offset_ns)
-        job.revision += 1
         job.send(to_job(on_host(schedule, offset_ns)))
         return job, True
 
@@ -122,7 +121,6 @@ class Schedules:
         job.keep_until_ns = now_ns + DAY_NS
         if version == MAX_VERSION:  # else nothing could follow what was numbered wrongly
             job.version, job.cleared, job.offered, job.keep_until_ns = 0, False, None, 0
-        job.revision += 1
         job.send(CLEAR)
         return job
 
@@ -141,7 +139,6 @@ class Schedules:
                 continue
             if FOLLOW_NS < abs(offset_ns - job.offset_ns) <= OFFSET_STEP_NS:
                 job.offset_ns, moved = offset_ns, True
-                job.revision += 1
                 if (held := job.in_force(now_ns)) is not None:
                     job.send(to_job(held))
         return moved

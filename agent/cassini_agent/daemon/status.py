@@ -14,7 +14,7 @@ from ..schedule import SECOND_NS
 from .log import Log
 from .registry import Job
 
-__all__ = ["CounterView", "job_status", "job_status_json"]
+__all__ = ["CounterView", "job_status"]
 
 SILENT_NS, SILENT_ITERATIONS = 5 * SECOND_NS, 10
 """A job reports each second, or after each iteration if that takes longer. One that is not heard of for so long, and
@@ -32,7 +32,6 @@ class CounterView:
         self._source = source
         self._log = log
         self.latest: Mapping[str, Any] | None = None
-        self.revision = 0
         self._said: Mapping[str, Witness] = {}
 
     async def refresh(self, jobs: Iterable[Job]) -> None:
@@ -51,7 +50,6 @@ class CounterView:
             said = await asyncio.to_thread(self._source.witness, heard)
         except Exception as error:  # whatever a driver of somebody's network card does
             self._log.error("counters", error)
-        self.revision += (latest, said) != (self.latest, self._said)
         self.latest, self._said = latest, said
 
     def said_of(self, job: Job) -> Witness | None:
@@ -117,14 +115,6 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "marks_per_iteration": counters.marks_per_iteration(iteration_ns),
         "seen_ns": job.seen_ns,
     }
-
-
-def job_status_json(job: Job, counters: CounterView, now_ns: int) -> bytes:
-    """The same as JSON; made again only when something changed."""
-    key = (job.revision, counters.revision, _state(job, now_ns))
-    if job.status_cache is None or job.status_cache[0] != key:
-        job.status_cache = (key, msgspec.json.encode(job_status(job, counters, now_ns)))
-    return job.status_cache[1]
 
 
 def _state(job: Job, now_ns: int) -> str:
