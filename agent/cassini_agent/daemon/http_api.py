@@ -160,7 +160,7 @@ class HttpApi:
             return _answer({"reason": "internal_error", "error": "see the log of the daemon"}, 500)
         finally:
             if guard is not None:
-                guard.request_ends()
+                guard.await_request()
 
     async def _may(self, request: web.Request, guard: Guard | None) -> bool:
         """Whether it shows that it may. A wrong token takes a while, and a connection shows one after the other."""

@@ -1,4 +1,4 @@
-"""Accepts HTTP connections and guards the HTTP library: how many there are, who is silent, who does not read.
+"""Accepts HTTP connections and guards the HTTP library: how many there are, and for how long one may be of no use.
 
 The library reads requests of any slowness and waits for any reader; with a guard neither costs more than one of a few
 places for a few seconds.
@@ -26,7 +26,7 @@ TLS_HANDSHAKE_S = 5.0
 
 
 class Guard(asyncio.Protocol):
-    """Passes everything on to the library's protocol, and knows what the peer owes.
+    """Passes everything on to the library's protocol; ends a connection that asks nothing, or does not hear the answer.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Guard(asyncio.Protocol):
     due : asyncio.Timeout
         Ends the connection.
     patience_s : float
-        For what the peer owes.
+        From its beginning, or from the end of a request, to the next request.
     ended : asyncio.Future
         Done when the connection is.
     keep_place : callable
@@ -43,8 +43,8 @@ class Guard(asyncio.Protocol):
 
     Attributes
     ----------
-    owes : str or None
-        What the peer is to be refused with if it does not do it; None for a connection that was of use and rests.
+    has_asked : bool
+        It was of use.
     """
 
     def __init__(
@@ -59,49 +59,33 @@ class Guard(asyncio.Protocol):
         self._due = due
         self._patience_s = patience_s
         self._ended = ended
-        self._is_served = False
-        self._is_stuck = False
         self.keep_place = keep_place
-        self.owes: str | None = "no_request"
+        self.has_asked = False
 
     def request_begins(self) -> None:
-        self._is_served = True
-        self._go_on()
-
-    def request_ends(self) -> None:
-        self._is_served = False
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """What is served takes as long as it takes, and who rests may rest a while; who does not read does neither."""
-        if not self._is_stuck:
-            self._wait(None if self._is_served else self._patience_s, None)
-
-    def _wait(self, for_s: float | None, owes: str | None) -> None:
-        self.owes = owes
+        self.has_asked = True
         if not self._ended.done() and not self._due.expired():
-            self._due.reschedule(None if for_s is None else asyncio.get_running_loop().time() + for_s)
+            self._due.reschedule(None)
+
+    def await_request(self) -> None:
+        """From now on."""
+        if not self._ended.done() and not self._due.expired():
+            self._due.reschedule(asyncio.get_running_loop().time() + self._patience_s)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._wait(self._patience_s, "no_request")
+        self.await_request()
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_served and not self._is_stuck:
-            self.owes = "slow_request"
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        self._is_stuck = True
-        self._wait(self._patience_s, "does_not_read")
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        self._is_stuck = False
-        self._go_on()
         self._inner.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -203,9 +187,8 @@ class HttpListener:
                 self._guards[transport] = guard
                 await ended
         except TimeoutError:
-            owes = "tls" if transport is None else guard.owes
-            if owes is not None:
-                self._log.refused("http", owes, peer=peer)
+            if transport is None or not guard.has_asked:  # one that was of use may rest and be closed
+                self._log.refused("http", "tls" if transport is None else "no_request", peer=peer)
         except OSError:
             self._log.refused("http", "tls", peer=peer)
         finally:
