@@ -321,7 +321,7 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     link = link_of(daemon, "disk")
     assert daemon.put(schedule_of("disk", version=1)).status == 200
     _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)
-    size = (daemon.state / "jobs.json").stat().st_size
+    size = (daemon.state / "journal").stat().st_size
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size - 10, hard))
     assert daemon.put(schedule_of("disk", version=2)).status == 200  # a part of it fits
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (10, hard))
@@ -334,7 +334,7 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     dropped = daemon.metric("log_lines_dropped_total")
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
     assert daemon.put(schedule_of("disk", version=12)).status == 200
-    kept = json.loads((daemon.state / "jobs.json").read_text())
+    kept = json.loads((daemon.state / "journal").read_text())
     assert [one["version"] for one in kept["jobs"]] == [12]
     row(
         "fault",
@@ -349,7 +349,7 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
 )
 def test_a_journal_of_nonsense_is_as_good_as_none(start: Start, tmp_path: Path, kept: bytes, row: Row) -> None:
     (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "jobs.json").write_bytes(kept)
+    (tmp_path / "state" / "journal").write_bytes(kept)
     daemon = start()
     assert daemon.metric("errors_total", where="journal") == 1
     assert daemon.put(schedule_of("a")).status == 200

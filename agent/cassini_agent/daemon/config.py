@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from ..endpoint import is_this_host
 from ..local_link import DEFAULT_SOCKET
 from .access import Access, ConfigError, read_token, server_tls
 
@@ -71,7 +71,7 @@ class Config:
         if opens_socket:
             _check_socket_path(self.socket)
         access, tls = self.credentials()
-        if tls is None and not self.plain_http and not _is_loopback(self.host):
+        if tls is None and not self.plain_http and not is_this_host(self.host):
             raise ConfigError(
                 f"--host {self.host}: tokens would cross the network in the clear; "
                 "give --tls-certificate and --tls-key, or --plain-http where the network itself is trusted"
@@ -127,10 +127,3 @@ def _check_socket_path(path: Path) -> None:
         raise ConfigError(f"--socket: expected a path of at most {MAX_SOCKET_PATH_BYTES} bytes, got {path}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise ConfigError(f"--socket: expected a folder to write to, got {path.parent}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

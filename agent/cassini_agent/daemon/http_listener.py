@@ -126,23 +126,10 @@ class HttpListener:
         OSError
             The place is taken or not this host's.
         """
-        self._listener = self._listen(host, port) if passed is None else passed
+        self._listener = _listen(host, port) if passed is None else passed
         on_error = partial(self._log.error, "http")
         self._watch(asyncio.get_running_loop().create_task(accept_all(self._listener, self._admit, on_error)))
         return int(self._listener.getsockname()[1])
-
-    def _listen(self, host: str, port: int) -> socket.socket:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-            listener.setblocking(False)
-        except BaseException:
-            listener.close()
-            raise
-        return listener
 
     def stop(self) -> None:
         for task in self._tasks:
@@ -196,3 +183,10 @@ class HttpListener:
             if transport is not None:
                 self._guards.pop(transport, None)
                 transport.abort()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=family == socket.AF_INET6)
+    listener.setblocking(False)
+    return listener

@@ -32,7 +32,7 @@ from .status import CounterView
 __all__ = ["Service", "run"]
 
 HOUSEKEEPING_S = 1.0
-JOURNAL_NAME = "jobs.json"
+JOURNAL_NAME = "journal"
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the loop from running; Python's own 5 ms would show in the delivery of schedules."""
 
