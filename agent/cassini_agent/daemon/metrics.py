@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ..counters.starts import CONFIRM, CONTRADICT, SILENT
@@ -92,6 +92,7 @@ class Metrics:
         self._monotonic_ns = monotonic_ns
         self._gauges = gauges
         self._totals = totals
+        self._process = ProcessCollector(registry=None)
 
     async def render(self) -> tuple[bytes, str]:
         """The text, made in a thread, and its content type."""
@@ -100,7 +101,7 @@ class Metrics:
             jobs.append(job_status(job, self._counters, self._monotonic_ns()))
             if number % JOBS_PER_TURN == 0:
                 await asyncio.sleep(0)
-        found = _Found([*self._own(), *_of_jobs(jobs)])
+        found = _Found([*self._own(), *_of_jobs(jobs), *self._process.collect()])
         return await asyncio.to_thread(generate_latest, found), CONTENT_TYPE_LATEST
 
     def _own(self) -> Iterator[Metric]:

@@ -182,7 +182,6 @@ class Service:
             "jobs": ("Jobs that are remembered", lambda: len(self._registry)),
             "connections": ("Connections of jobs", lambda: len(self._socket)),
             "http_connections": ("Connections of schedulers and observers", lambda: self._http.connections()),
-            "resident_bytes": ("Memory in use", _resident_bytes),
             "wall_clock_error_seconds": ("As NTP or PTP has it; NaN: neither keeps the clock", _wall_clock_error_s),
         }
         totals: Values = {
@@ -196,11 +195,6 @@ class Service:
 def _wall_clock_error_s() -> float:
     error_ns = wall_clock_error_ns()
     return math.nan if error_ns is None else error_ns / 1e9
-
-
-def _resident_bytes() -> float:
-    with open("/proc/self/statm", encoding="ascii") as stream:
-        return int(stream.read().split()[1]) * float(resource.getpagesize())
 
 
 def _raise_descriptor_limit() -> None:
