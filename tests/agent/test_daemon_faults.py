@@ -344,6 +344,18 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     row("fault", "disk has room again", "the next change writes the journal anew, complete")
 
 
+def test_whose_a_job_is_outlives_the_daemon_though_nobody_sent_a_command_since(start: Start, row: Row) -> None:
+    daemon = start()
+    daemon.put(schedule_of("owned"))
+    with daemon.job("owned") as job:
+        assert job.receive() is not None
+        wait_until(lambda: json.loads((daemon.state / "journal").read_text())["jobs"][0]["owner"] == os.getuid())
+    daemon.stop(signal.SIGKILL)
+    daemon.start()
+    assert daemon.status_of("owned")["uid"] == os.getuid()
+    row("fault", "daemon killed after a job came", "whose the job is was written down within a second")
+
+
 @pytest.mark.parametrize(
     "kept", [b"", b"nonsense", b"\xff", b'{"boot": "x", "offset_ns": null, "jobs": [', b"[" * 10**5]
 )

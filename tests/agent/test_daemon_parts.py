@@ -28,6 +28,7 @@ from cassini_agent.daemon.limits import TokenBucket
 from cassini_agent.daemon.log import LineWriter, Log
 from cassini_agent.daemon.measurements import WINDOW, Measurements, median, quantiles
 from cassini_agent.daemon.messages import read_message
+from cassini_agent.daemon.metrics import Metrics
 from cassini_agent.daemon.registry import RefusedError, Registry, on_host
 from cassini_agent.daemon.schedules import FOLLOW_NS, Schedules
 from cassini_agent.daemon.status import CounterView, job_status
@@ -481,6 +482,22 @@ def test_counters_that_fail_cost_only_themselves() -> None:
     assert job_status(job, view, 0)["counters_say"] is None
     assert job_status(job, view, 0)["disagreement"] is None
     assert log.errors["counters"] == 1
+
+
+def test_each_job_is_counted_by_its_state() -> None:
+    log, registry = Log(lambda _: None), Registry(8)
+    states = ("waiting", "held", "adjusting", "unlocked", "free", "expired")
+    for number, state in enumerate(states):
+        job = registry.join(f"job{number}", Hears(), 0)
+        job.measurements.record(message(state=state))
+        job.heard_ns = 0
+    silent = registry.join("silent", Hears(), 0)
+    silent.measurements.record(message(state="held"))
+    silent.heard_ns = -3600 * SECOND_NS
+    view = CounterView(None, log)
+    text = asyncio.run(Metrics(registry, log, view, lambda: 0, {}, {}).render())[0].decode()
+    for state in (*states, "silent"):
+        assert f'cassini_agent_jobs_by_state{{state="{state}"}} 1.0' in text
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "Bearer", "BEARER"])
