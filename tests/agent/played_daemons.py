@@ -30,6 +30,7 @@ class PlayedJob:
     jitter: float = 0.0
     marks: bool = True
     connected: bool = True
+    world_size: int = 1
     state: str = "waiting"
     iterations: int = 0
     rows: list[tuple[int, int | None, int | None]] = field(default_factory=list)
@@ -53,6 +54,7 @@ class PlayedJob:
             "job": name,
             "state": self.state,
             "connected": self.connected,
+            "world_size": self.world_size,
             "iterations": self.iterations,
             "iteration_ns": self.rows[-1][0] if self.rows else None,
             "recent": {key: list(column) for key, column in zip(names, columns, strict=True)},

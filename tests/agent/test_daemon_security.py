@@ -323,6 +323,7 @@ HELLOS: list[tuple[dict[str, Any], str]] = [
     ({"job": "x" * 257}, "malformed"),
     ({"rank": 1}, "malformed"),
     ({"rank": -1}, "malformed"),
+    ({"world_size": 0}, "malformed"),
     ({"type": "changed", "iteration_ns": 1, "was_ns": 1}, "no_hello"),
 ]
 
@@ -347,6 +348,7 @@ def test_clients_of_before_are_understood_and_their_other_ranks_take_no_name(dae
         assert (job.receive() or {})["type"] == "schedule"
         job.send(iterations_of())
         until(lambda: daemon.status_of("old")["iterations"] == 4)
+        assert daemon.status_of("old")["world_size"] == 2
     row("security", "another rank than 0", "`malformed`, counted, closed")
 
 

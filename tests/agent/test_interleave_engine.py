@@ -192,6 +192,20 @@ def test_jobs_that_met_in_every_iteration_get_shorter_paces_once_they_are_apart(
     assert all(one.gain_ns > 40 * MS for one in played.daemons.schedules.values())
 
 
+def test_jobs_of_several_ranks_get_longer_paces_where_all_that_was_seen_is_rank_0() -> None:
+    """It waited in each iteration since they were parted, so how late the others are did not show."""
+    paces = {}
+    for ranks in (1, 8):
+        played = Played(two())
+        for name in "ab":
+            job = played.daemons.job(name)
+            job.world_size, job.jitter = ranks, 0.03
+        played.look(32)
+        played.settle()
+        paces[ranks] = played.paces()["a"]
+    assert paces[1] + 1 < paces[8] < paces[1] + 4  # of a standard deviation of 7 ms
+
+
 def test_a_pace_that_turns_out_too_short_is_made_longer() -> None:
     """By less than what makes a job another one."""
     played = Played(two())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from math import sqrt
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from cassini_agent.dispatch.meeting import that_meet
 from cassini_agent.interleave import Network
 from cassini_agent.interleave.network import _longest
 from cassini_agent.interleave.planning import planned
-from cassini_agent.interleave.profile import History, Profile
+from cassini_agent.interleave.profile import History, Profile, _mean_up_to
 
 MS = 1_000_000
 
@@ -84,6 +86,51 @@ def test_jobs_that_are_apart_are_known_by_whole_iterations() -> None:
     assert sorted(found.times_ns) == sorted(natural for natural, *_ in rows)
     assert found.iteration_ns == pytest.approx(153 * MS, rel=0.001)
     assert found.duration_ns == 51 * MS
+
+
+@settings(max_examples=60)
+@given(
+    rest=st.floats(100, 400),
+    jitter=st.floats(0.002, 0.05),
+    together=st.floats(0, 1),
+    waits=st.floats(0, 4),
+    turn=st.sampled_from([(0.0,), (0.05, -0.05), (0.1, 0.0, -0.1)]),
+    seed=st.integers(0, 999),
+)
+def test_what_waits_of_rank_0_hide_is_allowed_for(
+    rest: float, jitter: float, together: float, waits: float, turn: tuple[float, ...], seed: int
+) -> None:
+    """Of two ranks that vary together, each by itself, or both; what differs in turn differs alike in both."""
+    rng = random.Random(seed)
+    spread = jitter * rest
+    wrong, hidden = [], []
+    for _ in range(8):
+        rows, both = [], []
+        for k in range(64):
+            shared = sqrt(together) * rng.gauss(0, 1)
+            first, other = (
+                rest * (1 + turn[k % len(turn)]) + spread * (shared + sqrt(1 - together) * rng.gauss(0, 1))
+                for _ in range(2)
+            )
+            rows.append(row(max(first, other - waits * spread), 100))
+            both.append(max(first, other) + 100)
+        seen = apart(rows)
+        found = seen.of_several_ranks((seen.iteration_ns / MS + waits * spread) * MS)
+        assert found.iteration_ns - seen.iteration_ns == pytest.approx(found.times_ns[0] - seen.times_ns[0])
+        assert (found.duration_ns, found.start_ns) == (seen.duration_ns, seen.start_ns)
+        wrong.append(found.iteration_ns / MS - fmean(both))
+        hidden.append(fmean(both) - seen.iteration_ns / MS)
+    # What each of two that vary independently hides is at most 0.56 deviations: half as wrong as to add nothing.
+    most = _mean_up_to(waits * spread, sqrt(2) * spread)
+    assert fmean(hidden) < 1.25 * most + 1e-3
+    assert abs(fmean(wrong)) < 0.75 * most + 1e-3
+
+
+def test_the_mean_of_what_a_wait_hides_is_that_of_draws() -> None:
+    rng = random.Random(0)
+    for most in (0.0, 0.3, 1.0, 5.0):
+        drawn = fmean(min(max(0.0, rng.gauss(0, 2)), most) for _ in range(20_000))
+        assert _mean_up_to(most, 2.0) == pytest.approx(drawn, abs=0.03)
 
 
 def test_what_communication_takes_is_not_forgotten_while_others_are_in_the_way() -> None:

@@ -53,6 +53,8 @@ class JobStatus:
     schedule : Schedule or None
         What the daemon has, on the coordinator's clock.
     connected : bool
+    world_size : int
+        Its ranks.
     iterations : int
         Counted from the start of the job.
     iteration_ns : int or None
@@ -86,6 +88,7 @@ class JobStatus:
     followed: int = 0
     schedule: Schedule | None = None
     connected: bool = True
+    world_size: int = 1
     iterations: int = 0
     iteration_ns: int | None = None
     jitter_ns: tuple[int, ...] = ()

@@ -159,8 +159,9 @@ class LocalSocket:
         if hello.secret is not None:
             connection.secret_sha256 = sha256_of(hello.secret)
         now_ns = self._clocks.monotonic_ns()
-        connection.job = self._registry.join(hello.job, connection, now_ns)
-        if (held := connection.job.in_force(now_ns)) is not None:
+        job = connection.job = self._registry.join(hello.job, connection, now_ns)
+        job.world_size = hello.world_size
+        if (held := job.in_force(now_ns)) is not None:
             connection.send(to_job(held))
 
 

@@ -38,7 +38,7 @@ _List = msgspec.Meta(max_length=MAX_ITERATIONS)
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
-    """First on each connection: which job, and the job's secret, which is never shown again.
+    """First on each connection: which job, of how many ranks, and its secret, which is never shown again.
 
     Clients of before say which rank they are too: rank 0 is the job.
     """
@@ -46,6 +46,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
     protocol: int
     job: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
     secret: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    world_size: Annotated[int, msgspec.Meta(ge=1, le=2**24)] = 1
     rank: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
 
     def __repr__(self) -> str:

@@ -68,6 +68,8 @@ class Job:
         Until then (monotonic) an older schedule could still be replayed: the version must be known.
     seen_ns, heard_ns : int or None
         When anything happened to it last, and when it last reported (monotonic).
+    world_size : int
+        Its ranks, as it said.
     reporter : str or None
         Hash of the secret that who reported last has shown.
     """
@@ -81,6 +83,7 @@ class Job:
         self.version = 0
         self.cleared = False
         self.keep_until_ns = 0
+        self.world_size = 1
         self.reporter: str | None = None
         self.measurements = Measurements()
         self.changed: Changed | None = None

@@ -85,6 +85,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "note": told.note,
         "connected": job.link is not None,
         "uid": job.owner,
+        "world_size": job.world_size,
         "iterations": told.iterations,
         "iteration_ns": iteration_ns,
         "jitter_ns": jitter_ns,

@@ -50,6 +50,8 @@ def changes(jobs: Iterable[Seen], held: Collection[str], told: Collection[str]) 
         fresh = job.history.apart(min(calm, NEWEST)) if is_apart else job.parting(NEWEST)
         if isinstance(fresh, str):
             return "", {}
+        if is_apart and job.status.world_size > 1 and job.schedule is not None:
+            fresh = fresh.of_several_ranks(job.schedule.pace_ns)
         known[job.name] = fresh
         if is_apart:
             said.append(_is_another(job, fresh, job.name in told))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import sqrt
-from statistics import fmean, median, pstdev
+from operator import sub
+from statistics import NormalDist, fmean, median, pstdev
 
 from ..control.headroom import MIN_SAMPLES, measured_jitter
 
@@ -37,6 +38,12 @@ ALIKE = 0.01
 SHORTEST, USUAL = 0.05, 0.4
 """Quantiles: of communication, what it takes when nobody else sends, or not much more; of whole iterations, what a job
 takes that is held up in some of them."""
+
+INDEPENDENT = 0.5
+"""How far ranks vary independently is not known: this lies halfway."""
+
+TURNS = (1, 2, 3, 4)
+"""What differs in turn, in so many iterations, differs alike in all ranks."""
 
 ONLY = "only"
 """How the reason begins that passes by itself."""
@@ -99,6 +106,17 @@ class Profile:
     def is_for_parting(self) -> bool:
         return self.takes_ns is not None
 
+    def of_several_ranks(self, pace_ns: float) -> Profile:
+        """What all ranks of a job take that is held at this pace, of what rank 0 saw.
+
+        Where another rank is later than rank 0, a wait of rank 0 hides that, up to its length. Of two ranks that vary
+        independently by ``s`` the difference varies by ``s sqrt(2)``.
+        """
+        varies_ns = min(pstdev(map(sub, self.times_ns[turn:], self.times_ns)) for turn in TURNS)
+        hidden_ns = INDEPENDENT * _mean_up_to(max(0.0, pace_ns - self.iteration_ns), varies_ns)
+        times_ns = tuple(time + hidden_ns for time in self.times_ns)
+        return replace(self, rest_ns=self.rest_ns + hidden_ns, usual_ns=self.usual_ns + hidden_ns, times_ns=times_ns)
+
     def differs_from(self, other: Profile) -> float:
         """The largest difference of iteration, start or duration, as a share of the iteration time."""
         differences = (
@@ -107,6 +125,14 @@ class Profile:
             self.duration_ns - other.duration_ns,
         )
         return max(map(abs, differences)) / other.iteration_ns
+
+
+def _mean_up_to(most: float, deviation: float) -> float:
+    """Mean of a normal variable of mean 0 where what is below 0 counts as 0 and what is above ``most`` as that."""
+    if deviation == 0:
+        return 0.0
+    normal, z = NormalDist(), most / deviation
+    return deviation * (z * (1 - normal.cdf(z)) + normal.pdf(0) - normal.pdf(z))
 
 
 class History:
