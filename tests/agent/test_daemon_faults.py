@@ -393,6 +393,17 @@ def test_counters_come_with_the_status(start: Start, row: Row) -> None:
     )
 
 
+def test_a_daemon_that_is_told_to_stop_fails_nowhere(start: Start) -> None:
+    daemon = start()
+    with daemon.job("connected"), socket.create_connection((daemon.url_host, daemon.port)) as asking:
+        wait_until(lambda: daemon.ask("GET", "/v1/jobs").body["jobs"])
+        asking.send(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert asking.recv(4096)
+        assert daemon.stop() == 0
+    assert [json.loads(line)["event"] for line in daemon.log.read_text().splitlines()][-1] == "stopping"
+    assert '"failed"' not in daemon.log.read_text()
+
+
 def test_a_second_daemon_does_not_take_the_place_of_the_first(start: Start, daemon: DaemonProcess, row: Row) -> None:
     with pytest.raises(AssertionError, match="the daemon ended with 1"):
         start(socket=daemon.socket)

@@ -72,7 +72,9 @@ class Connection:
         self.task.cancel()
 
     def close(self) -> None:
-        """The last thing that is done with it."""
+        """The last thing that is done with it; once more does nothing."""
+        if self.sock.fileno() < 0:
+            return
         self._waiting = None
         self._loop.remove_reader(self.sock)
         self._loop.remove_writer(self.sock)
