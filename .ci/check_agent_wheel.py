@@ -117,7 +117,7 @@ def as_a_server(wheel: Path, folder: Path) -> tuple[str, ...]:
     options = ["--port=0", f"--port-file={port}", f"--socket={folder / 'agent.sock'}", f"--token-file={token}"]
     run([command, "--version"])
     run([command, "check-config", *options])
-    daemon = subprocess.Popen([command, "serve", *options, f"--log-file={folder / 'log'}"])
+    daemon = subprocess.Popen([command, "serve", *options])
     try:
         end = time.monotonic() + STARTS_WITHIN_S
         while not (port.exists() and port.read_text().endswith("\n")):

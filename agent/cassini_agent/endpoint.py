@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "is_this_host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Endpoint:
         if parts is None:
             raise ValueError(f"url: expected http://host:port or https://host:port, got {self.url!r}")
         scheme, host = parts
-        if self.token is not None and scheme == "http" and not self.plain_http and not _is_this_host(host):
+        if self.token is not None and scheme == "http" and not self.plain_http and not is_this_host(host):
             raise ValueError(
                 f"url: expected https:// or an address of this host, got {self.url!r}: "
                 "a token would cross the network in the clear (plain_http=True where it is trusted)"
@@ -59,7 +59,8 @@ def _split(url: str) -> tuple[str, str] | None:
     return parts.scheme, parts.hostname
 
 
-def _is_this_host(host: str) -> bool:
+def is_this_host(host: str) -> bool:
+    """Whether what is sent there stays on this host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -13,14 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["DEFAULT_SOCKET", "LARGEST_MESSAGE", "SECRET_VARIABLE", "LocalLink", "socket_path"]
+from .strict_json import MAX_BYTES
+
+__all__ = ["DEFAULT_SOCKET", "SECRET_VARIABLE", "LocalLink", "socket_path"]
 
 DEFAULT_SOCKET = "/run/cassini-agent/agent.sock"
 SECRET_VARIABLE = "CASSINI_JOB_SECRET"
 """Where a job finds the secret that it shows to the daemon."""
-
-LARGEST_MESSAGE = 16 * 1024
-"""Bytes of a message in either direction (docs/agent.md)."""
 
 RETRY_NS = 1_000_000_000
 """Time between two attempts to reach a daemon that is not there: an attempt costs some ten microseconds."""
@@ -118,7 +117,7 @@ class LocalLink:
 
     def _push(self, message: dict[str, Any]) -> bool:
         data = json.dumps(message, separators=(",", ":")).encode()
-        if self._socket is None or len(data) > LARGEST_MESSAGE:
+        if self._socket is None or len(data) > MAX_BYTES:
             return False
         try:
             return self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) == len(data)
@@ -131,7 +130,7 @@ class LocalLink:
         if self._socket is None:
             return b""
         try:
-            data = self._socket.recv(LARGEST_MESSAGE + 1, socket.MSG_DONTWAIT)
+            data = self._socket.recv(MAX_BYTES + 1, socket.MSG_DONTWAIT)
         except OSError as error:
             if error.errno != errno.EAGAIN:
                 self.close()

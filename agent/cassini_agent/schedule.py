@@ -138,7 +138,7 @@ class Schedule:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Schedule:
-        """From JSON text of at most 16 KiB; a key that comes twice is an error too."""
+        """From JSON text; a key that comes twice is an error too."""
         try:
             mapping = load_object(text, "schedule")
         except ScheduleError:

@@ -11,12 +11,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from cassini_agent.daemon.clocks import CoordinatorClock
-from cassini_agent.daemon.counts import Counts
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.local_socket import LocalSocket
-from cassini_agent.daemon.registry import Job, Registry
-from cassini_agent.daemon.schedules import RefusedError, Schedules
-from cassini_agent.daemon.status import CounterView, job_status_json
+from cassini_agent.daemon.log import Log
+from cassini_agent.daemon.registry import Job, RefusedError, Registry
+from cassini_agent.daemon.schedules import Schedules
+from cassini_agent.daemon.status import CounterView, job_status
 from cassini_agent.endpoint import Endpoint
 from cassini_agent.requests import Reply
 from cassini_agent.schedule import Schedule
@@ -24,6 +24,14 @@ from cassini_agent.schedule import Schedule
 from .simulated_time import Clock
 
 __all__ = ["Host", "Requests"]
+
+
+class _StrictLog(Log):
+    def refused(self, where: str, reason: str, **details: object) -> None:
+        raise RuntimeError(f"the daemon refuses its job: {reason} {details}")
+
+    def error(self, where: str, error: object) -> None:
+        raise RuntimeError(f"the daemon fails: {error}")
 
 
 class Host:
@@ -40,32 +48,26 @@ class Host:
         self.path = path
         self.is_up = False
         self._clock = clock
-        self._journal: list[Mapping[str, Any]] = []
+        self._journal: bytes | None = None
 
     def start(self) -> None:
         """In an event loop that runs."""
-        limits, counts = Limits(), Counts()
-        self._registry = Registry(limits)
+        limits, log = Limits(), _StrictLog(lambda _: None)
+        self._registry = Registry(limits.jobs)
         self._coordinators = CoordinatorClock(self._clock)
         self._schedules = Schedules(self._registry, self._coordinators, "boot")
-        if self._schedules.restore(self._journal):
-            raise RuntimeError("the journal has lines that make no sense")
-        self._counters = CounterView(None, counts)
-        self._socket = LocalSocket(
-            self.path, self._registry, limits, counts, self._clock, lambda _: None, self._on_refused
-        )
+        if self._journal is not None:
+            self._schedules.restore(self._journal)
+        self._counters = CounterView(None, log)
+        self._socket = LocalSocket(self.path, self._registry, limits, log, self._clock)
         self._socket.start()
         self.is_up = True
 
     def kill(self) -> None:
         """At once; its journal stays."""
-        self._journal = [json.loads(line) for line in self._schedules.records()]
+        self._journal = self._schedules.kept()
         self.is_up = False
         self._socket.stop()
-
-    @staticmethod
-    def _on_refused(reason: str, details: Mapping[str, object]) -> None:
-        raise RuntimeError(f"the daemon refuses its job: {reason} {details}")
 
     async def answer(self, method: str, path: str, body: Any) -> Reply:
         """The requests of docs/agent.md that a scheduler makes."""
@@ -96,10 +98,10 @@ class Host:
                     return Reply(405, {})
         except RefusedError as error:
             return Reply(409, {"accepted": False, "reason": error.reason, "error": str(error)})
-        return Reply(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+        return Reply(200, {"accepted": True, "version": job.version, "connected": job.link is not None})
 
     def _status(self, job: Job) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(job_status_json(job, self._counters, self._clock.monotonic_ns()))
+        told: dict[str, Any] = json.loads(json.dumps(job_status(job, self._counters, self._clock.monotonic_ns())))
         return told
 
 

@@ -43,8 +43,8 @@ class Daemon:
         port_file = self.folder / "port"
         command = [sys.executable, "-m", "cassini_agent.cli", "serve", "--port", "0", "--port-file", str(port_file)]
         command += ["--socket", str(self.folder / "agent.sock"), "--token-file", str(self.folder / "token")]
-        command += ["--log-file", str(self.folder / "daemon.log")]
-        self.process = subprocess.Popen(command)
+        with (self.folder / "daemon.log").open("wb") as log:
+            self.process = subprocess.Popen(command, stderr=log)
         for _ in range(200):
             if port_file.exists() and port_file.read_text():
                 self.url = f"http://127.0.0.1:{int(port_file.read_text())}"

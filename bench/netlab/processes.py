@@ -97,7 +97,7 @@ class Processes:
         own.mkdir(exist_ok=True)
         arguments = ["serve", "--host", self.topology.management(host), "--port", str(DAEMON_PORT), "--plain-http"]
         arguments += ["--token-file", str(self.folder / "token"), "--socket", str(own / "s")]
-        arguments += ["--state-directory", str(own), "--log-file", str(own / "daemon.log")]
+        arguments += ["--state-directory", str(own)]
         self._daemons[host] = self.start(host, "cassini_agent.cli", arguments, f"{host}-daemon.log")
 
     def kill_daemon(self, host: str) -> None:

@@ -96,8 +96,7 @@ class JobSocket:
         self.socket.send(message if isinstance(message, bytes) else json.dumps(message).encode())
 
     def hello(self, name: str, **changes: Any) -> JobSocket:
-        hello = {"type": "hello", "protocol": 1, "job": name, "rank": 0, "world_size": 1, "pid": os.getpid()}
-        self.send({**hello, **changes})
+        self.send({"type": "hello", "protocol": 1, "job": name, **changes})
         return self
 
     def receive(self, timeout_s: float = PATIENCE_S) -> dict[str, Any] | None:
@@ -158,7 +157,6 @@ class DaemonProcess:
                 f"--counters={counters}",
                 "--port=0",
                 f"--port-file={self._port_file}",
-                f"--log-file={self.log}",
             ),
             *(f"--token-file={folder / 'token'}", f"--read-token-file={folder / 'read-token'}"),
             *(f"--state-directory={self.state}", *options),
@@ -170,12 +168,13 @@ class DaemonProcess:
         self._port_file.unlink(missing_ok=True)
         if self._test_options is not None:
             options = [json.dumps(self._test_options), *self._options]
-            self.process = ForkedDaemon(daemon_under_test.main, options, self.folder)
+            self.process = ForkedDaemon(daemon_under_test.main, options, self.folder, self.log)
         elif self._forked:
-            self.process = ForkedDaemon(cli.main, ["serve", *self._options], self.folder)
+            self.process = ForkedDaemon(cli.main, ["serve", *self._options], self.folder, self.log)
         else:
             command = [sys.executable, "-m", "cassini_agent.cli", "serve", *self._options]
-            self.process = subprocess.Popen(command, cwd=self.folder)
+            with self.log.open("ab") as log:
+                self.process = subprocess.Popen(command, cwd=self.folder, stderr=log)
         wait_until(lambda: self._is_listening() or self._died())
         self.port = int(self._port_file.read_text())
         return self

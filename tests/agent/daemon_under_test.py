@@ -14,9 +14,9 @@ from pathlib import Path
 
 from cyclopts import App
 
-from cassini_agent.cli import serve
 from cassini_agent.daemon import status
 from cassini_agent.daemon.clocks import Reading, SystemClocks
+from cassini_agent.daemon.config import Config
 from cassini_agent.daemon.limits import Limits
 from cassini_agent.daemon.service import run
 
@@ -34,12 +34,11 @@ def main(arguments: Sequence[str]) -> None:
     wanted = json.loads(arguments[0])
     status.SILENT_NS = wanted.get("silent_ns", status.SILENT_NS)
     application = App()
-    default = serve.Options()
+    default = Config()
 
     @application.default
-    def start(*, options: serve.Options = default) -> None:
-        config = dataclasses.replace(serve._config(options), limits=Limits(**wanted.get("limits", {})))
+    def start(*, options: Config = default) -> None:
         offset_file = wanted.get("clock_offset_file")
-        run(config, SteppedClocks(Path(offset_file)) if offset_file else None)
+        run(options, SteppedClocks(Path(offset_file)) if offset_file else None, Limits(**wanted.get("limits", {})))
 
     application(arguments[1:])

@@ -19,10 +19,12 @@ HOUSEKEEPING_S = 0.1
 
 
 class ForkedDaemon:
-    """``main(arguments)`` in a folder, and what tests do with a ``subprocess.Popen`` of it."""
+    """``main(arguments)`` in a folder, its log in a file, and what tests do with a ``subprocess.Popen`` of it."""
 
-    def __init__(self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path) -> None:
-        self._process = FORK_SERVER.Process(target=_run, args=(main, arguments, folder, dict(os.environ)))
+    def __init__(
+        self, main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path, log: Path
+    ) -> None:
+        self._process = FORK_SERVER.Process(target=_run, args=(main, arguments, folder, log, dict(os.environ)))
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -49,9 +51,14 @@ class ForkedDaemon:
 
 
 def _run(
-    main: Callable[[Sequence[str]], int | None], arguments: Sequence[str], folder: Path, environment: dict[str, str]
+    main: Callable[[Sequence[str]], int | None],
+    arguments: Sequence[str],
+    folder: Path,
+    log: Path,
+    environment: dict[str, str],
 ) -> None:
     os.chdir(folder)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 2)
     os.environ.clear()
     os.environ.update(environment)
     importlib.import_module("cassini_agent.daemon.service").HOUSEKEEPING_S = HOUSEKEEPING_S  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_sysfs import FakePort
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from cassini_agent.counters.bursts import Burst, BurstDetector
@@ -48,8 +48,11 @@ def compare(bursts: Sequence[Burst], reports: Sequence[int]) -> Witness:
 
 
 def bursts_at(starts: Sequence[int]) -> list[Burst]:
-    """Bursts of 60 ms, known to the nanosecond."""
-    return [Burst(start, start + 60 * MS, 10**8, 0, 100 * MS) for start in starts]
+    """Bursts of 60 ms, known to the nanosecond, with nothing in between."""
+    ends = [starts[0] - 100 * MS if starts else 0, *(start + 60 * MS for start in starts)]
+    return [
+        Burst(start, start + 60 * MS, 10**8, 0, max(0, start - end)) for start, end in zip(starts, ends, strict=False)
+    ]
 
 
 disturbances = st.builds(
@@ -211,6 +214,8 @@ def test_any_two_lists_can_be_compared(bursts: list[int], starts: list[int]) -> 
 
 
 @given(offset=st.integers(-90 * MS, 90 * MS), count=st.integers(14, 40), lost=st.sets(st.integers(0, 39), max_size=3))
+@example(-60 * MS - 1, 16, set())
+@example(-80 * MS, 16, set())
 def test_a_constant_offset_is_found_whatever_it_is(offset: int, count: int, lost: set[int]) -> None:
     starts = [10**9 + 200 * MS * n for n in range(count)]
     compared = compare(bursts_at([start + offset for n, start in enumerate(starts) if n not in lost]), starts)

@@ -83,7 +83,7 @@ def test_a_job_that_holds_the_folder_meets_the_next_daemon_there(
         assert daemon.port == http.getsockname()[1]
         assert not (tmp_path / "not-used.sock").exists()
         held = os.open(run_folder, os.O_PATH | os.O_DIRECTORY)  # as a container holds what it has mounted
-        hello = {"type": "hello", "protocol": 1, "job": "a", "rank": 0, "world_size": 1, "pid": os.getpid()}
+        hello = {"type": "hello", "protocol": 1, "job": "a"}
         link = LocalLink(f"/proc/self/fd/{held}/agent.sock", hello)
         try:
             wait_until(lambda: link.receive() or link.connected)

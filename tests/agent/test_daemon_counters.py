@@ -14,8 +14,7 @@ from daemon_process import iterations_of
 from fake_sysfs import FakePort
 
 from cassini_agent.counters.watch import CounterWatch, open_sources
-from cassini_agent.daemon.counts import Counts
-from cassini_agent.daemon.limits import Limits
+from cassini_agent.daemon.log import Log
 from cassini_agent.daemon.messages import Iterations, read_message
 from cassini_agent.daemon.metrics import Metrics
 from cassini_agent.daemon.registry import Job, Registry
@@ -50,7 +49,6 @@ VENDORS: dict[str, tuple[str, Mapping[str, str], int, int]] = {
 
 
 class Nobody:
-    rank = 0
     uid = 0
     pid = 1
     secret_sha256 = None
@@ -95,8 +93,8 @@ def play(root: Path, vendor: str) -> tuple[CounterWatch, Train, int]:
 
 
 def reported(job: Train, until: int, *, hook: bool) -> Job:
-    registry = Registry(Limits())
-    known, _ = registry.join("a", Nobody(), 0)
+    registry = Registry(4)
+    known = registry.join("a", Nobody(), 0)
     told = job.told(until, hook=hook)
     many = len(told.starts_ns)
     for first in range(0, many, 32):
@@ -121,21 +119,20 @@ def reported(job: Train, until: int, *, hook: bool) -> Job:
 @pytest.mark.parametrize("hook", [True, False])
 def test_what_a_port_counts_is_in_the_status_and_in_the_metrics(tmp_path: Path, vendor: str, hook: bool) -> None:
     watch, played, until = play(tmp_path, vendor)
-    counts = Counts()
-    view = CounterView(watch, counts)
+    log = Log(lambda _: None)
+    view = CounterView(watch, log)
     job = reported(played, until, hook=hook)
-    registry = Registry(Limits())
+    registry = Registry(4)
     registry._jobs["a"] = job
 
     async def judged() -> str:
-        view.refresh()
-        await view.judge(registry)
-        metrics = Metrics(registry, counts, view, lambda: until, {}, {})
+        await view.refresh(registry)
+        metrics = Metrics(registry, log, view, lambda: until, {}, {})
         return (await metrics.render())[0].decode()
 
     text = asyncio.run(judged())
     status = job_status(job, view, until)
-    assert not counts.errors
+    assert not log.errors
     assert status["counters"]["devices"][f"{vendor}_0/1"]["tx_bytes"] > 10**8
     # Every 10 ms is not often enough for iterations of 200 ms; it is for those of more than 300.
     coarse = vendor == "efa"

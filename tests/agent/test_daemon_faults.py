@@ -12,6 +12,7 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def link_of() -> Iterator[LinkOf]:
     links: list[LocalLink] = []
 
     def make(daemon: DaemonProcess, job: str) -> LocalLink:
-        hello = {"type": "hello", "protocol": 1, "job": job, "rank": 0, "world_size": 1, "pid": os.getpid()}
+        hello = {"type": "hello", "protocol": 1, "job": job}
         links.append(LocalLink(str(daemon.socket), hello))
         return links[-1]
 
@@ -135,8 +136,8 @@ def test_a_schedule_that_has_expired_is_not_taken(daemon: DaemonProcess, row: Ro
         b"[1]",
         b"null",
         b'{"format": "cassini-schedule/1"}',
-        b"[" * 20_000,
-        b'{"a": ' * 5000,
+        b"[" * 16_000,
+        b'{"a": ' * 2500,
         b'{"format": NaN}',
         b'{"format": ' + b"9" * 10_000 + b"}",
     ],
@@ -251,7 +252,8 @@ def test_a_wall_clock_that_steps_moves_no_job(start: Start, tmp_path: Path, row:
     offset = tmp_path / "offset"
     offset.write_text("0")
     daemon = start(test_options={"clock_offset_file": str(offset)})
-    with daemon.job("steady") as job:
+    with ExitStack() as stack:
+        job = stack.enter_context(daemon.job("steady"))
         daemon.put(schedule_of("steady"))
         held = job.receive()
         assert held is not None
@@ -260,8 +262,10 @@ def test_a_wall_clock_that_steps_moves_no_job(start: Start, tmp_path: Path, row:
             offset.write_text(str(step_ns))
             wait_until(lambda: daemon.metric("clock_steps_total") > steps)  # noqa: B023
             assert job.is_silent(0.1)
-            with daemon.job("steady") as again:
+            with daemon.job("steady") as again:  # it takes the place of the one before
                 assert again.receive() == held
+            job = stack.enter_context(daemon.job("steady"))
+            assert job.receive() == held
             assert daemon.status_of("steady")["state"] == "waiting"  # what the job said, not expired
         clock = daemon.ask("POST", "/v1/clock", {"offset_ns": None}).body
         assert abs(clock["unix_ns"] - time.time_ns() + HOUR_NS) < SECOND_NS
@@ -317,9 +321,9 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     link = link_of(daemon, "disk")
     assert daemon.put(schedule_of("disk", version=1)).status == 200
     _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)
-    size = (daemon.state / "jobs.jsonl").stat().st_size
-    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size + 10, hard))
-    assert daemon.put(schedule_of("disk", version=2)).status == 200  # this line tears
+    size = (daemon.state / "journal").stat().st_size
+    resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (size - 10, hard))
+    assert daemon.put(schedule_of("disk", version=2)).status == 200  # a part of it fits
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (10, hard))
     for version in range(3, 12):
         assert daemon.put(schedule_of("disk", version=version)).status == 200
@@ -330,8 +334,8 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     dropped = daemon.metric("log_lines_dropped_total")
     resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
     assert daemon.put(schedule_of("disk", version=12)).status == 200
-    lines = [json.loads(line) for line in (daemon.state / "jobs.jsonl").read_text().splitlines()]
-    assert [line["version"] for line in lines if line.get("job") == "disk"] == [12]
+    kept = json.loads((daemon.state / "journal").read_text())
+    assert [one["version"] for one in kept["jobs"]] == [12]
     row(
         "fault",
         "disk full",
@@ -340,16 +344,28 @@ def test_a_full_disk_stops_nothing(start: Start, link_of: LinkOf, row: Row) -> N
     row("fault", "disk has room again", "the next change writes the journal anew, complete")
 
 
-def test_a_journal_of_nonsense_is_passed_over(start: Start, tmp_path: Path, row: Row) -> None:
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "jobs.jsonl").write_bytes(
-        b'{"job": 5}\n{"job": "a"}\nnonsense\n\xff\xff\n{"mapping": [1], "boot": "x"}\n'
-        + b"x" * 100_000
-        + b'\n{"job": "b'
-    )
+def test_whose_a_job_is_outlives_the_daemon_though_nobody_sent_a_command_since(start: Start, row: Row) -> None:
     daemon = start()
+    daemon.put(schedule_of("owned"))
+    with daemon.job("owned") as job:
+        assert job.receive() is not None
+        wait_until(lambda: json.loads((daemon.state / "journal").read_text())["jobs"][0]["owner"] == os.getuid())
+    daemon.stop(signal.SIGKILL)
+    daemon.start()
+    assert daemon.status_of("owned")["uid"] == os.getuid()
+    row("fault", "daemon killed after a job came", "whose the job is was written down within a second")
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"nonsense", b"\xff", b'{"boot": "x", "offset_ns": null, "jobs": [', b"[" * 10**5]
+)
+def test_a_journal_of_nonsense_is_as_good_as_none(start: Start, tmp_path: Path, kept: bytes, row: Row) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "journal").write_bytes(kept)
+    daemon = start()
+    assert daemon.metric("errors_total", where="journal") == 1
     assert daemon.put(schedule_of("a")).status == 200
-    row("fault", "journal torn or overwritten", "lines that make no sense are passed over, the daemon starts")
+    row("fault", "journal torn or overwritten", "counted, and as good as none: the daemon starts")
 
 
 def test_counters_come_with_the_status(start: Start, row: Row) -> None:
@@ -375,6 +391,17 @@ def test_counters_come_with_the_status(start: Start, row: Row) -> None:
         "no counters, or a device that does not exist",
         "the daemon serves without them; `counters.note` says why",
     )
+
+
+def test_a_daemon_that_is_told_to_stop_fails_nowhere(start: Start) -> None:
+    daemon = start()
+    with daemon.job("connected"), socket.create_connection((daemon.url_host, daemon.port)) as asking:
+        wait_until(lambda: daemon.ask("GET", "/v1/jobs").body["jobs"])
+        asking.send(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert asking.recv(4096)
+        assert daemon.stop() == 0
+    assert [json.loads(line)["event"] for line in daemon.log.read_text().splitlines()][-1] == "stopping"
+    assert '"failed"' not in daemon.log.read_text()
 
 
 def test_a_second_daemon_does_not_take_the_place_of_the_first(start: Start, daemon: DaemonProcess, row: Row) -> None:

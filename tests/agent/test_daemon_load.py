@@ -96,8 +96,6 @@ def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
     grown_kib = (resident - empty) / 1024
     assert resident < 160 * 2**20
     p50, p99 = statistics.median(delivered_ms), sorted(delivered_ms)[int(0.99 * len(delivered_ms))]
-    in_time = daemon.metric("loop_lag_seconds_bucket", le="0.025") / daemon.metric("loop_lag_seconds_count")
-    assert in_time > 0.5
     # Idle it is 5 ms; the machine of the tests has other things to do, and the bound must hold there too.
     assert p99 < 1000
     row(
@@ -105,8 +103,7 @@ def test_a_thousand_jobs_and_ten_thousand_questions_a_minute(
         "1,000 jobs report, 10,000 status requests a minute",
         f"{len(delivered_ms)} schedules delivered: median {p50:.1f} ms, 99 % below {p99:.1f} ms from the request on; "
         f"{len(askers.statuses) / SECONDS:.0f} requests/s answered; "
-        f"the loop wakes less than 25 ms late {100 * in_time:.1f} % of the time; resident {resident / 2**20:.0f} MiB, "
-        f"{grown_kib / JOBS:.1f} KiB per job of it for full windows",
+        f"resident {resident / 2**20:.0f} MiB, {grown_kib / JOBS:.1f} KiB per job of it for full windows",
     )
 
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ os.setuid({NOBODY})
 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 one.settimeout(30)
 one.connect("agent.sock")  # from the folder: those above it are for root only
-hello = {{"type": "hello", "protocol": 1, "job": sys.argv[1], "rank": 0, "world_size": 1, "pid": 1}}
+hello = {{"type": "hello", "protocol": 1, "job": sys.argv[1]}}
 one.send(json.dumps(hello).encode())
 print(one.recv(65536).decode(), flush=True)
 sys.stdin.read()
@@ -51,7 +51,7 @@ TOKENS = [None, "", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), READ_TOKEN,
 
 
 def test_without_the_token_nothing_is_done(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 100.0}})
+    daemon = start(test_options={"limits": {"http_wrong_token_s": 0.0}})
     with daemon.job("locked") as job:
         for token in TOKENS:
             headers = {"Authorization": f"Bearer {token}".encode().decode("latin-1")} if token is not None else {}
@@ -82,35 +82,22 @@ def status_over(connection: http.client.HTTPConnection, token: str | None) -> in
     return answer.status
 
 
-def test_who_guesses_tokens_is_not_even_heard_and_a_connection_that_knew_one_is(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
-    known, guessing, late = (
-        http.client.HTTPConnection(daemon.url_host, daemon.port, timeout=PATIENCE_S) for _ in range(3)
-    )
-    try:
-        assert status_over(known, READ_TOKEN) == 200
-        statuses = [status_over(guessing, f"guess-{i}") for i in range(40)]
-        assert statuses.count(401) in (10, 11)
-        assert statuses.count(401) + statuses.count(429) == 40
-        assert status_over(guessing, TOKEN) == 429  # the right one at last: nobody has looked at it
-        assert status_over(late, TOKEN) == 429
-        assert status_over(known, READ_TOKEN) == 200
-        assert status_over(known, TOKEN) == 429  # a right one opens no way to guess another
-        assert [status_over(late, None) for _ in range(20)] == [401] * 20  # nothing to compare
-    finally:
-        for one in (known, guessing, late):
-            one.close()
+def test_who_guesses_tokens_waits_and_nobody_else_does(start: Start, row: Row) -> None:
+    """Nor is the right one kept out, though it comes from the same address."""
+    daemon = start()
+    guessing, knowing = (http.client.HTTPConnection(daemon.url_host, daemon.port, timeout=PATIENCE_S) for _ in range(2))
+    with closing(guessing), closing(knowing):
+        began = time.monotonic()
+        assert [status_over(guessing, f"guess-{i}") for i in range(5)] == [401] * 5
+        assert time.monotonic() - began >= 1.0
+        assert status_over(guessing, TOKEN) == 200
+        assert [status_over(knowing, token) for token in (READ_TOKEN, TOKEN) * 20] == [200] * 40
+        assert [status_over(knowing, None) for _ in range(20)] == [401] * 20  # nothing to compare
     row(
         "security",
-        "40 guesses of the token",
-        "ten are looked at, then 429, the right one too; a connection that has shown one before goes on",
+        "guesses of the token",
+        "five a second are looked at on a connection; the right one is taken, from that address too",
     )
-
-
-def test_who_shows_no_token_keeps_nobody_of_its_address_out(start: Start) -> None:
-    daemon = start(test_options={"limits": {"http_denial_burst": 10.0, "http_denials_per_s": 0.01}})
-    assert [daemon.ask("GET", "/v1/jobs", token=None).status for _ in range(30)] == [401] * 30
-    assert daemon.ask("GET", "/v1/jobs").status == 200
 
 
 def test_a_token_that_is_replaced_is_read_again(start: Start, row: Row) -> None:
@@ -228,11 +215,11 @@ def test_the_job_of_another_user_is_out_of_reach(daemon: DaemonProcess, row: Row
         assert theirs.stdout is not None
         assert json.loads(theirs.stdout.readline())["job"] == "nobodys"
         assert daemon.status_of("nobodys")["uid"] == NOBODY
-        with daemon.job("nobodys", rank=1, world_size=2) as root:
-            assert root.receive() is not None  # root may all
-        assert daemon.status_of("nobodys")["uid"] == NOBODY
     finally:
         theirs.communicate("", timeout=PATIENCE_S)
+    with daemon.job("nobodys") as root:
+        assert root.receive() is not None  # root may all
+    assert daemon.status_of("nobodys")["uid"] == NOBODY
     row("security", "a job of another user", "`not_yours`, also while its owner is away; root may all")
 
 
@@ -241,7 +228,7 @@ import json, os, socket, sys
 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 one.settimeout(30)
 one.connect("agent.sock")
-hello = {"type": "hello", "protocol": 1, "job": sys.argv[1], "rank": int(sys.argv[2]), "world_size": 2, "pid": 1}
+hello = {"type": "hello", "protocol": 1, "job": sys.argv[1]}
 one.send(json.dumps(hello).encode())
 print(one.recv(65536).decode(), flush=True)
 if "fork" in sys.argv and os.fork():
@@ -250,10 +237,10 @@ sys.stdin.read()
 """
 
 
-def another(daemon: DaemonProcess, job: str, rank: int = 0, *more: str) -> subprocess.Popen[str]:
+def another(daemon: DaemonProcess, job: str, *more: str) -> subprocess.Popen[str]:
     """A process beside this one that says hello for a job, and says what it hears."""
     return subprocess.Popen(
-        [sys.executable, "-S", "-c", ANOTHER, job, str(rank), *more],
+        [sys.executable, "-S", "-c", ANOTHER, job, *more],
         cwd=daemon.folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -267,7 +254,7 @@ def heard(one: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def test_two_processes_are_not_one_job(daemon: DaemonProcess, row: Row) -> None:
-    """Both of them rank 0: one name was given twice. What they report would be mixed, and both be held."""
+    """One name was given twice. What they report would be mixed, and both be held."""
     daemon.put(schedule_of("twice"))
     with daemon.job("twice") as job:
         assert job.receive() is not None
@@ -275,24 +262,23 @@ def test_two_processes_are_not_one_job(daemon: DaemonProcess, row: Row) -> None:
             second = another(daemon, "twice")
             assert heard(second) == {"type": "refused", "reason": "name_taken"}
             second.communicate("", timeout=PATIENCE_S)
-        other_rank = another(daemon, "twice", 1)
-        assert heard(other_rank)["type"] == "schedule"
-        other_rank.communicate("", timeout=PATIENCE_S)
         with daemon.job("twice") as again:  # the same process, which has not closed its first agent
             assert again.receive() is not None
-        job.send(iterations_of())
-        until(lambda: daemon.status_of("twice")["iterations"] == 4)
+            assert job.receive() == {"type": "refused", "reason": "name_taken"}
+            assert job.receive() is None
+            again.send(iterations_of())
+            until(lambda: daemon.status_of("twice")["iterations"] == 4)
     until(lambda: not daemon.status_of("twice")["connected"])
     third = another(daemon, "twice")
     assert heard(third)["type"] == "schedule"
     third.communicate("", timeout=PATIENCE_S)
-    row("security", "a second process says that it is rank 0 of a job", "`name_taken`, until the first has gone")
+    row("security", "a second process says that it is a job", "`name_taken`, until the first has gone")
 
 
 def test_the_child_of_a_process_that_is_gone_does_not_keep_its_name(daemon: DaemonProcess) -> None:
     """A worker that was forked has the connection too."""
     daemon.put(schedule_of("orphan"))
-    parent = another(daemon, "orphan", 0, "fork")
+    parent = another(daemon, "orphan", "fork")
     assert heard(parent)["type"] == "schedule"
     assert parent.wait(PATIENCE_S) == 0
     assert daemon.status_of("orphan")["connected"]
@@ -315,7 +301,7 @@ MESSAGES: list[tuple[str, bytes | dict[str, Any], str]] = [
     ("unknown state", iterations_of(state="asleep"), "malformed"),
     ("16 KiB and a byte", b'{"type":"' + b"x" * (16 * 1024 - 8), "oversized"),
     ("60 KiB", b" " * 60_000, "oversized"),
-    ("hello again", {"type": "hello", "protocol": 1, "job": "x", "rank": 0, "world_size": 1, "pid": 1}, "second_hello"),
+    ("hello again", {"type": "hello", "protocol": 1, "job": "x"}, "second_hello"),
 ]
 
 
@@ -328,7 +314,7 @@ def test_a_message_that_is_none_is_refused(
         assert job.receive() == {"type": "refused", "reason": reason}
         job.send(iterations_of(first=1000 + MESSAGES.index((what, message, reason))))  # and is heard all the same
         until(lambda: daemon.status_of("talker")["iterations"] >= 1000)
-    row("security", f"socket: `{reason}`", "answered and counted; a sixteenth ends the connection")
+    row("security", f"socket: `{reason}`", "answered and counted")
 
 
 HELLOS: list[tuple[dict[str, Any], str]] = [
@@ -353,20 +339,17 @@ def test_who_does_not_say_hello_is_shown_the_door(
     row("security", f"hello: `{reason}`", "answered, counted, closed")
 
 
-def test_only_rank_0_measures(daemon: DaemonProcess, row: Row) -> None:
-    with daemon.job("ranks", rank=1, world_size=2) as job, daemon.counts_refusal("socket", "not_rank_0"):
+def test_clients_of_before_are_understood_and_their_other_ranks_take_no_name(daemon: DaemonProcess, row: Row) -> None:
+    """They say rank and world size, and those of long ago connect on every rank."""
+    old = {"world_size": 2, "pid": os.getpid()}
+    daemon.put(schedule_of("old"))
+    with daemon.job("old", rank=1, **old) as other_rank, daemon.job("old", rank=0, **old) as job:
+        assert other_rank.receive() == {"type": "refused", "reason": "malformed"}
+        assert (job.receive() or {})["type"] == "schedule"
         job.send(iterations_of())
-        assert job.receive() == {"type": "refused", "reason": "not_rank_0"}
-        assert daemon.status_of("ranks")["iterations"] == 0
-    row("security", "measurements of another rank than 0", "`not_rank_0`, counted")
-
-
-def test_who_goes_on_with_nonsense_is_disconnected(daemon: DaemonProcess) -> None:
-    with daemon.job("nonsense") as job, daemon.counts_refusal("socket", "malformed", 16):
-        for _ in range(16):
-            job.send(b"?")
-            assert job.receive() == {"type": "refused", "reason": "malformed"}
-        assert job.receive() is None
+        until(lambda: daemon.status_of("old")["iterations"] == 4)
+        assert daemon.status_of("old")["world_size"] == 2
+    row("security", "another rank than 0", "`malformed`, counted, closed")
 
 
 @pytest.fixture
@@ -374,12 +357,9 @@ def strict(start: Start) -> DaemonProcess:
     """A daemon of little patience."""
     limits = {
         "hello_timeout_s": 0.3,
-        "http_idle_s": 0.6,
-        "http_request_s": 0.6,
-        "http_connections": 8,
-        "http_connections_per_peer": 4,
+        "http_patience_s": 0.6,
+        "http_connections": 4,
         "connections": 12,
-        "connections_per_job": 4,
         "jobs": 6,
         "message_burst": 50.0,
         "messages_per_s": 50.0,
@@ -423,14 +403,16 @@ def test_slow_requests_are_ended(strict: DaemonProcess, row: Row) -> None:
         assert b"408" in slow_body.recv(4096)
         assert is_closed_by_peer(silent)
         assert is_closed_by_peer(slow_head)
-    until(lambda: strict.refused("http", "no_request") == 1)
-    until(lambda: strict.refused("http", "slow_request") >= 2)
-    row("security", "slowloris: head or body drip in", "ended after 10 s, counted as `slow_request`")
-    row("security", "connection without a request", "ended after 10 s, counted as `no_request`")
+    until(lambda: strict.refused("http", "no_request") == 2)
+    until(lambda: strict.refused("http", "slow_request") >= 1)
+    row("security", "a body that drips in", "408 after 10 s, counted as `slow_request`")
+    row(
+        "security", "connection without a request, or a head that drips in", "ended after 10 s, counted as `no_request`"
+    )
 
 
 def test_a_client_that_does_not_read_is_ended(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_request_s": 0.3}})
+    daemon = start(test_options={"limits": {"http_patience_s": 0.3}})
     with daemon.job("big") as job:
         for i in range(8):
             job.send(iterations_of(first=64 * i, many=64))
@@ -441,8 +423,8 @@ def test_a_client_that_does_not_read_is_ended(start: Start, row: Row) -> None:
             with suppress(OSError):
                 for _ in range(4000):  # answers of 16 MB: more than any buffer between the two
                     deaf.send(request)
-            until(lambda: daemon.refused("http", "does_not_read") >= 1)
-    row("security", "answers are never read", "ended after 10 s, counted as `does_not_read`")
+            until(lambda: daemon.metric("http_connections") == 1)  # which asks for it
+    row("security", "answers are never read", "ended after 10 s")
 
 
 def test_too_much_at_once_is_refused(strict: DaemonProcess, row: Row) -> None:
@@ -463,35 +445,24 @@ def test_too_much_at_once_is_refused(strict: DaemonProcess, row: Row) -> None:
 
 def test_too_large_a_body_is_refused(daemon: DaemonProcess, row: Row) -> None:
     with daemon.counts_refusal("http", "oversized"):
-        answer = daemon.ask("PUT", "/v1/jobs/a/schedule", b" " * (64 * 1024 + 1))
+        answer = daemon.ask("PUT", "/v1/jobs/a/schedule", b" " * (16 * 1024 + 1))
         assert (answer.status, answer.body["reason"]) == (413, "oversized")
-    row("security", "request of more than 64 KiB", "413 `oversized`, counted")
-
-
-def test_too_many_requests_are_refused(start: Start, row: Row) -> None:
-    daemon = start(test_options={"limits": {"http_request_burst": 20.0, "http_requests_per_s": 5.0}})
-    statuses = [daemon.ask("GET", "/v1/health").status for _ in range(60)]
-    assert statuses.count(200) >= 20
-    assert statuses.count(429) > 0
-    until(lambda: is_healthy(daemon))
-    until(lambda: is_healthy(daemon))
-    assert daemon.refused("http", "too_fast") >= statuses.count(429)
-    row("security", "more requests than the rate allows", "429, counted as `too_fast`")
+    row("security", "request of more than 16 KiB", "413 `oversized`, counted")
 
 
 def test_too_many_connections_and_jobs_on_the_socket(strict: DaemonProcess, row: Row) -> None:
-    crowd = [strict.job("crowd", rank=i, world_size=8) for i in range(5)]
-    assert crowd[4].receive() == {"type": "refused", "reason": "too_many_connections"}
-    more = [JobSocket(strict.socket) for _ in range(9)]
-    assert crowd[0].receive() == {"type": "refused", "reason": "too_many_connections"}
-    assert crowd[0].receive() is None
-    until(lambda: strict.refused("socket", "too_many_connections") >= 2)
-    for one in (*crowd, *more):
+    crowd = strict.job("crowd")
+    until(lambda: strict.ask("GET", "/v1/jobs/crowd").status == 200)
+    more = [JobSocket(strict.socket) for _ in range(12)]
+    assert crowd.receive() == {"type": "refused", "reason": "too_many_connections"}
+    assert crowd.receive() is None
+    until(lambda: strict.refused("socket", "too_many_connections") >= 1)
+    for one in (crowd, *more):
         one.close()
     row(
         "security",
-        "too many connections of a job, or in all",
-        "`too_many_connections`, counted; in all, the oldest that has not shown a secret makes room",
+        "too many connections",
+        "`too_many_connections`, counted; the oldest that has not shown a secret makes room",
     )
     kept = [schedule_of(f"kept{i}") for i in range(5)]  # and the crowd is the sixth
     for one in kept:

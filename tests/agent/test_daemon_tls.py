@@ -149,7 +149,7 @@ def test_plain_text_and_silence_do_not_pass_for_tls(start: Start, authorities: A
 
 
 def test_handshakes_that_do_not_go_on_keep_nobody_out(start: Start, authorities: Authorities, row: Row) -> None:
-    limits = {"http_connections": 16, "http_connections_per_peer": 4}
+    limits = {"http_connections": 16}
     daemon = start(
         *options_of(authorities.folder), "--tls-client-name=scheduler.cluster", test_options={"limits": limits}
     )

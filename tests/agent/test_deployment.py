@@ -19,7 +19,8 @@ from daemon_process import schedule_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cassini_agent.cli import main, serve
+from cassini_agent.cli import main
+from cassini_agent.daemon.config import Config
 from cassini_agent.job_secret import JobSecret
 from cassini_agent.loop.connecting import _job_name
 
@@ -69,7 +70,7 @@ def test_the_five_commands_give_certificates_that_the_daemon_and_its_callers_tak
 
 
 def options_of_the_daemon() -> set[str]:
-    return {f"CASSINI_AGENT_{field.name.upper()}" for field in dataclasses.fields(serve.Options)}
+    return {f"CASSINI_AGENT_{field.name.upper()}" for field in dataclasses.fields(Config)}
 
 
 @pytest.mark.parametrize("path", ["systemd/tls.conf", "kubernetes/daemonset.yaml"])
@@ -101,7 +102,7 @@ def test_the_daemon_on_kubernetes_may_do_nothing_but_its_work() -> None:
     assert mounts.keys() == volumes.keys()
     host_paths = {name: each["hostPath"]["path"] for name, each in volumes.items() if "hostPath" in each}
     assert host_paths == {"run": "/run/cassini-agent", "state": "/var/lib/cassini-agent"}
-    assert str(serve.Options().socket.parent) == mounts["run"] == host_paths["run"]
+    assert str(Config().socket.parent) == mounts["run"] == host_paths["run"]
     assert environment["CASSINI_AGENT_STATE_DIRECTORY"] == mounts["state"]
     for option in ("TOKEN_FILE", "TLS_CERTIFICATE", "TLS_KEY"):
         file = Path(environment[f"CASSINI_AGENT_{option}"])
@@ -119,7 +120,7 @@ def test_a_job_on_kubernetes_has_the_folder_of_the_socket_and_may_not_write_ther
     (container,) = pod["containers"]
     (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
     assert mount["readOnly"] is True
-    assert mount["mountPath"] == volume["hostPath"]["path"] == str(serve.Options().socket.parent)
+    assert mount["mountPath"] == volume["hostPath"]["path"] == str(Config().socket.parent)
     assert container["env"][0]["name"] == "CASSINI_JOB_ID"
 
 

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassini_agent import dispatch
-from cassini_agent.daemon.limits import FullError, Limits, Places
+from cassini_agent.daemon.limits import Places
 from cassini_agent.daemon.messages import read_message
-from cassini_agent.daemon.registry import NotYoursError, Registry, WrongSecretError
+from cassini_agent.daemon.registry import RefusedError, Registry
 from cassini_agent.schedule import Schedule, ScheduleError
 
 SECRET, OTHER = "a-secret-of-one-job-and-no-other", "a-secret-of-another-job-altogether"
@@ -34,7 +34,7 @@ os.setresuid(uid, uid, uid)
 one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 one.settimeout(60)
 one.connect("agent.sock")
-hello = {"type": "hello", "protocol": 1, "job": job, "rank": 0, "world_size": 1, "pid": 1}
+hello = {"type": "hello", "protocol": 1, "job": job}
 one.send(json.dumps(hello | ({"secret": secret} if secret else {})).encode())
 for line in sys.stdin:  # a message to send, or nothing: the next one is to be heard
     if line.strip():
@@ -87,7 +87,7 @@ REFUSED = {"type": "refused", "reason": "wrong_secret"}
 def test_without_the_secret_of_its_schedule_nobody_is_the_job(daemon: DaemonProcess, row: Row) -> None:
     """Not even root, such as of a container without a user namespace."""
     assert daemon.put(secret_schedule("locked")).status == 200
-    for hello in ({}, {"secret": OTHER}, {"secret": ""}, {"secret": hash_of(SECRET)}, {"rank": 1, "world_size": 2}):
+    for hello in ({}, {"secret": OTHER}, {"secret": ""}, {"secret": hash_of(SECRET)}):
         with daemon.counts_refusal("socket", "wrong_secret"), daemon.job("locked", **hello) as squatter:
             assert squatter.receive() == REFUSED
             assert squatter.receive() is None
@@ -103,7 +103,7 @@ def test_without_the_secret_of_its_schedule_nobody_is_the_job(daemon: DaemonProc
 
 
 def test_a_squatter_that_came_first_goes_and_what_it_said_counts_no_more(daemon: DaemonProcess, row: Row) -> None:
-    with daemon.job("predictable") as squatter, daemon.job("predictable", secret=SECRET, rank=1, world_size=2) as job:
+    with daemon.job("predictable") as squatter:
         squatter.send(iterations_of())
         until(lambda: daemon.status_of("predictable")["iterations"] == 4)
         with daemon.counts_refusal("socket", "wrong_secret"):
@@ -111,12 +111,11 @@ def test_a_squatter_that_came_first_goes_and_what_it_said_counts_no_more(daemon:
         assert squatter.receive() == {"type": "clear"}  # it may have had a schedule
         assert squatter.receive() == REFUSED
         assert squatter.receive() is None
-        assert (job.receive() or {})["type"] == "schedule"
         status = daemon.status_of("predictable")
-        assert (status["connected"], status["iterations"], status["errors_ns"]) == (True, 0, [])
-        with daemon.job("predictable", secret=SECRET, world_size=2) as rank_0:
-            assert (rank_0.receive() or {})["type"] == "schedule"
-            rank_0.send(iterations_of(many=2))
+        assert (status["connected"], status["iterations"], status["errors_ns"]) == (False, 0, [])
+        with daemon.job("predictable", secret=SECRET) as job:
+            assert (job.receive() or {})["type"] == "schedule"
+            job.send(iterations_of(many=2))
             until(lambda: daemon.status_of("predictable")["iterations"] == 2)
     row(
         "security",
@@ -182,7 +181,7 @@ def test_the_user_does_not_matter_to_who_has_the_secret(daemon: DaemonProcess, r
     with OtherUser(daemon, 4242, "users", SECRET) as job:
         assert (job.hears() or {})["type"] == "schedule"
         assert daemon.status_of("users")["uid"] == 4242
-        with daemon.counts_refusal("socket", "wrong_secret"), daemon.job("users", rank=1, world_size=2) as root:
+        with daemon.counts_refusal("socket", "wrong_secret"), daemon.job("users") as root:
             assert root.receive() == REFUSED
         with OtherUser(daemon, 4242, "users") as same_user:
             assert same_user.hears() == REFUSED
@@ -228,7 +227,7 @@ def test_a_secret_that_is_none_is_malformed(daemon: DaemonProcess, secret: objec
 
 
 def test_the_secret_stands_nowhere(start: Start) -> None:
-    daemon = start("--log-level=debug")
+    daemon = start()
     daemon.put(secret_schedule("quiet"))
     for secret in (SECRET, OTHER):
         with daemon.job("quiet", secret=secret) as job:
@@ -239,8 +238,7 @@ def test_the_secret_stands_nowhere(start: Start) -> None:
     said = [daemon.log.read_text(), daemon.ask("GET", "/metrics").body, json.dumps(daemon.status_of("quiet"))]
     daemon.stop()
     said += [file.read_text() for file in daemon.state.iterdir()] + [daemon.log.read_text()]
-    hello = read_message(json.dumps({"type": "hello", "protocol": 1, "job": "quiet", "rank": 0, "world_size": 1,
-                                     "pid": 1, "secret": SECRET}).encode())  # fmt: skip
+    hello = read_message(json.dumps({"type": "hello", "protocol": 1, "job": "quiet", "secret": SECRET}).encode())
     said += [repr(hello), repr(dispatch.JobSecret(SECRET)), str(dispatch.JobSecret(SECRET))]
     for text in said:
         assert SECRET not in text
@@ -282,8 +280,8 @@ def test_a_secret_that_can_be_guessed_or_lost_is_refused(text: str) -> None:
 class Speaker:
     """A connection, as far as a registry cares."""
 
-    def __init__(self, registry: Registry, uid: int, rank: int, secret: str | None) -> None:
-        self.registry, self.uid, self.rank, self.pid = registry, uid, rank, os.getpid()
+    def __init__(self, registry: Registry, uid: int, secret: str | None) -> None:
+        self.registry, self.uid, self.pid = registry, uid, os.getpid()
         self.secret_sha256 = None if secret is None else hash_of(secret)
         self.is_proved = False
 
@@ -305,54 +303,53 @@ SECRETS = st.sampled_from([None, SECRET, OTHER])
 @given(
     st.lists(
         st.one_of(
-            st.tuples(st.just("join"), st.integers(0, 2), st.integers(0, 1), SECRETS),
+            st.tuples(st.just("join"), st.integers(0, 2), SECRETS),
             st.tuples(st.just("offer"), SECRETS),
             st.tuples(st.just("clear")),
-            st.tuples(st.just("leave"), st.integers(0, 5)),
+            st.tuples(st.just("leave")),
         )
     )
 )
 def test_who_speaks_for_a_job_has_its_secret_or_is_its_user(steps: list[tuple[Any, ...]]) -> None:
-    registry = Registry(Limits())
+    registry = Registry(4)
     job = registry.get_or_add("a", 0)
     secret: str | None = None  # that the schedule in force has
     told_by: str | None = None  # what who reported last had shown
     for step in steps:
         match step:
-            case ("join", uid, rank, shown):
-                speaker = Speaker(registry, uid, rank, shown)
+            case ("join", uid, shown):
+                speaker = Speaker(registry, uid, shown)
                 owner = job.owner
                 try:
-                    registry.join("a", speaker, 0, rank)
-                except WrongSecretError:
-                    assert secret not in (None, shown)
-                except NotYoursError:
-                    assert secret is None
-                    assert uid not in (owner, 0)
+                    registry.join("a", speaker, 0)
+                except RefusedError as error:
+                    refused = (
+                        ("not_yours", uid not in (owner, 0)) if secret is None else ("wrong_secret", secret != shown)
+                    )
+                    assert (error.reason, True) == refused  # noqa: PT017
                 else:
                     assert shown == secret if secret is not None else owner is None or uid in (owner, 0)
                     assert speaker.is_proved == (secret is not None)
-                    if rank == 0:
-                        job.hear(speaker.secret_sha256)
-                        assert job.measurements.iterations == 0 or told_by == shown
-                        job.measurements.iterations, told_by = 1, shown
+                    assert job.link is speaker
+                    job.hear(speaker.secret_sha256)
+                    assert job.measurements.iterations == 0 or told_by == shown
+                    job.measurements.iterations, told_by = 1, shown
             case ("offer", new):
                 before = job.secret_sha256(0)
                 version = job.version + 1
                 changes = {} if new is None else {"secret_sha256": hash_of(new)}
                 job.offered = Schedule.from_mapping({**schedule_of("a", version), **changes})
-                job.version, job.host, secret = version, job.offered, new
+                job.version, job.offset_ns, secret = version, 0, new
                 if new is not None and hash_of(new) != before:
                     registry.check_secret(job, hash_of(new))
                     assert job.measurements.iterations == 0 or told_by == new
             case ("clear",):
-                job.host, secret = None, None
-            case ("leave", which) if job.links:
-                registry.leave(job, sorted(job.links, key=id)[which % len(job.links)], 0)
-        links = [link for link in job.links if isinstance(link, Speaker)]
-        if secret is not None:
-            assert all(link.secret_sha256 == hash_of(secret) and link.is_proved for link in links)
-        assert sum(registry._of_user.values()) == (job.owner is not None)
+                job.offset_ns, secret = None, None
+            case ("leave",) if job.link is not None:
+                registry.leave(job, job.link, 0)
+        if secret is not None and isinstance(job.link, Speaker):
+            assert job.link.secret_sha256 == hash_of(secret)
+            assert job.link.is_proved
 
 
 @settings(max_examples=100)
@@ -363,29 +360,23 @@ def test_who_speaks_for_a_job_has_its_secret_or_is_its_user(steps: list[tuple[An
 )
 def test_places_are_kept_by_those_who_need_them(steps: list[tuple[str, int, int]]) -> None:
     """Against a plain list of who is there."""
-    most, share = 6, 4
+    most = 6
     places: Places[int] = Places(most)
     there: list[tuple[int, int, bool]] = []  # who, of which peer, whether it keeps its place; the oldest first
     for number, (what, peer, which) in enumerate(steps):
         if what == "take":
-            of_peer = [one for one in there if one[1] == peer]
             strangers = [one for one in there if not one[2]]
-            full = len(there) >= most
-            try:
-                goes = places.take(number, peer, share)
-            except FullError:
-                mine = [one for one in of_peer if not one[2]]
-                assert (len(of_peer) >= share and not mine) or (len(of_peer) < share and full and not strangers)
+            goes = places.take(number, peer)
+            if len(there) < most:
+                assert goes is None
+            elif not strangers:
+                assert goes == number
                 continue
-            if len(of_peer) >= share:
-                assert goes == next(one[0] for one in of_peer if not one[2])
-            elif full:
+            else:
                 (gone,) = (one for one in strangers if one[0] == goes)
                 many = {one[1]: sum(other[1] == one[1] for other in strangers) for one in strangers}
                 assert many[gone[1]] == max(many.values())
                 assert gone == next(one for one in strangers if one[1] == gone[1])
-            else:
-                assert goes is None
             there = [one for one in there if one[0] != goes] + [(number, peer, False)]
         elif there:
             one = there[which % len(there)]
@@ -398,4 +389,4 @@ def test_places_are_kept_by_those_who_need_them(steps: list[tuple[str, int, int]
         assert len(places) == len(there)
     for who, _, _ in there:
         places.leave(who)
-    assert (len(places), len(places._of_peer), len(places._strangers)) == (0, 0, 0)
+    assert (len(places), len(places._strangers)) == (0, 0)

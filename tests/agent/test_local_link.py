@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cassini_agent.local_link import LARGEST_MESSAGE, MOST_AT_ONCE, RETRY_NS, LocalLink, socket_path
+from cassini_agent.local_link import MOST_AT_ONCE, RETRY_NS, LocalLink, socket_path
+from cassini_agent.strict_json import MAX_BYTES
 
 HELLO = {"type": "hello", "protocol": 1}
 
@@ -134,7 +135,7 @@ def test_what_is_no_object_is_left_out(data: bytes | None, tmp_path_factory: pyt
     link.send({})
     daemon.accept()
     if data is not None:
-        daemon.write(data[:LARGEST_MESSAGE])
+        daemon.write(data[:MAX_BYTES])
     daemon.write(b'{"type": "clear"}')
     got = link.receive()
     assert got[-1] == {"type": "clear"}
@@ -156,7 +157,7 @@ def test_a_flood_is_read_in_parts(path: str, daemon: Daemon) -> None:
 
 def test_too_large_a_message_is_dropped(path: str, daemon: Daemon) -> None:
     link = LocalLink(path, HELLO)
-    assert not link.send({"data": "x" * LARGEST_MESSAGE})
+    assert not link.send({"data": "x" * MAX_BYTES})
     assert link.connected
     assert link.dropped == 1
     link.close()

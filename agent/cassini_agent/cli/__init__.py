@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from ..daemon.access import ConfigError
 from ..schedule import ScheduleError
 from .errors import PROGRAM, AnswerError, UsageError, what_is_missing
 
@@ -34,14 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status. Nothing is raised and the process is not ended.
     """
-    try:  # a job's environment has no library for command lines
-        from cyclopts import CycloptsError
-
-        from .application import application
-    except ModuleNotFoundError as error:
-        return _fail(2, what_is_missing(error))
     try:
-        application()(sys.argv[1:] if argv is None else list(argv))
+        _run(sys.argv[1:] if argv is None else list(argv))
         if sys.stdout is not None:
             sys.stdout.flush()
         return 0
@@ -52,10 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(130, "interrupted")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except CycloptsError as error:
-        error.verbose = False
-        return _fail(2, f"{str(error).rstrip('.')}. See {PROGRAM} --help")
-    except (UsageError, ScheduleError) as error:
+    except (UsageError, ConfigError, ScheduleError) as error:
         return _fail(2, str(error))
     except ModuleNotFoundError as error:
         return _fail(2, what_is_missing(error))
@@ -64,9 +56,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(1, f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
     except Exception as error:
-        if type(error).__name__ == "ConfigError":  # its module is loaded by two of the verbs only
-            return _fail(2, str(error))
         return _fail(1, f"internal error: {type(error).__name__}: {error}")
+
+
+def _run(arguments: list[str]) -> None:
+    from cyclopts import CycloptsError  # a job's environment has no library for command lines
+
+    from .application import application
+
+    try:
+        application()(arguments)
+    except CycloptsError as error:
+        error.verbose = False
+        raise UsageError(f"{str(error).rstrip('.')}. See {PROGRAM} --help") from None
 
 
 def entry_point() -> NoReturn:

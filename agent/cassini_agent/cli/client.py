@@ -1,22 +1,22 @@
-"""HTTP to one daemon, for the verbs that ask it."""
+"""Where daemons are and how they know the caller, and one request to one of them."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ..daemon.access import read_token
 from ..endpoint import Endpoint
+from ..requests import Reply, Transport
 from .errors import AnswerError, UsageError
 
-if TYPE_CHECKING:
-    from ..requests import Reply
-
-__all__ = ["Access", "Client", "Daemon"]
+__all__ = ["Access", "Daemon"]
 
 TIMEOUT_S = 10.0
 
@@ -34,6 +34,10 @@ class Access:
         bool, Parameter(negative=(), help="Let the token cross the network in the clear: only where it is trusted.")
     ] = False
 
+    def files(self) -> tuple[Path | None, ...]:
+        """What :meth:`endpoint` reads."""
+        return self.token_file, self.ca, self.certificate, self.key
+
     def endpoint(self, url: str) -> Endpoint:
         """A daemon at this address.
 
@@ -43,8 +47,6 @@ class Access:
             The token or a certificate cannot be read, the address is none, or a token would cross the network in the
             clear.
         """
-        from ..daemon.access import read_token
-
         token = None if self.token_file is None else read_token(self.token_file)
         try:
             return Endpoint(url, token, _tls(self) if url.startswith("https://") else None, self.plain_http)
@@ -59,41 +61,31 @@ class Daemon(Access):
 
     url: Annotated[str, Parameter(help="The daemon's address.")] = "http://127.0.0.1:9311"
 
-
-class Client:
-    """Asks one daemon.
-
-    Raises
-    ------
-    UsageError
-        As :meth:`Access.endpoint`.
-    """
-
-    def __init__(self, daemon: Daemon) -> None:
-        self._endpoint = daemon.endpoint(daemon.url)
-
-    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The JSON object the daemon answers.
+    def ask(self, request: Callable[[Transport, Endpoint], Awaitable[Reply]]) -> dict[str, Any]:
+        """The JSON object that the daemon answers; the token may have been replaced since it was asked last.
 
         Raises
         ------
+        UsageError
+            As :meth:`Access.endpoint`.
         AnswerError
             It refused, or is not there.
         """
-        from ..http_transport import HttpTransport
+        from ..http_transport import HttpTransport  # loads aiohttp
+
+        endpoint = self.endpoint(self.url)
 
         async def asked() -> Reply:
             async with HttpTransport(TIMEOUT_S) as http:
-                return await http.request(method, self._endpoint, path, body)
+                return await request(http, endpoint)
 
-        url = self._endpoint.url
         try:
             reply = asyncio.run(asked())
         except (OSError, TimeoutError) as error:
-            raise AnswerError(f"{url}: {str(error) or f'no answer within {TIMEOUT_S:g} s'}") from None
+            raise AnswerError(f"{self.url}: {str(error) or f'no answer within {TIMEOUT_S:g} s'}") from None
         if reply.status != 200:
             said = ": ".join(str(reply.body[key]) for key in ("reason", "error") if key in reply.body)
-            raise AnswerError(f"{url}: {reply.status} {said}".rstrip(), _exit_status(reply.status))
+            raise AnswerError(f"{self.url}: {reply.status} {said}".rstrip(), _exit_status(reply.status))
         return dict(reply.body)
 
 

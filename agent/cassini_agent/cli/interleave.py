@@ -7,13 +7,14 @@ import os
 import re
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ..daemon.changed_files import ChangedFiles
 from .client import Access
 from .errors import AnswerError, UsageError
 from .tables import STYLES, milliseconds, plain, print_table
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from ..daemon.credentials import Credentials
     from ..endpoint import Endpoint
     from ..interleave import Interleaving, Network, Row
     from ..interleave.events import Event
@@ -32,6 +32,7 @@ __all__ = ["interleave"]
 COLUMNS = ("job", "host", "state", "iteration", "pace", "error", "spread", "waited", "adjustments", "note")
 LEFT = ("job", "host", "state", "note")
 
+EVERY_S = 1.0
 SHOWN_EVENTS = 12
 
 ONCE_S = 180.0
@@ -55,7 +56,6 @@ def interleave(
     ] = (),
     once: Annotated[bool, Parameter(negative=(), help="Arrange the jobs once, print the table and end.")] = False,
     release: Annotated[bool, Parameter(negative=(), help="At the end set the jobs free.")] = False,
-    every_s: Annotated[float, Parameter(help="Seconds between two looks at the table.")] = 1.0,
     access: Access = Access(),  # noqa: B008  cyclopts fills it in; it is frozen
 ) -> None:
     """Interleave jobs that run already, and keep them interleaved until Ctrl-C.
@@ -65,26 +65,26 @@ def interleave(
 
     Times are milliseconds; the error is the median distance of the last iterations from the grid, negative is early.
     """
-    if not every_s >= 0.1:
-        raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
+    from ..coordinator.events import Failed
+    from ..interleave import Interleaving
+
     jobs, daemons = _where(job, daemon, access)
     network = _network(link, problem, candidate, rate)
-    try:
-        from ..coordinator.events import Failed
-        from ..daemon.credentials import Credentials
-        from ..interleave import Interleaving
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is missing: pip install 'cassini-core[agent]'") from None
     if "CASSINI_DEBUG" not in os.environ:  # what fails is an event, and a traceback would break the table
         logging.getLogger("cassini_agent").addHandler(logging.NullHandler())
     told: SimpleQueue[Event] = SimpleQueue()
+    files = ChangedFiles(access.files())
 
-    def on_unfit(why: str) -> None:
-        event = Failed("reading the token or certificates", why, 1)
-        running.events.append((time.time(), event))
-        told.put(event)
+    def refresh() -> None:
+        """Of the token and the certificates, where they have been replaced."""
+        if files.look():
+            try:
+                running.update(daemons=_where(job, daemon, access)[1])
+            except ValueError as error:
+                event = Failed("reading the token or certificates", str(error), 1)
+                running.events.append((time.time(), event))
+                told.put(event)
 
-    credentials = Credentials(_Daemons(job, daemon, access), lambda hosts: running.update(daemons=hosts), on_unfit)
     is_live = not once and sys.stdout.isatty()
     try:
         with Interleaving(network, daemons, jobs=jobs, tell=None if is_live else told.put) as running:
@@ -92,9 +92,9 @@ def interleave(
                 if once:
                     _once(running, told)
                 elif is_live:
-                    _show(running, credentials, every_s)
+                    _show(running, refresh)
                 else:
-                    _go_on(running, told, credentials, every_s)
+                    _go_on(running, told, refresh)
             except KeyboardInterrupt:
                 pass
             finally:
@@ -107,22 +107,6 @@ def interleave(
     held = sum(row.status.schedule is not None for row in rows)
     if held and not release:
         print(f"{held} jobs keep their schedules for up to an hour; cassini-agent interleave goes on with them")
-
-
-@dataclass(frozen=True)
-class _Daemons:
-    """Reads the token and the certificates again."""
-
-    jobs: tuple[str, ...]
-    daemons: tuple[str, ...]
-    access: Access
-
-    def credentials(self) -> tuple[dict[str, Endpoint]]:
-        return (_where(self.jobs, self.daemons, self.access)[1],)
-
-    def credential_files(self) -> list[Path]:
-        files = (self.access.token_file, self.access.ca, self.access.certificate, self.access.key)
-        return [file for file in files if file is not None]
 
 
 def _where(
@@ -207,24 +191,24 @@ def _once(running: Interleaving, told: SimpleQueue[Event]) -> None:
         raise AnswerError(f"{refused[0].job}: {refused[0].reason}")
 
 
-def _go_on(running: Interleaving, told: SimpleQueue[Event], credentials: Credentials, every_s: float) -> None:
+def _go_on(running: Interleaving, told: SimpleQueue[Event], refresh: Callable[[], None]) -> None:
     while True:
         running.status()  # raises what ended it
-        credentials.refresh()
+        refresh()
         _print_new(told)
-        time.sleep(every_s)
+        time.sleep(EVERY_S)
 
 
-def _show(running: Interleaving, credentials: Credentials, every_s: float) -> None:
+def _show(running: Interleaving, refresh: Callable[[], None]) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console(markup=False, emoji=False, highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            credentials.refresh()
+            refresh()
             live.update(_screen(running), refresh=True)
-            time.sleep(every_s)
+            time.sleep(EVERY_S)
 
 
 def _screen(running: Interleaving) -> Group:

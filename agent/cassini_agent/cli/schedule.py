@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
+from ..requests import put_schedule
 from ..schedule import Schedule
-from .client import Client, Daemon
+from .client import Daemon
 from .errors import UsageError
 
 __all__ = ["schedule"]
@@ -21,12 +22,9 @@ def schedule(file: str, /, *, daemon: Daemon = Daemon()) -> None:  # noqa: B008 
     file
         The schedule, cassini-schedule/1 in JSON; - for standard input.
     """
-    import json
-
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     one = Schedule.from_json(data)
-    answer = Client(daemon).ask("PUT", f"/v1/jobs/{quote(one.job, safe='')}/schedule", one.to_mapping())
-    print(json.dumps(answer))
+    print(json.dumps(daemon.ask(lambda http, endpoint: put_schedule(http, endpoint, one))))

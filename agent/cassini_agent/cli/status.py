@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from .client import Client, Daemon
-from .errors import AnswerError, UsageError
+from .client import Daemon
+from .errors import AnswerError
 from .tables import STYLES, milliseconds, plain, print_table
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["status"]
 
+EVERY_S = 1.0
 COLUMNS = ("job", "state", "iteration", "error", "spread", "adjustments", "delay", "dropped", "note")
 
 
@@ -25,7 +26,6 @@ def status(
     *,
     once: Annotated[bool, Parameter(negative=(), help="Print the table once and end.")] = False,
     json: Annotated[bool, Parameter(negative=(), help="Print the daemon's answer as JSON once and end.")] = False,
-    every_s: Annotated[float, Parameter(help="Seconds between two looks.")] = 1.0,
     daemon: Daemon = Daemon(),  # noqa: B008  cyclopts fills it in; it is frozen
 ) -> None:
     """Show the jobs of a server: what they hold, how far they are from it, and what it costs them.
@@ -33,25 +33,26 @@ def status(
     Times are milliseconds. The error is the median distance of the last iterations from the grid, negative is early;
     the delay is what the agent has added to the job so far.
     """
-    if not every_s >= 0.1:
-        raise UsageError(f"--every-s: expected at least 0.1, got {every_s}")
     if json:
-        print(json_library.dumps(Client(daemon).ask("GET", "/v1/jobs")))
-        return
-    if once:
+        print(json_library.dumps(_ask(daemon)))
+    elif once:
         print_table(_table(_jobs(daemon)))
-        return
-    _live(daemon, every_s)
+    else:
+        _live(daemon)
+
+
+def _ask(daemon: Daemon) -> dict[str, Any]:
+    return daemon.ask(lambda http, endpoint: http.request("GET", endpoint, "/v1/jobs"))
 
 
 def _jobs(daemon: Daemon) -> list[Mapping[str, Any]]:
-    answer = Client(daemon).ask("GET", "/v1/jobs")  # whose token may have been replaced since the last look
+    answer = _ask(daemon)
     if not isinstance(answer.get("jobs"), list):
         raise AnswerError("expected a list of jobs from the daemon")
     return sorted(answer["jobs"], key=lambda job: str(job.get("job")))
 
 
-def _live(daemon: Daemon, every_s: float) -> None:
+def _live(daemon: Daemon) -> None:
     """Until interrupted; a daemon that is away for a while is waited for, and so is a token that is being replaced."""
     from rich.console import Console
     from rich.live import Live
@@ -59,7 +60,7 @@ def _live(daemon: Daemon, every_s: float) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     with Live(_table(_jobs(daemon)), console=console, auto_refresh=False, screen=console.is_terminal) as live:
         while True:
-            time.sleep(every_s)
+            time.sleep(EVERY_S)
             try:
                 table = _table(_jobs(daemon))
             except (AnswerError, ValueError) as error:

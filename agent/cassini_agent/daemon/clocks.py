@@ -12,20 +12,25 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
+
+import msgspec
 
 from ..schedule import MAX_TIME_NS
-from ..strict_json import shown
 
 __all__ = [
+    "OFFSET_STEP_NS",
     "Clocks",
     "CoordinatorClock",
+    "OffsetNs",
     "Reading",
     "SystemClocks",
     "boot_id",
-    "checked_offset",
     "wall_clock_error_ns",
 ]
+
+OffsetNs = Annotated[int, msgspec.Meta(ge=-MAX_TIME_NS, le=MAX_TIME_NS)]
+"""Of the host's monotonic clock to the coordinator's."""
 
 WALL_STEP_NS = 1_000_000
 """The wall clock moved this much against the monotonic clock: a step. Reading both takes less than 1 us."""
@@ -111,10 +116,6 @@ class CoordinatorClock:
             return self._wall_offset_ns
         return self.offset_ns
 
-    def now_ns(self) -> int:
-        """Now on the coordinator's clock."""
-        return self.clocks.monotonic_ns() - self.current()
-
     def observe(self) -> Reading:
         """Read the clocks and see whether the wall clock stepped since the last reading."""
         reading = self.clocks.read()
@@ -124,26 +125,10 @@ class CoordinatorClock:
         self._wall_offset_ns = offset
         return reading
 
-    def give(self, offset_ns: int) -> bool:
-        """Keep an offset from the coordinator. True: it continues the one before, jobs that are held may follow it.
-
-        Raises
-        ------
-        ValueError
-            Not a whole number within 2^62.
-        """
-        before = self.current()
-        self.offset_ns = checked_offset(offset_ns)
-        follows = abs(offset_ns - before) <= OFFSET_STEP_NS
-        self.offset_steps += not follows
-        return follows
-
-
-def checked_offset(offset_ns: object) -> int:
-    """An offset that was said or kept, if it is one."""
-    if type(offset_ns) is not int or abs(offset_ns) > MAX_TIME_NS:
-        raise ValueError(f"offset_ns: expected a whole number within 2^62, got {shown(offset_ns)}")
-    return offset_ns
+    def give(self, offset_ns: int) -> None:
+        """Keep an offset from the coordinator."""
+        self.offset_steps += abs(offset_ns - self.current()) > OFFSET_STEP_NS
+        self.offset_ns = offset_ns
 
 
 def wall_clock_error_ns() -> int | None:

@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
+from ..endpoint import is_this_host
+from ..local_link import DEFAULT_SOCKET
 from .access import Access, ConfigError, read_token, server_tls
-from .limits import Limits
 
-__all__ = ["DEFAULT_PORT", "DEFAULT_SOCKET", "Config", "ConfigError"]
+__all__ = ["Config"]
 
-DEFAULT_SOCKET = "/run/cassini-agent/agent.sock"
-DEFAULT_PORT = 9311
 MAX_SOCKET_PATH_BYTES = 107
 """Of ``sockaddr_un`` on Linux, without the zero at the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """All options of ``cassini-agent serve``; its help says what they mean."""
+def _help(text: str) -> Parameter:
+    return Parameter(help=text)
 
-    socket: Path = Path(DEFAULT_SOCKET)
-    host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
-    token_file: Path | None = None
-    read_token_file: Path | None = None
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
-    tls_client_ca: Path | None = None
-    tls_client_names: tuple[str, ...] = ()
-    plain_http: bool = False
-    state_directory: Path | None = None
-    log_file: Path | None = None
-    log_level: str = "info"
-    counters: str = "auto"
-    rdma_ports: tuple[str, ...] = ()
-    net_devices: tuple[str, ...] = ()
-    port_file: Path | None = None
-    limits: Limits = field(default_factory=Limits)
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Config:
+    """All options of ``cassini-agent serve``."""
+
+    socket: Annotated[Path, _help("Unix socket the jobs connect to.")] = Path(DEFAULT_SOCKET)
+    host: Annotated[str, _help("Address to listen on for the scheduler.")] = "127.0.0.1"
+    port: Annotated[int, _help("Port; 0 lets the system choose.")] = 9311
+    token_file: Annotated[Path | None, _help("File with the token that may all; for its owner's eyes only.")] = None
+    read_token_file: Annotated[Path | None, _help("File with another token, which may read only.")] = None
+    tls_certificate: Annotated[Path | None, _help("Certificate chain (PEM) of this daemon.")] = None
+    tls_key: Annotated[Path | None, _help("Its key (PEM).")] = None
+    tls_client_ca: Annotated[
+        Path | None, _help("Authority of certificates that may all, without a token: those of --tls-client-name.")
+    ] = None
+    tls_client_name: Annotated[
+        tuple[str, ...], _help("Name such a certificate must have (DNS name or URI); may be repeated; * for any.")
+    ] = ()
+    plain_http: Annotated[
+        bool, Parameter(negative=(), help="Let tokens cross the network in the clear: only where it is trusted.")
+    ] = False
+    state_directory: Annotated[
+        Path | None, _help("Folder for what must outlive the daemon: newest versions, schedules, owners.")
+    ] = None
+    counters: Annotated[Literal["auto", "off"], _help("Counters of the network ports: watched, or not.")] = "auto"
+    rdma_port: Annotated[
+        tuple[str, ...], _help("RDMA port to watch, mlx5_0 or mlx5_0/1; may be repeated. Default: all that are active.")
+    ] = ()
+    net_device: Annotated[
+        tuple[str, ...],
+        _help("Network device to watch; may be repeated. Default: of the default routes where no RDMA port is active."),
+    ] = ()
+    port_file: Annotated[Path | None, _help("File to write the port to, once it listens.")] = None
 
     def check(self, opens_socket: bool = True) -> tuple[Access, ssl.SSLContext | None]:
         """Read tokens and certificates; the path of the socket counts if the daemon is to open it.
@@ -48,19 +64,20 @@ class Config:
         Raises
         ------
         ConfigError
-            Somebody could get in, or nobody could; or a path cannot work.
+            Somebody could get in, or nobody could; or a port or path cannot work.
         """
+        if not 0 <= self.port <= 65535:
+            raise ConfigError(f"--port: expected 0 to 65535, got {self.port}")
         if opens_socket:
             _check_socket_path(self.socket)
         access, tls = self.credentials()
-        if tls is None and not self.plain_http and not _is_loopback(self.host):
+        if tls is None and not self.plain_http and not is_this_host(self.host):
             raise ConfigError(
                 f"--host {self.host}: tokens would cross the network in the clear; "
                 "give --tls-certificate and --tls-key, or --plain-http where the network itself is trusted"
             )
-        for option, path in (("--state-directory", self.state_directory), ("--log-file", _folder(self.log_file))):
-            if path is not None and not os.access(path, os.W_OK | os.X_OK):
-                raise ConfigError(f"{option}: expected a folder to write to, got {path}")
+        if self.state_directory is not None and not os.access(self.state_directory, os.W_OK | os.X_OK):
+            raise ConfigError(f"--state-directory: expected a folder to write to, got {self.state_directory}")
         return access, tls
 
     def credentials(self) -> tuple[Access, ssl.SSLContext | None]:
@@ -74,10 +91,9 @@ class Config:
         access = self._access()
         return access, self._tls(access)
 
-    def credential_files(self) -> list[Path]:
+    def credential_files(self) -> tuple[Path | None, ...]:
         """What :meth:`credentials` reads."""
-        files = (self.token_file, self.read_token_file, self.tls_certificate, self.tls_key, self.tls_client_ca)
-        return [file for file in files if file is not None]
+        return self.token_file, self.read_token_file, self.tls_certificate, self.tls_key, self.tls_client_ca
 
     def _access(self) -> Access:
         token = None if self.token_file is None else read_token(self.token_file)
@@ -86,18 +102,18 @@ class Config:
             raise ConfigError("--token-file or --tls-client-ca: expected one of them, or nobody could send a schedule")
         if token is not None and token == read:
             raise ConfigError("--read-token-file: expected another token than the one that may all")
-        return Access(token, read, frozenset(self.tls_client_names))
+        return Access(token, read, frozenset(self.tls_client_name))
 
     def _tls(self, access: Access) -> ssl.SSLContext | None:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ConfigError("--tls-certificate and --tls-key: expected both or neither")
         if self.tls_certificate is None or self.tls_key is None:
-            if self.tls_client_ca is not None or self.tls_client_names:
+            if self.tls_client_ca is not None or self.tls_client_name:
                 raise ConfigError("--tls-client-ca and --tls-client-name: expected --tls-certificate and --tls-key too")
             return None
-        if self.tls_client_names and self.tls_client_ca is None:
+        if self.tls_client_name and self.tls_client_ca is None:
             raise ConfigError("--tls-client-name: expected --tls-client-ca too")
-        if self.tls_client_ca is not None and not self.tls_client_names:
+        if self.tls_client_ca is not None and not self.tls_client_name:
             raise ConfigError(
                 "--tls-client-ca: expected --tls-client-name too, or whoever has a certificate of that authority, "
                 "such as a worker, could send schedules (--tls-client-name=* where that is meant)"
@@ -111,14 +127,3 @@ def _check_socket_path(path: Path) -> None:
         raise ConfigError(f"--socket: expected a path of at most {MAX_SOCKET_PATH_BYTES} bytes, got {path}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise ConfigError(f"--socket: expected a folder to write to, got {path.parent}")
-
-
-def _folder(path: Path | None) -> Path | None:
-    return None if path is None else path.absolute().parent
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -14,28 +14,38 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from ..schedule import MAX_ID_CHARACTERS, OutOfBoundsError, Schedule, ScheduleError
-from ..strict_json import load_object
+from ..strict_json import MAX_BYTES
 from .access import Access
-from .clocks import CoordinatorClock, checked_offset, wall_clock_error_ns
-from .counts import Counts
-from .http_guard import Guard, HttpListener
+from .clocks import CoordinatorClock, OffsetNs, wall_clock_error_ns
+from .http_listener import Guard, HttpListener
 from .journal import Journal
-from .limits import Limits, PeerBuckets
-from .registry import Registry, TooManyError
-from .schedules import RefusedError, Schedules
-from .status import CounterView, job_status_json
+from .limits import Limits
+from .log import Log
+from .metrics import Metrics
+from .registry import Job, RefusedError, Registry
+from .schedules import Schedules
+from .status import CounterView, job_status
 
 __all__ = ["HttpApi"]
 
-LIST_CHUNK = 16
-"""Jobs per piece of a list: between two pieces others get their turn."""
+JOBS_PER_TURN = 16
+"""Of a list: then others get their turn."""
 
-LIST_COST = 1 / 16
-"""A job in a list, in requests, for the rate limit."""
+STATUSES = {
+    "cleared": 409,
+    "older_version": 409,
+    "same_version_differs": 409,
+    "too_many_jobs": 429,
+}
+"""Of what is refused; 400 for all else."""
 
-CONFLICTS = frozenset({"older_version", "same_version_differs", "cleared"})
+_REASONS = {401: "unauthorized", 404: "not_found", 405: "not_found", 413: "oversized"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class _ClockRequest(msgspec.Struct, forbid_unknown_fields=True):
+    offset_ns: OffsetNs | None
 
 
 class HttpApi:
@@ -45,10 +55,11 @@ class HttpApi:
     ----------
     journal : Journal or None
         Where accepted commands are kept, if anywhere.
-    render_metrics : callable
-        Gives the Prometheus text and its content type.
-    on_refused : callable
-        Told the reason and details of everything that was refused, for the log.
+
+    Attributes
+    ----------
+    access : Access
+        Who may ask, from the next request on.
     """
 
     def __init__(
@@ -60,30 +71,26 @@ class HttpApi:
         journal: Journal | None,
         access: Access,
         limits: Limits,
-        counts: Counts,
-        render_metrics: Callable[[], Awaitable[tuple[bytes, str]]],
-        on_refused: Callable[[str, dict[str, object]], None],
+        log: Log,
+        metrics: Metrics,
     ) -> None:
+        self.access = access
         self._registry = registry
         self._schedules = schedules
         self._clock = clock
         self._counters = counters
         self._journal = journal
-        self._access = access
         self._limits = limits
-        self._counts = counts
-        self._render_metrics = render_metrics
-        self._log_refused = on_refused
-        self._requests = PeerBuckets(limits.http_requests_per_s, limits.http_request_burst)
-        self._denials = PeerBuckets(limits.http_denials_per_s, limits.http_denial_burst)
+        self._log = log
+        self._metrics = metrics
         self._listener: HttpListener | None = None
         self._runner: web.AppRunner | None = None
 
     def use(self, access: Access, tls: ssl.SSLContext | None) -> None:
         """Other tokens from the next request on, and other certificates from the next connection on."""
-        self._access = access
+        self.access = access
         if self._listener is not None:
-            self._listener.use(tls)
+            self._listener.tls = tls
 
     def connections(self) -> int:
         return 0 if self._listener is None else len(self._listener)
@@ -100,7 +107,7 @@ class HttpApi:
         async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._admit(request, handler)
 
-        application = web.Application(client_max_size=self._limits.http_body_bytes, middlewares=[web.middleware(admit)])
+        application = web.Application(client_max_size=MAX_BYTES, middlewares=[web.middleware(admit)])
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/v1/health", self._health),
             ("GET", "/v1/jobs", self._list),
@@ -108,38 +115,20 @@ class HttpApi:
             ("PUT", "/v1/jobs/{job}/schedule", self._put),
             ("DELETE", "/v1/jobs/{job}/schedule", self._delete),
             ("POST", "/v1/clock", self._post_clock),
-            ("GET", "/metrics", self._metrics),
+            ("GET", "/metrics", self._show_metrics),
         ]
         for method, path, handler in routes:
             application.router.add_route(method, path, handler)
+        logger = logging.Logger("cassini_agent.http", logging.WARNING)
+        logger.addHandler(_LibraryLog(self._log))
         # The guard ends what is slow; the library's own timers would do it uncounted.
         self._runner = web.AppRunner(
-            application, access_log=None, logger=self._library_log(), keepalive_timeout=3600.0, lingering_time=0.5
+            application, access_log=None, logger=logger, keepalive_timeout=3600.0, lingering_time=0.5
         )
         await self._runner.setup()
         assert self._runner.server is not None
-        self._listener = HttpListener(
-            self._runner.server,
-            self._limits,
-            self._counts,
-            tls,
-            lambda why, peer: self._log_refused(why, {"peer": peer}),
-        )
+        self._listener = HttpListener(self._runner.server, self._limits, self._log, tls)
         return self._listener.start(host, port, passed)
-
-    def _library_log(self) -> logging.Logger:
-        """What the library says of requests that never reach a route."""
-        logger = logging.Logger("cassini_agent.http", logging.WARNING)
-        logger.addHandler(_LibraryLog(self._on_library_error))
-        return logger
-
-    def _on_library_error(self, error: BaseException | None, message: str) -> None:
-        if isinstance(error, HttpProcessingError):
-            self._counts.refuse("http", "malformed")
-            self._log_refused("malformed", {"error": str(error)[:200]})
-        else:
-            self._counts.error("http")
-            self._log_refused("internal_error", {"error": f"{message[:200]}: {error!r:.200}"})
 
     async def stop(self) -> None:
         if self._listener is not None:
@@ -148,89 +137,55 @@ class HttpApi:
             await self._runner.cleanup()
 
     async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Every request passes here: rate, access, time, and what became of it."""
-        loop = asyncio.get_running_loop()
-        guard = self._guard_of(request)
+        """Every request passes here: access, time, and what became of it."""
+        guard = None if self._listener is None else self._listener.guard_of(request.transport)
         if guard is not None:
             guard.request_begins()
         try:
-            self._check(request, loop.time())
-            async with asyncio.timeout(self._limits.http_request_s):
+            async with asyncio.timeout(self._limits.http_patience_s):
+                if request.path != "/v1/health" and not await self._may(request, guard):
+                    raise web.HTTPUnauthorized(text="expected a valid token or certificate")
                 return await handler(request)
         except RefusedError as error:
-            return self._refuse(request, 409 if error.reason in CONFLICTS else 400, error.reason, str(error))
-        except TooManyError as error:
-            return self._refuse(request, 429, error.reason, error.reason.replace("_", " "))
+            return self._refuse(request, STATUSES.get(error.reason, 400), error.reason, str(error))
         except TimeoutError:
-            if _STREAMING in request and request.transport is not None:  # too late for another status
-                request.transport.abort()
             return self._refuse(request, 408, "slow_request", "the request took too long")
         except web.HTTPException as error:
             return self._refuse(request, error.status, _REASONS.get(error.status, "http"), error.text or error.reason)
         except ConnectionError:
-            self._counts.event("http_disconnects")
+            self._log.events["http_disconnects"] += 1
             return web.Response(status=499)  # to nobody
         except Exception as error:
-            self._counts.error("http")
-            self._log_refused("internal_error", {"path": request.path, "error": f"{type(error).__name__}: {error}"})
-            return _answer(500, {"reason": "internal_error", "error": "see the log of the daemon"})
+            self._log.error("http", error)
+            return _answer({"reason": "internal_error", "error": "see the log of the daemon"}, 500)
         finally:
             if guard is not None:
-                guard.request_ends(loop.time())
+                guard.await_request()
 
-    def _guard_of(self, request: web.Request) -> Guard | None:
-        return None if self._listener is None else self._listener.guard_of(request.transport)
-
-    def _check(self, request: web.Request, now: float) -> None:
-        """Access and rate; who has none is counted apart, even at the address of who has."""
-        try:
-            is_known = self._check_access(request, now)
-        except web.HTTPException:
-            self._check_rate(request, now, is_known=False)
-            raise
-        self._check_rate(request, now, is_known)
-
-    def _check_rate(self, request: web.Request, now: float, is_known: bool) -> None:
-        cost = 1 + LIST_COST * len(self._listed(request)) if is_known and request.path == "/v1/jobs" else 1
-        if not self._requests.of(f"{request.remote} {is_known}", now).take(now, cost):
-            raise web.HTTPTooManyRequests(text="too many requests")
-
-    def _check_access(self, request: web.Request, now: float) -> bool:
-        """Whether it has shown that it may; False where nobody has to."""
-        if request.path == "/v1/health":
-            return False
-        guard = self._guard_of(request)
+    async def _may(self, request: web.Request, guard: Guard | None) -> bool:
+        """Whether it shows that it may. A wrong token takes a while, and a connection shows one after the other."""
         certificate = None if request.transport is None else request.transport.get_extra_info("peercert")
-        if self._access.knows(certificate):
-            if guard is not None:
-                guard.keep_place()
+        shown = request.headers.get("Authorization")
+        may_all = self.access.knows(certificate) or (shown is not None and self.access.allows(shown, reading=False))
+        if may_all and guard is not None:
+            guard.keep_place()
+        if may_all or shown is None:
+            return may_all
+        if request.method == "GET" and self.access.allows(shown, reading=True):
             return True
-        authorization = request.headers.get("Authorization")
-        if authorization is not None:
-            denials = self._denials.of(request.remote or "", now)
-            # Of an address that guesses nothing is compared for a while, but what a connection has shown before.
-            if denials.wait_s(now) and (guard is None or guard.shown != authorization):
-                raise web.HTTPTooManyRequests(text="too many wrong tokens")
-            if self._access.allows(authorization, request.method == "GET"):
-                if guard is not None:
-                    guard.shown = authorization
-                    if self._access.allows(authorization, reading=False):
-                        guard.keep_place()
-                return True
-            denials.take(now)
-        raise web.HTTPUnauthorized(text="expected a valid token or certificate")
+        await asyncio.sleep(self._limits.http_wrong_token_s)
+        return False
 
     def _refuse(self, request: web.Request, status: int, reason: str, message: str) -> web.Response:
-        self._counts.refuse("http", reason)
-        self._log_refused(reason, {"peer": request.remote, "method": request.method, "path": request.path[:400]})
+        self._log.refused("http", reason, peer=request.remote, method=request.method, path=request.path[:400])
         body = {"accepted": False} if request.method in ("PUT", "DELETE") else {}
-        response = _answer(status, {**body, "reason": reason, "error": message[:400]})
+        response = _answer({**body, "reason": reason, "error": message[:400]}, status)
         if status == 401:
             response.headers["WWW-Authenticate"] = "Bearer"
         return response
 
     async def _health(self, _: web.Request) -> web.Response:
-        return _answer(200, {"ok": True})
+        return _answer({"ok": True})
 
     async def _put(self, request: web.Request) -> web.Response:
         job_id = _job_id(request)
@@ -242,98 +197,84 @@ class HttpApi:
         except ScheduleError as error:
             raise RefusedError("malformed", str(error)) from None
         job, is_new = self._schedules.offer(job_id, schedule)
-        self._counts.event("schedules_accepted")
-        if is_new:
-            await self._keep()
-        return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+        self._log.events["schedules_accepted"] += 1
+        return await self._accepted(job, is_new)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        text = request.query.get("version", "")
-        if not (text.isascii() and text.isdecimal() and len(text) <= 16):
-            raise RefusedError("malformed", f"version: expected a whole number, got {text[:40]!r}")
-        job = self._schedules.clear(_job_id(request), int(text))
-        self._counts.event("schedules_cleared")
-        await self._keep()
-        return _answer(200, {"accepted": True, "version": job.version, "connected": bool(job.links)})
+        version = _whole(request, "version", 2**62)
+        if version is None:
+            raise RefusedError("malformed", "version: expected a whole number, got none")
+        job = self._schedules.clear(_job_id(request), version)
+        self._log.events["schedules_cleared"] += 1
+        return await self._accepted(job, True)
 
-    async def _keep(self) -> None:
-        if self._journal is not None:
+    async def _accepted(self, job: Job, is_new: bool) -> web.Response:
+        if is_new and self._journal is not None:
             await self._journal.saved()
+        return _answer({"accepted": True, "version": job.version, "connected": job.link is not None})
 
     async def _show(self, request: web.Request) -> web.Response:
         job = self._registry.get(_job_id(request))
         if job is None:
             raise web.HTTPNotFound(text="no such job here")
-        now_ns = self._clock.clocks.monotonic_ns()
-        return _json(200, job_status_json(job, self._counters, now_ns))
+        return _answer(self._status(job))
 
-    async def _list(self, request: web.Request) -> web.StreamResponse:
+    def _status(self, job: Job) -> dict[str, Any]:
+        return job_status(job, self._counters, self._clock.clocks.monotonic_ns())
+
+    async def _list(self, request: web.Request) -> web.Response:
+        """All jobs, or those that the query names, whether they are known here or not."""
         wait_ms = _whole(request, "wait_ms", self._limits.http_wait_ms)
         changes = self._registry.changes
         if wait_ms is not None:
             await changes.after(_whole(request, "since", 2**62) or 0, wait_ms / 1000)
-        count = changes.count  # what changes while the list is being sent is in the next one
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        request[_STREAMING] = True
-        await response.prepare(request)
-        await response.write(b'{"jobs":[')
-        ids = self._listed(request)
-        separator = b""
-        for start in range(0, len(ids), LIST_CHUNK):
-            now_ns = self._clock.clocks.monotonic_ns()
-            jobs = [job for one in ids[start : start + LIST_CHUNK] if (job := self._registry.get(one)) is not None]
-            if jobs:
-                await response.write(separator + b",".join(job_status_json(j, self._counters, now_ns) for j in jobs))
-                separator = b","
-            await asyncio.sleep(0)
-        await response.write(b'],"change":%d}' % count)
-        await response.write_eof()
-        return response
-
-    def _listed(self, request: web.Request) -> list[str]:
-        """The jobs that are asked for: all, or those that the query names, whether they are known here or not."""
-        return request.query.getall("job", None) or self._registry.ids()
+        count = changes.count  # what changes while the list is being made is in the next one
+        statuses: list[dict[str, Any]] = []
+        for number, name in enumerate(request.query.getall("job", None) or self._registry.ids(), 1):
+            if (job := self._registry.get(name)) is not None:
+                statuses.append(self._status(job))
+            if number % JOBS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        return _answer({"jobs": statuses, "change": count})
 
     async def _post_clock(self, request: web.Request) -> web.Response:
         body = await request.read()
         try:
-            given = load_object(body, "clock") if body else {"offset_ns": None}
-            if given.keys() != {"offset_ns"}:
-                raise ValueError("clock: expected the key 'offset_ns' and no other")
-            offset_ns = None if given["offset_ns"] is None else checked_offset(given["offset_ns"])
-        except ValueError as error:
-            raise RefusedError("malformed", str(error)) from None
+            offset_ns = msgspec.json.decode(body, type=_ClockRequest).offset_ns if body else None
+        except (ValueError, RecursionError) as error:
+            raise RefusedError("malformed", f"clock: {error}") from None
         error_ns = wall_clock_error_ns()
         reading = self._clock.observe()
         if offset_ns is not None:
             # Once the answer is out: who asks for the time needs it in the middle of the round trip.
             asyncio.get_running_loop().call_soon(self._take_offset, offset_ns)
         told = {"monotonic_ns": reading.monotonic_ns, "unix_ns": reading.unix_ns, "unix_error_ns": error_ns}
-        return _answer(200, told)
+        return _answer(told)
 
     def _take_offset(self, offset_ns: int) -> None:
         moved = self._schedules.follow(offset_ns)
-        self._counts.event("clock_offsets")
+        self._log.events["clock_offsets"] += 1
         if moved and self._journal is not None:
             self._journal.save()
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        body, content_type = await self._render_metrics()
+    async def _show_metrics(self, _: web.Request) -> web.Response:
+        body, content_type = await self._metrics.render()
         return web.Response(body=body, headers={"Content-Type": content_type})
 
 
 class _LibraryLog(logging.Handler):
-    def __init__(self, tell: Callable[[BaseException | None, str], None]) -> None:
+    """What the library says of requests that never reach a route."""
+
+    def __init__(self, log: Log) -> None:
         super().__init__()
-        self._tell = tell
+        self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.exc_info[1] if record.exc_info else None, record.getMessage())
-
-
-_STREAMING = "cassini_streaming"
-
-_REASONS = {401: "unauthorized", 404: "not_found", 405: "not_found", 413: "oversized", 429: "too_fast"}
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            self._log.refused("http", "malformed", error=str(error)[:200])
+        else:
+            self._log.error("http", f"{record.getMessage()[:200]}: {error!r}")
 
 
 def _whole(request: web.Request, key: str, most: int) -> int | None:
@@ -353,9 +294,5 @@ def _job_id(request: web.Request) -> str:
     return job_id
 
 
-def _answer(status: int, body: dict[str, Any]) -> web.Response:
-    return _json(status, msgspec.json.encode(body))
-
-
-def _json(status: int, body: bytes) -> web.Response:
-    return web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
+def _answer(body: dict[str, Any], status: int = 200) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(body), headers={"Content-Type": "application/json"})

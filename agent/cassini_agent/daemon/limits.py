@@ -1,51 +1,35 @@
-"""How much one user, one job or one peer may take, so that what is left serves the others."""
+"""How much a job, a peer and all of them may take, so that what is left serves the others."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Generic, TypeVar
 
-__all__ = ["FullError", "Limits", "PeerBuckets", "Places", "TokenBucket"]
+__all__ = ["Limits", "Places", "TokenBucket"]
 
 T = TypeVar("T", bound=Hashable)
-
-PEERS_LOOKED_AT = 1024
-"""For who has most: with more peers than that, those that came last are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every bound of the daemon. A user other than root gets at most half of the jobs and connections."""
+    """Every bound of the daemon."""
 
     jobs: int = 2048
-    connections: int = 65_536
-    connections_per_job: int = 64
+    connections: int = 2048
     hello_timeout_s: float = 5.0
     messages_per_s: float = 64.0
     message_burst: float = 128.0
-    user_messages_per_s: float = 4096.0
-    user_message_burst: float = 8192.0
-    refusals_per_connection: int = 16
+    strangers_messages_per_s: float = 4096.0
 
     http_connections: int = 256
-    http_connections_per_peer: int = 64
-    http_idle_s: float = 10.0
-    http_request_s: float = 10.0
+    http_patience_s: float = 10.0
+    http_wrong_token_s: float = 0.2
     http_wait_ms: int = 5_000
-    http_body_bytes: int = 64 * 1024
-    http_requests_per_s: float = 2000.0
-    http_request_burst: float = 4000.0
-    http_denials_per_s: float = 5.0
-    http_denial_burst: float = 20.0
 
 
 class TokenBucket:
     """At most ``burst`` at once and ``per_s`` in the long run; the caller brings the time, s of a steady clock."""
-
-    __slots__ = ("_burst", "_left", "_per_s", "_then")
 
     def __init__(self, per_s: float, burst: float, now: float) -> None:
         self._per_s = per_s
@@ -53,49 +37,15 @@ class TokenBucket:
         self._left = burst
         self._then = now
 
-    def take(self, now: float, cost: float = 1.0) -> bool:
-        """Take ``cost`` if anything is left; a large cost is paid off later, so that it is never impossible."""
-        self._fill(now)
-        if self._left <= 0:
-            return False
-        self._left -= cost
-        return True
-
-    def wait_s(self, now: float) -> float:
-        """Seconds until something can be taken; 0 if now."""
-        self._fill(now)
-        return 0.0 if self._left > 0 else (1e-3 - self._left) / self._per_s
-
-    def _fill(self, now: float) -> None:
-        self._left = min(self._burst, self._left + max(0.0, now - self._then) * self._per_s)
+    def take(self, now: float, cost: float) -> float:
+        """Take ``cost``, and the seconds until it is there: more than there is is paid off later."""
+        self._left = min(self._burst, self._left + max(0.0, now - self._then) * self._per_s) - cost
         self._then = now
-
-
-class PeerBuckets:
-    """One bucket per peer, for the ``most`` peers that came last."""
-
-    def __init__(self, per_s: float, burst: float, most: int = 1024) -> None:
-        self._per_s = per_s
-        self._burst = burst
-        self._most = most
-        self._buckets: OrderedDict[str | int, TokenBucket] = OrderedDict()
-
-    def of(self, peer: str | int, now: float) -> TokenBucket:
-        bucket = self._buckets.pop(peer, None)
-        if bucket is None:
-            bucket = TokenBucket(self._per_s, self._burst, now)
-            while len(self._buckets) >= self._most:
-                self._buckets.popitem(last=False)
-        self._buckets[peer] = bucket
-        return bucket
-
-
-class FullError(Exception):
-    """All places are taken by those who stay."""
+        return max(0.0, -self._left / self._per_s)
 
 
 class Places(Generic[T]):
-    """``most`` places. Who is not known to need one makes room for who comes.
+    """``most`` places. Where all are taken, who is not known to need one makes room for who comes.
 
     Who goes is the oldest of the peer that has most: who comes once is not pushed out by who comes again and again.
     """
@@ -103,36 +53,23 @@ class Places(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._peers: dict[T, str | int] = {}
-        self._of_peer: Counter[str | int] = Counter()
         self._strangers: dict[str | int, dict[T, None]] = {}
 
     def __len__(self) -> int:
         return len(self._peers)
 
-    def take(self, one: T, peer: str | int, share: int) -> T | None:
-        """A place for a stranger, and who has to give up theirs for it.
-
-        Raises
-        ------
-        FullError
-            Nobody has to: the peer has its ``share``, or all have places that they keep.
-        """
+    def take(self, one: T, peer: str | int) -> T | None:
+        """A place for a stranger, and who has to give up theirs for it: who comes, where all others need theirs."""
         goes = None
-        if self._of_peer[peer] >= share:
-            goes = next(iter(self._strangers.get(peer, ())), None)
-        elif len(self._peers) >= self._most:
-            peers = islice(self._strangers.values(), PEERS_LOOKED_AT)
-            most: dict[T, None] = max(peers, key=len, default={})
-            goes = next(iter(most), None)
-        else:
-            goes = one
-        if goes is None:
-            raise FullError
-        self.leave(goes)
+        if len(self._peers) >= self._most:
+            if not self._strangers:
+                return one
+            most: dict[T, None] = max(self._strangers.values(), key=len)
+            goes = next(iter(most))
+            self.leave(goes)
         self._peers[one] = peer
-        self._of_peer[peer] += 1
         self._strangers.setdefault(peer, {})[one] = None
-        return None if goes is one else goes
+        return goes
 
     def keep(self, one: T) -> None:
         """It is no stranger any more."""
@@ -144,7 +81,4 @@ class Places(Generic[T]):
     def leave(self, one: T) -> None:
         """Its place is free, if it had one."""
         self.keep(one)
-        if (peer := self._peers.pop(one, None)) is not None:
-            self._of_peer[peer] -= 1
-            if not self._of_peer[peer]:
-                del self._of_peer[peer]
+        self._peers.pop(one, None)

@@ -1,54 +1,29 @@
-"""What a job told of its iterations: bounded windows and robust figures of them."""
+"""What a job told of its iterations: a bounded window of them, and robust figures of it."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 
 from .messages import Iterations
 
-__all__ = ["Measurements", "Ring", "median", "quantiles"]
+__all__ = ["Measurements", "median", "quantiles"]
 
-NATURAL_WINDOW = 256
+WINDOW = 256
 ERROR_WINDOW = 64
-COMMUNICATION_WINDOW = 256
 START_WINDOW = 65
 """Starts of the last 64 whole iterations."""
 JITTER_QUANTILES = 64
 RECENT_WINDOW = 32
 
-_UNKNOWN = -1
-"""In a ring of times, which are at least 0."""
+NUMBER, START, NATURAL, STEADY, ERROR, COMMUNICATION_START, COMMUNICATION_END, COLUMNS = range(8)
+"""Columns of the window. Steady is the uncontrolled time without what differs in turn."""
 
+UNKNOWN = -(2**63)
 
-class Ring:
-    """The last ``size`` whole numbers, 8 bytes each; memory grows to that and no further."""
-
-    __slots__ = ("_next", "_size", "_values")
-
-    def __init__(self, size: int) -> None:
-        self._values = array("q")
-        self._size = size
-        self._next = 0
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def extend(self, values: Iterable[int]) -> None:
-        for value in values:
-            if len(self._values) < self._size:
-                self._values.append(value)
-            else:
-                self._values[self._next] = value
-                self._next = (self._next + 1) % self._size
-
-    def clear(self) -> None:
-        self._values = array("q")
-        self._next = 0
-
-    def to_list(self) -> list[int]:
-        """Oldest first."""
-        return [*self._values[self._next :], *self._values[: self._next]]
+OUT_OF_PLACE = ("adjusting", "unlocked", "free")
+"""States in which others may hold a job up."""
 
 
 def median(ordered: Sequence[int]) -> int:
@@ -64,43 +39,16 @@ def quantiles(ordered: Sequence[int], many: int) -> list[int]:
     return [ordered[i * (len(ordered) - 1) // (many - 1)] for i in range(many)]
 
 
-OUT_OF_PLACE = ("adjusting", "unlocked", "free")
-"""States in which others may hold a job up."""
-
-
 class Measurements:
-    """Of one job. The counters are the job's own, from its start; the windows begin again when the job does."""
+    """Of one job. The counters are the job's own, from its start; the window begins again when the job does.
 
-    __slots__ = (
-        "_calm_from",
-        "_communication_ends",
-        "_communication_offsets",
-        "_communication_starts",
-        "_errors",
-        "_natural",
-        "_recent",
-        "_starts",
-        "adjustments",
-        "delay_total_ns",
-        "dropped",
-        "followed",
-        "iterations",
-        "note",
-        "pattern_ns",
-        "place_at_ns",
-        "place_ns",
-        "state",
-    )
+    The window takes 14 KiB when it is full: rows of whole numbers, 8 bytes each, oldest first.
+    """
 
     def __init__(self) -> None:
-        self._natural = Ring(NATURAL_WINDOW)
-        self._errors = Ring(ERROR_WINDOW)
-        self._starts = Ring(START_WINDOW)
-        self._communication_starts = Ring(COMMUNICATION_WINDOW)
-        self._communication_offsets = Ring(COMMUNICATION_WINDOW)
-        self._communication_ends = Ring(COMMUNICATION_WINDOW)
-        self._recent = tuple(Ring(RECENT_WINDOW) for _ in range(3))
-        self._calm_from = 0  # the first iteration that nobody held up, as far as is known
+        self._window = array("q")
+        self._natural_from = 0  # the first iteration that nobody held up, as far as is known
+        self._errors_from = 0  # the first on the grid that is followed
         self.iterations = 0
         self.followed = 0
         self.place_ns: int | None = None
@@ -115,34 +63,20 @@ class Measurements:
     def record(self, message: Iterations) -> bool:
         """Take a report; whether the job began again with it: what was before is another run's."""
         began_again = message.first < self.iterations
+        under_way = message.first + len(message.start_ns)
         if began_again:
-            self.forget_windows()
+            self._window = array("q")
+            self._natural_from = self._errors_from = 0
         elif message.version != self.followed:
-            self._errors.clear()  # of another grid
-            self._brought_apart(message.first)
+            self._errors_from, self._natural_from = message.first, message.first + 1
         elif self.state in OUT_OF_PLACE and message.state == "held":
-            self._brought_apart(message.first + len(message.start_ns))
+            self._natural_from = under_way + 1
+        if len(message.pattern_ns) != len(self.pattern_ns):  # with and without what differs in turn do not go together
+            self._natural_from = max(self._natural_from, message.first)
+        self._extend(message)
         self.followed, self.place_ns, self.place_at_ns = message.version, message.place_ns, message.place_at_ns
-        if len(message.pattern_ns) != len(self.pattern_ns):
-            self._natural.clear()  # with and without what differs in turn do not go together
         self.pattern_ns = message.pattern_ns
-        self._natural.extend(_without_pattern(message, self._calm_from))
-        self._errors.extend(value for value in message.error_ns if value is not None)
-        self._starts.extend(value for value in message.start_ns if value is not None)
-        self._communication_starts.extend(value for value in message.communication_start_ns if value is not None)
-        self._communication_offsets.extend(_offsets(message.start_ns, message.communication_start_ns))
-        self._communication_ends.extend(_offsets(message.start_ns, message.communication_end_ns))
-        for ring, times in zip(
-            self._recent,
-            (
-                message.natural_ns,
-                _after(message.start_ns, message.communication_start_ns),
-                _after(message.start_ns, message.communication_end_ns),
-            ),
-            strict=True,
-        ):
-            ring.extend(_UNKNOWN if time is None else time for time in times)
-        self.iterations = message.first + len(message.start_ns)
+        self.iterations = under_way
         self.adjustments = message.adjustments
         self.delay_total_ns = message.delay_total_ns
         self.dropped = message.dropped
@@ -150,32 +84,40 @@ class Measurements:
         self.note = message.note
         return began_again
 
-    def _brought_apart(self, under_way: int) -> None:
-        """Iterations from the one after ``under_way`` on take less than those that others held up."""
-        self._natural.clear()
-        self._calm_from = under_way + 1
+    def _extend(self, message: Iterations) -> None:
+        turn = message.pattern_ns or (0,)
+        numbers = range(message.first, message.first + len(message.start_ns))
+        rows = zip(
+            numbers,
+            message.start_ns,
+            message.natural_ns,
+            (
+                None if natural is None else max(0, natural - turn[number % len(turn)])
+                for number, natural in zip(numbers, message.natural_ns, strict=True)
+            ),
+            message.error_ns,
+            message.communication_start_ns,
+            message.communication_end_ns,
+            strict=True,
+        )
+        self._window.extend(UNKNOWN if value is None else value for value in chain.from_iterable(rows))
+        del self._window[: -WINDOW * COLUMNS]
 
-    def forget_windows(self) -> None:
-        self._calm_from = 0
-        self.followed, self.place_ns, self.place_at_ns = 0, None, None
-        for ring in (
-            self._natural,
-            self._errors,
-            self._starts,
-            self._communication_starts,
-            self._communication_offsets,
-            self._communication_ends,
-            *self._recent,
-        ):
-            ring.clear()
+    def _column(self, column: int) -> array[int]:
+        return self._window[column::COLUMNS]
+
+    def _known(self, column: int, since: int = 0, most: int = WINDOW) -> list[int]:
+        """The last ``most`` values of a column that are known, of iterations from ``since`` on, oldest first."""
+        values = zip(self._column(NUMBER), self._column(column), strict=True)
+        return [value for number, value in values if value != UNKNOWN and number >= since][-most:]
 
     def errors_ns(self) -> list[int]:
         """The last phase errors on the grid of the schedule that is followed, oldest first."""
-        return self._errors.to_list()
+        return self._known(ERROR, self._errors_from, ERROR_WINDOW)
 
     def error_ns(self) -> tuple[int | None, int | None]:
         """Median of the last phase errors, and the median of their distances from it."""
-        ordered = sorted(self._errors.to_list())
+        ordered = sorted(self.errors_ns())
         if not ordered:
             return None, None
         middle = median(ordered)
@@ -183,7 +125,7 @@ class Measurements:
 
     def iteration_ns(self) -> tuple[int | None, list[int]]:
         """Median of the last uncontrolled iteration times, and quantiles of their deviations from it."""
-        ordered = sorted(self._natural.to_list())
+        ordered = sorted(self._known(STEADY, self._natural_from))
         if not ordered:
             return None, []
         middle = median(ordered)
@@ -191,43 +133,32 @@ class Measurements:
 
     def starts_ns(self) -> list[int]:
         """When the last iterations began, oldest first, monotonic clock."""
-        return self._starts.to_list()
+        return self._known(START, most=START_WINDOW)
 
     def communication_starts_ns(self) -> list[int]:
         """When the last communication phases began, as the job saw them, oldest first, monotonic clock."""
-        return self._communication_starts.to_list()
+        return self._known(COMMUNICATION_START)
 
     def communication_ns(self) -> tuple[int | None, int | None]:
         """From the start of an iteration to the first start and to the last end of its communication: medians."""
-        starts, ends = sorted(self._communication_offsets.to_list()), sorted(self._communication_ends.to_list())
+        starts, ends = (
+            sorted(time for time in self._after_start(column) if time is not None)
+            for column in (COMMUNICATION_START, COMMUNICATION_END)
+        )
         return median(starts) if starts else None, median(ends) if ends else None
 
     def recent_ns(self) -> dict[str, list[int | None]]:
         """The last iterations one by one, oldest first, so that several figures of one iteration can be compared."""
-        names = ("natural_ns", "communication_start_ns", "communication_end_ns")
+        natural = [None if value == UNKNOWN else value for value in self._column(NATURAL)]
         return {
-            name: [None if time == _UNKNOWN else time for time in ring.to_list()]
-            for name, ring in zip(names, self._recent, strict=True)
+            "natural_ns": natural[-RECENT_WINDOW:],
+            "communication_start_ns": self._after_start(COMMUNICATION_START)[-RECENT_WINDOW:],
+            "communication_end_ns": self._after_start(COMMUNICATION_END)[-RECENT_WINDOW:],
         }
 
-
-def _without_pattern(message: Iterations, since: int) -> Iterable[int]:
-    """Uncontrolled times without what differs in turn, from an iteration on: quantiles say all of these, in any
-    order.
-    """
-    turn = message.pattern_ns or (0,)
-    for number, value in enumerate(message.natural_ns, message.first):
-        if value is not None and number >= since:
-            yield max(0, value - turn[number % len(turn)])
-
-
-def _offsets(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> Iterable[int]:
-    return (time for time in _after(starts_ns, at_ns) if time is not None)
-
-
-def _after(starts_ns: Sequence[int | None], at_ns: Sequence[int | None]) -> list[int | None]:
-    """From the start of each iteration; None where either is not known, or it was before."""
-    return [
-        None if start is None or at is None or at < start else at - start
-        for start, at in zip(starts_ns, at_ns, strict=True)
-    ]
+    def _after_start(self, column: int) -> list[int | None]:
+        """From the start of each iteration; None where either is not known, or it was before."""
+        return [
+            None if UNKNOWN in (start, at) or at < start else at - start
+            for start, at in zip(self._column(START), self._column(column), strict=True)
+        ]

@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 PROTOCOL = 1
-MAX_RANKS = 2**24
 MAX_ITERATIONS = 1024
 """Longest list in one message; 16 KiB hold fewer."""
 
@@ -39,21 +38,19 @@ _List = msgspec.Meta(max_length=MAX_ITERATIONS)
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
-    """First on each connection: which job, which rank of it, and the job's secret, which is never shown again."""
+    """First on each connection: which job, of how many ranks, and its secret, which is never shown again.
+
+    Clients of before say which rank they are too: rank 0 is the job.
+    """
 
     protocol: int
     job: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
-    rank: Annotated[int, msgspec.Meta(ge=0, lt=MAX_RANKS)]
-    world_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_RANKS)]
-    pid: _Count
     secret: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    world_size: Annotated[int, msgspec.Meta(ge=1, le=2**24)] = 1
+    rank: Annotated[int, msgspec.Meta(ge=0, le=0)] = 0
 
     def __repr__(self) -> str:
-        return f"Hello(job={self.job!r}, rank={self.rank})"
-
-    def __post_init__(self) -> None:
-        if self.rank >= self.world_size:
-            raise ValueError("rank: expected less than world_size")
+        return f"Hello(job={self.job!r})"
 
 
 class Iterations(msgspec.Struct, frozen=True, tag="iterations", tag_field="type"):

@@ -48,19 +48,18 @@ def passed_sockets() -> Passed:
         return Passed()
     found: dict[str, socket.socket] = {}
     for number in range(FIRST, FIRST + int(many)):
-        kind = None
         try:
             one = socket.socket(fileno=number)
-            os.set_inheritable(number, False)
-            if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                kind = _KINDS.get((one.family, one.type))
+            listens = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
         except OSError as error:
             raise ConfigError(f"passed descriptor {number}: {error.strerror}") from None
+        kind = _KINDS.get((one.family, one.type)) if listens else None
         if kind is None or kind in found:
             raise ConfigError(
                 f"passed descriptor {number}: expected one listening socket for jobs (ListenSequentialPacket=) and at "
                 f"most one for HTTP (ListenStream=), got {one.family.name}, {one.type.name}"
             )
+        one.set_inheritable(False)
         one.setblocking(False)
         found[kind] = one
     return Passed(**found)

@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hmac
 import os
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..schedule import Schedule
+from ..schedule import DAY_NS, Schedule
 from .changes import Changes
-from .limits import Limits
 from .measurements import Measurements
-from .messages import CLEAR
+from .messages import CLEAR, Changed
 
-__all__ = [
-    "Job",
-    "Link",
-    "NameTakenError",
-    "NotYoursError",
-    "Registry",
-    "TooManyError",
-    "WrongSecretError",
-]
+__all__ = ["Job", "Link", "RefusedError", "Registry", "on_host"]
 
 ROOT = 0
 
 
-class NotYoursError(Exception):
-    """The job belongs to another user."""
+class RefusedError(Exception):
+    """Somebody does not get what they asked for: a word for the metrics, a sentence for the caller."""
 
-
-class WrongSecretError(Exception):
-    """The secret is not that of the job's schedule."""
-
-
-class NameTakenError(Exception):
-    """Another process that runs is rank 0 of the job."""
-
-
-class TooManyError(Exception):
-    """No room for one more: ``too_many_jobs`` or ``too_many_connections``."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, message: str = "") -> None:
+        super().__init__(message or reason.replace("_", " "))
         self.reason = reason
 
 
 class Link(Protocol):
-    """One connection of a job, as far as the registry cares."""
+    """The connection of a job, as far as the registry cares."""
 
-    rank: int
     uid: int
     pid: int
     secret_sha256: str | None
@@ -64,7 +43,7 @@ class Link(Protocol):
         ...
 
     def evict(self, reason: str) -> None:
-        """Say why and close; it has left its job then."""
+        """Say why and close."""
         ...
 
 
@@ -75,14 +54,12 @@ class Job:
     ----------
     owner : int or None
         The user who said hello first, or who showed the job's secret; None before.
-    links : set of Link
-        Open connections.
+    link : Link or None
+        Of its rank 0, while it is connected.
     offered : Schedule or None
         The newest schedule that was accepted, on the coordinator's clock; stays when it is cleared.
-    host : Schedule or None
-        The same on the host's monotonic clock, while it is in force.
-    follows : bool
-        Whether ``host`` follows the coordinator's mapping; not after a step of a clock.
+    offset_ns : int or None
+        What puts it on the host's monotonic clock; None: it is not in force, but cleared or of another boot.
     version : int
         Of the newest command, 0 before the first; older ones are refused.
     cleared : bool
@@ -90,57 +67,28 @@ class Job:
     keep_until_ns : int
         Until then (monotonic) an older schedule could still be replayed: the version must be known.
     seen_ns, heard_ns : int or None
-        When anything happened to it last, and when its rank 0 last reported (monotonic).
+        When anything happened to it last, and when it last reported (monotonic).
     world_size : int
-        Its ranks, as rank 0 said.
+        Its ranks, as it said.
     reporter : str or None
         Hash of the secret that who reported last has shown.
-    line : bytes
-        What the journal holds of it; empty: to be made anew.
-    revision : int
-        Grows with every change that shows in a status.
     """
-
-    __slots__ = (
-        "changed",
-        "cleared",
-        "follows",
-        "heard_ns",
-        "host",
-        "id",
-        "keep_until_ns",
-        "line",
-        "links",
-        "measurements",
-        "offered",
-        "owner",
-        "reporter",
-        "revision",
-        "seen_ns",
-        "status_cache",
-        "version",
-        "world_size",
-    )
 
     def __init__(self, job_id: str) -> None:
         self.id = job_id
         self.owner: int | None = None
-        self.links: set[Link] = set()
+        self.link: Link | None = None
         self.offered: Schedule | None = None
-        self.host: Schedule | None = None
-        self.follows = True
+        self.offset_ns: int | None = None
         self.version = 0
         self.cleared = False
         self.keep_until_ns = 0
         self.world_size = 1
         self.reporter: str | None = None
-        self.line = b""
         self.measurements = Measurements()
-        self.changed: dict[str, int] | None = None
+        self.changed: Changed | None = None
         self.seen_ns: int | None = None
         self.heard_ns: int | None = None
-        self.revision = 0
-        self.status_cache: tuple[object, bytes] | None = None
 
     def hear(self, secret_sha256: str | None) -> None:
         """From who has shown this secret: what was reported under another one is of another job."""
@@ -148,32 +96,42 @@ class Job:
             self.reporter, self.measurements, self.changed, self.heard_ns = secret_sha256, Measurements(), None, None
 
     def in_force(self, now_ns: int) -> Schedule | None:
-        """The schedule on the host's clock, if it has not expired."""
-        return self.host if self.host is not None and now_ns < self.host.expires_ns else None
+        """The schedule on the host's clock, if there is one that has not expired."""
+        if self.offered is None or self.offset_ns is None or self.offered.expires_ns + self.offset_ns <= now_ns:
+            return None
+        return on_host(self.offered, self.offset_ns)
 
     def secret_sha256(self, now_ns: int) -> str | None:
         """Of the secret that who speaks for it must have shown: of the schedule in force. None: its user counts."""
-        return None if self.offered is None or self.in_force(now_ns) is None else self.offered.secret_sha256
+        held = self.in_force(now_ns)
+        return None if held is None else held.secret_sha256
 
     def send(self, message: bytes) -> None:
-        for link in self.links:
-            link.send(message)
+        if self.link is not None:
+            self.link.send(message)
 
 
 class Registry:
     """All jobs, the least recently heard of first.
 
+    Parameters
+    ----------
+    most : int
+        Jobs.
+
     Attributes
     ----------
     changes : Changes
         What a coordinator should know of at once: who came or went, is elsewhere than it should be, or is another.
+    has_new_owner : bool
+        Of a job with a schedule; whoever writes that down says False.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, most: int) -> None:
         self.changes = Changes()
-        self._limits = limits
+        self.has_new_owner = False
+        self._most = most
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._of_user: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -192,12 +150,12 @@ class Registry:
 
         Raises
         ------
-        TooManyError
-            All jobs are connected or have a version to remember.
+        RefusedError
+            ``too_many_jobs``: all are connected or have a version to remember.
         """
         job = self._jobs.get(job_id)
         if job is None:
-            if len(self._jobs) >= self._limits.jobs:
+            if len(self._jobs) >= self._most:
                 self._make_room(now_ns)
             job = self._jobs[job_id] = Job(job_id)
         return job
@@ -205,94 +163,88 @@ class Registry:
     def touch(self, job: Job, now_ns: int) -> None:
         """Something was heard of the job."""
         job.seen_ns = now_ns
-        job.revision += 1
         self._jobs.move_to_end(job.id)
 
-    def join(self, job_id: str, link: Link, now_ns: int, rank: int = 0) -> tuple[Job, bool]:
-        """A connection says which job it is of; True if its user owns the job from now on: it is the first ever, or has
-        shown the job's secret.
+    def join(self, job_id: str, link: Link, now_ns: int) -> Job:
+        """A connection says which job it is of. Its user owns the job if nobody did, or if it shows the job's secret.
+
+        An earlier one of the same process, or of one that is gone, ends.
 
         Raises
         ------
-        WrongSecretError
-            The job's schedule says which secret it has, and this is another one, or none.
-        NotYoursError
-            The schedule does not say, and the job belongs to another user. Root may all.
-        NameTakenError
-            Rank 0 of the job is another process: two jobs were given one name.
-        TooManyError
-            The job has all connections it may have, the user all jobs.
+        RefusedError
+            ``wrong_secret``: the job's schedule says which secret it has, and this is another one, or none.
+            ``not_yours``: the schedule does not say, and the job belongs to another user; root may all.
+            ``name_taken``: another process that runs is the job: two jobs were given one name.
+            ``too_many_jobs``.
         """
         known = self._jobs.get(job_id)
         secret = None if known is None else known.secret_sha256(now_ns)
         if known is not None and not _may_join(known, link, secret):
-            if secret is not None:
-                raise WrongSecretError(f"job {job_id!r} has another secret")
-            raise NotYoursError(f"job {job_id!r} belongs to user {known.owner}")
-        if (
-            rank == 0
-            and known is not None
-            and any(one.rank == 0 and _is_other(one.pid, link.pid) for one in known.links)
-        ):
-            raise NameTakenError(f"job {job_id!r} has another process as its rank 0")
-        if known is not None and len(known.links) >= self._limits.connections_per_job:
-            raise TooManyError("too_many_connections")
-        claims = known is None or known.owner is None or (secret is not None and known.owner != link.uid)
-        if claims and secret is None and link.uid != ROOT and self._of_user[link.uid] >= self._limits.jobs // 2:
-            raise TooManyError("too_many_jobs")
-        job = self.get_or_add(job_id, now_ns)
-        if claims:
-            self.claim(job, link.uid)
+            raise RefusedError("not_yours" if secret is None else "wrong_secret")
+        if known is not None and known.link is not None and _is_other(known.link.pid, link.pid):
+            raise RefusedError("name_taken")
+        job = known or self.get_or_add(job_id, now_ns)
+        if job.owner is None or (secret is not None and job.owner != link.uid):
+            job.owner = link.uid
+            self.has_new_owner = self.has_new_owner or job.version > 0
+        if job.link is not None:
+            job.link.evict("name_taken")
+        job.link = link
         if secret is not None:
             link.prove()
-        job.links.add(link)
         self.touch(job, now_ns)
         self.changes.note()
-        return job, claims
+        return job
 
-    def claim(self, job: Job, uid: int | None) -> None:
-        if job.owner is not None:
-            self._of_user[job.owner] -= 1
-            if not self._of_user[job.owner]:
-                del self._of_user[job.owner]
-        job.owner = uid
-        if uid is not None:
-            self._of_user[uid] += 1
+    def leave(self, job: Job, link: Link, now_ns: int) -> None:
+        """The connection has ended, or is not the job's any more."""
+        if job.link is link:
+            job.link = None
+        if self._jobs.get(job.id) is job:
+            self.touch(job, now_ns)
+            self.changes.note()
 
     def check_secret(self, job: Job, secret: str) -> None:
         """A schedule has come that says which secret the job has.
 
         Who has shown another one, or none, goes, runs free, and what they reported counts no more.
         """
-        for link in list(job.links):
-            if _may_join(job, link, secret):
-                link.prove()
-            else:
-                link.send(CLEAR)
-                link.evict("wrong_secret")
+        link = job.link
+        if link is not None and _may_join(job, link, secret):
+            link.prove()
+        elif link is not None:
+            link.send(CLEAR)
+            job.link = None
+            link.evict("wrong_secret")
         job.hear(secret)
-        self.claim(job, next((link.uid for link in job.links), None))
-
-    def leave(self, job: Job, link: Link, now_ns: int) -> None:
-        job.links.discard(link)
-        if job.id in self._jobs:
-            self.touch(job, now_ns)
-            self.changes.note()
+        job.owner = None if job.link is None else job.link.uid
 
     def _make_room(self, now_ns: int) -> None:
         for job in self._jobs.values():
-            if not job.links and job.keep_until_ns <= now_ns:
+            if job.link is None and job.keep_until_ns <= now_ns:
                 return self._remove(job)
         for job in self._jobs.values():  # what users name makes room: they may have as many names as they like
             if job.version == 0:
                 return self._remove(job)
-        raise TooManyError("too_many_jobs")
+        raise RefusedError("too_many_jobs")
 
     def _remove(self, job: Job) -> None:
-        for link in list(job.links):
-            link.evict("too_many_jobs")
         del self._jobs[job.id]
-        self.claim(job, None)
+        if job.link is not None:
+            job.link.evict("too_many_jobs")
+
+
+def on_host(schedule: Schedule, offset_ns: int) -> Schedule:
+    """``schedule`` with its grid on the host's monotonic clock, which is ``offset_ns`` ahead of the coordinator's.
+
+    A job takes no epoch of more than a day ago, and may come long after its schedule, at the latest when that expires:
+    so the epoch is moved by whole paces to within a day of that.
+    """
+    epoch_ns, expires_ns = schedule.epoch_ns + offset_ns, schedule.expires_ns + offset_ns
+    late_ns = max(0, expires_ns - DAY_NS - epoch_ns)
+    epoch_ns += -(-late_ns // schedule.pace_ns) * schedule.pace_ns
+    return dataclasses.replace(schedule, epoch_ns=epoch_ns, expires_ns=expires_ns)
 
 
 def _may_join(job: Job, link: Link, secret: str | None) -> bool:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import msgspec
 
 from ..schedule import DAY_NS, MAX_VERSION, Schedule, ScheduleError
-from .clocks import CoordinatorClock, checked_offset
-from .host_schedule import grid_move_ns, on_host
+from .clocks import OFFSET_STEP_NS, CoordinatorClock, OffsetNs
 from .messages import CLEAR, to_job
-from .registry import Job, Registry, TooManyError
+from .registry import Job, RefusedError, Registry, on_host
 
-__all__ = ["RefusedError", "Schedules"]
+__all__ = ["Schedules"]
 
 FOLLOW_NS = 100_000
 """A grid that drifted less than this is left alone: each change costs a message and a write of the journal. Where jobs
 are held more closely than that, by some tenths of a millisecond, it counts."""
 
 
-class RefusedError(Exception):
-    """A command that is not obeyed: a word for the metrics, a sentence for the caller."""
+class _KeptJob(msgspec.Struct):
+    """What must outlive the daemon; ``owner`` and ``offset_ns`` mean nothing after a reboot."""
 
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+    job: str
+    version: int
+    cleared: bool
+    keep_until_unix_ns: int
+    owner: int | None
+    offered: Schedule | None
+    offset_ns: OffsetNs | None
+
+
+class _Kept(msgspec.Struct):
+    boot: str
+    offset_ns: OffsetNs | None
+    jobs: list[_KeptJob]
 
 
 class Schedules:
@@ -45,7 +51,7 @@ class Schedules:
         self._registry = registry
         self._clock = clock
         self._boot = boot
-        self._recorded_offset_ns: int | None = None
+        self._kept_offset_ns: int | None = None
 
     def offer(self, job_id: str, schedule: Schedule) -> tuple[Job, bool]:
         """Take a schedule for a job and pass it on; False if it was in force already.
@@ -53,9 +59,8 @@ class Schedules:
         Raises
         ------
         RefusedError
-            ``wrong_job``, ``out_of_bounds``, ``expired``, ``older_version``, ``same_version_differs``, ``cleared``.
-        TooManyError
-            No room for another job.
+            ``wrong_job``, ``out_of_bounds``, ``expired``, ``older_version``, ``same_version_differs``, ``cleared``,
+            ``too_many_jobs``.
         """
         if schedule.job != job_id:
             raise RefusedError("wrong_job", f"schedule.job: expected {job_id!r}, got {schedule.job!r}")
@@ -75,13 +80,11 @@ class Schedules:
         if job.offered is None or job.offered.iteration_ns != schedule.iteration_ns:
             job.changed = None  # else it is as true as before, and the job will not say it again
         had_secret, secret = job.secret_sha256(now_ns), schedule.secret_sha256
-        job.version, job.cleared, job.offered, job.line = schedule.version, False, schedule, b""
+        job.version, job.cleared, job.offered, job.offset_ns = schedule.version, False, schedule, offset_ns
         if secret is not None and secret != had_secret:
             self._registry.check_secret(job, secret)
-        job.host, job.follows = on_host(schedule, offset_ns, now_ns), True
-        job.keep_until_ns = max(job.keep_until_ns, job.host.expires_ns)
-        job.revision += 1
-        job.send(to_job(job.host))
+        job.keep_until_ns = max(job.keep_until_ns, schedule.expires_ns + offset_ns)
+        job.send(to_job(on_host(schedule, offset_ns)))
         return job, True
 
     @staticmethod
@@ -97,7 +100,7 @@ class Schedules:
             raise RefusedError("cleared", f"schedule.version: {job.version} was cleared")
         if job.offered != schedule:
             raise RefusedError("same_version_differs", f"schedule.version: {job.version} came with other contents")
-        return job.host is not None
+        return job.offset_ns is not None
 
     def clear(self, job_id: str, version: int) -> Job:
         """Let a job run free. With the greatest version there is, no schedule of it is known any more.
@@ -105,9 +108,7 @@ class Schedules:
         Raises
         ------
         RefusedError
-            ``older_version``, ``out_of_bounds``.
-        TooManyError
-            No room for another job.
+            ``out_of_bounds``, ``older_version``, ``too_many_jobs``.
         """
         if not 1 <= version <= MAX_VERSION:
             raise RefusedError("out_of_bounds", f"version: expected 1 to {MAX_VERSION}, got {version}")
@@ -115,110 +116,78 @@ class Schedules:
         job = self._registry.get_or_add(job_id, now_ns)
         if version < job.version:
             raise RefusedError("older_version", f"version: expected {job.version} or more, got {version}")
-        job.version, job.cleared, job.host, job.line = version, True, None, b""
+        job.version, job.cleared, job.offset_ns = version, True, None
         # Any schedule that is older than this expires within a day.
         job.keep_until_ns = now_ns + DAY_NS
         if version == MAX_VERSION:  # else nothing could follow what was numbered wrongly
             job.version, job.cleared, job.offered, job.keep_until_ns = 0, False, None, 0
-        job.revision += 1
         job.send(CLEAR)
         return job
 
     def follow(self, offset_ns: int) -> bool:
         """The host's monotonic clock minus the coordinator's, as that says now; whether the journal must know.
 
-        After a step the schedules in force stay where they are: the jobs they are for did not move. Schedules that come
-        later are on the new clock.
+        Schedules that are further away than clocks drift stay where they are: a clock was set, and the jobs did not
+        move. Those that come later are on the new clock.
         """
-        follows = self._clock.give(offset_ns)
-        known = self._recorded_offset_ns
-        changed = not follows or known is None or abs(offset_ns - known) > FOLLOW_NS
+        self._clock.give(offset_ns)
+        known = self._kept_offset_ns
+        moved = known is None or abs(offset_ns - known) > FOLLOW_NS
         now_ns = self._clock.clocks.monotonic_ns()
         for job in self._registry:
-            if not follows:
-                job.follows, job.line = False, b""
-            held = job.in_force(now_ns)
-            if held is None or not job.follows or job.offered is None:
+            if job.offset_ns is None or job.in_force(now_ns) is None:
                 continue
-            moved = on_host(job.offered, offset_ns, now_ns)
-            if grid_move_ns(held, moved) > FOLLOW_NS:
-                job.host, job.line = moved, b""
-                job.revision += 1
-                job.send(to_job(moved))
-                changed = True
-        return changed
+            if FOLLOW_NS < abs(offset_ns - job.offset_ns) <= OFFSET_STEP_NS:
+                job.offset_ns, moved = offset_ns, True
+                if (held := job.in_force(now_ns)) is not None:
+                    job.send(to_job(held))
+        return moved
 
-    def record(self, job: Job) -> bytes:
-        """The line of the journal that brings this job back."""
+    def kept(self) -> bytes:
+        """What the journal is to hold: the clock's offset, and the jobs that a command was given for."""
         reading = self._clock.observe()
-        line: dict[str, Any] = {"job": job.id, "version": job.version, "cleared": job.cleared, "boot": self._boot}
-        line["keep_until_ns"] = job.keep_until_ns
-        line["keep_until_unix_ns"] = job.keep_until_ns - reading.monotonic_ns + reading.unix_ns
-        line["owner"] = job.owner
-        line["offered"] = None if job.offered is None else job.offered.to_mapping()
-        line["host"] = None if job.host is None else job.host.to_mapping()
-        line["follows"] = job.follows
-        job.line = msgspec.json.encode(line)
-        return job.line
+        self._kept_offset_ns = self._clock.offset_ns
+        jobs = [
+            _KeptJob(
+                job.id,
+                job.version,
+                job.cleared,
+                job.keep_until_ns - reading.monotonic_ns + reading.unix_ns,
+                job.owner,
+                job.offered,
+                job.offset_ns,
+            )
+            for job in self._registry
+            if job.version > 0
+        ]
+        return msgspec.json.encode(_Kept(self._boot, self._clock.offset_ns, jobs))
 
-    def records(self) -> list[bytes]:
-        """All lines of the journal."""
-        self._recorded_offset_ns = self._clock.offset_ns
-        clock = msgspec.json.encode({"offset_ns": self._clock.offset_ns, "boot": self._boot})
-        return [clock, *(job.line or self.record(job) for job in self._registry)]
+    def restore(self, kept: bytes) -> None:
+        """Bring back what was kept, as far as there is room.
 
-    def restore(self, lines: Iterable[Mapping[str, Any]]) -> int:
-        """Bring back what was recorded; how many lines made no sense."""
-        newest: dict[str, Mapping[str, Any]] = {}
-        strange = 0
-        for line in lines:
-            if "offset_ns" in line:
-                strange += not self._restore_offset(line)
-            elif isinstance(line.get("job"), str):
-                newest.pop(line["job"], None)
-                newest[line["job"]] = line
-            else:
-                strange += 1
-        for line in newest.values():
-            strange += not self._restore_job(line)
-        return strange
-
-    def _restore_offset(self, line: Mapping[str, Any]) -> bool:
-        if line.get("boot") != self._boot or line["offset_ns"] is None:
-            return True
-        try:
-            self._clock.offset_ns = checked_offset(line["offset_ns"])
-        except ValueError:
-            return False
-        return True
-
-    def _restore_job(self, line: Mapping[str, Any]) -> bool:
+        Raises
+        ------
+        ValueError
+            It makes no sense; nothing is brought back.
+        """
+        found = msgspec.json.decode(kept, type=_Kept)
+        is_same_boot = found.boot == self._boot
         reading = self._clock.observe()
-        same_boot = line.get("boot") == self._boot
-        try:
-            if same_boot:
-                keep_until_ns = int(line["keep_until_ns"])
-            else:
-                keep_until_ns = int(line["keep_until_unix_ns"]) - reading.unix_ns + reading.monotonic_ns
-            owner = line["owner"] if same_boot else None
-            if keep_until_ns <= reading.monotonic_ns and owner is None:
-                return True
-            offered, host = (_schedule(line[key]) for key in ("offered", "host"))
-            version, cleared, follows = int(line["version"]), bool(line["cleared"]), bool(line["follows"])
-            job = self._registry.get_or_add(line["job"], reading.monotonic_ns)
-        except (KeyError, TypeError, ValueError, OverflowError, TooManyError):
-            return False
-        job.version, job.cleared, job.offered, job.keep_until_ns = version, cleared, offered, keep_until_ns
-        if type(owner) is int:
-            self._registry.claim(job, owner)
-        if same_boot and host is not None:
-            job.host, job.follows = host, follows
-        return True
-
-
-def _schedule(mapping: object) -> Schedule | None:
-    if mapping is None:
-        return None
-    if not isinstance(mapping, Mapping):
-        raise TypeError(f"expected an object, got {type(mapping).__name__}")
-    return Schedule.from_mapping(mapping)
+        if is_same_boot:
+            self._clock.offset_ns = found.offset_ns
+        for one in found.jobs:
+            keep_until_ns = one.keep_until_unix_ns - reading.unix_ns + reading.monotonic_ns
+            if keep_until_ns <= reading.monotonic_ns and not (is_same_boot and one.owner is not None):
+                continue
+            try:
+                job = self._registry.get_or_add(one.job, reading.monotonic_ns)
+            except RefusedError:
+                return
+            job.version, job.cleared, job.offered, job.keep_until_ns = (
+                one.version,
+                one.cleared,
+                one.offered,
+                keep_until_ns,
+            )
+            if is_same_boot:
+                job.owner, job.offset_ns = one.owner, one.offset_ns

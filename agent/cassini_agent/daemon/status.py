@@ -11,10 +11,10 @@ import msgspec
 from ..counters.starts import CONTRADICT, Heard, Witness
 from ..counters.watch import CounterWatch
 from ..schedule import SECOND_NS
-from .counts import Counts
+from .log import Log
 from .registry import Job
 
-__all__ = ["CounterView", "job_status", "job_status_json"]
+__all__ = ["CounterView", "job_status"]
 
 SILENT_NS, SILENT_ITERATIONS = 5 * SECOND_NS, 10
 """A job reports each second, or after each iteration if that takes longer. One that is not heard of for so long, and
@@ -28,37 +28,29 @@ class CounterView:
     ``source`` is None where the host has none, or nobody asked for them.
     """
 
-    def __init__(self, source: CounterWatch | None, counts: Counts) -> None:
+    def __init__(self, source: CounterWatch | None, log: Log) -> None:
         self._source = source
-        self._counts = counts
+        self._log = log
         self.latest: Mapping[str, Any] | None = None
-        self.revision = 0
         self._said: Mapping[str, Witness] = {}
 
-    def refresh(self) -> None:
-        """Look again; the daemon does once a second."""
-        try:
-            latest = None if self._source is None else self._source.latest()
-        except Exception:  # whatever a driver of somebody's network card does
-            self._counts.error("counters")
-            latest = None
-        if latest != self.latest:
-            self.latest = latest
-            self.revision += 1
-
-    async def judge(self, jobs: Iterable[Job]) -> None:
-        """Compare the counters with what the connected jobs report, in a thread; the daemon does once a second."""
+    async def refresh(self, jobs: Iterable[Job]) -> None:
+        """Read the counters, and compare them with what the connected jobs report, in a thread; once a second."""
         if self._source is None:
             return
-        heard = {job.id: _heard(job) for job in jobs if job.links}
+        heard = {
+            job.id: Heard(job.measurements.starts_ns(), job.measurements.communication_starts_ns())
+            for job in jobs
+            if job.link is not None
+        }
+        latest: Mapping[str, Any] | None = None
+        said: Mapping[str, Witness] = {}
         try:
+            latest = self._source.latest()
             said = await asyncio.to_thread(self._source.witness, heard)
-        except Exception:
-            self._counts.error("counters")
-            said = {}
-        if said != self._said:
-            self._said = said
-            self.revision += 1
+        except Exception as error:  # whatever a driver of somebody's network card does
+            self._log.error("counters", error)
+        self.latest, self._said = latest, said
 
     def said_of(self, job: Job) -> Witness | None:
         """What the counters last said about a job; None where there are no counters."""
@@ -72,11 +64,6 @@ class CounterView:
         return {
             name: None if value is None else round(value * iteration_ns / SECOND_NS, 3) for name, value in per_s.items()
         }
-
-
-def _heard(job: Job) -> Heard:
-    told = job.measurements
-    return Heard(told.starts_ns(), told.communication_starts_ns())
 
 
 def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
@@ -96,7 +83,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "schedule": None if job.offered is None or job.cleared else job.offered.to_mapping(),
         "state": _state(job, now_ns),
         "note": told.note,
-        "connected": bool(job.links),
+        "connected": job.link is not None,
         "uid": job.owner,
         "world_size": job.world_size,
         "iterations": told.iterations,
@@ -114,7 +101,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "adjustments": told.adjustments,
         "delay_total_ns": told.delay_total_ns,
         "dropped": told.dropped,
-        "changed": job.changed,
+        "changed": None if job.changed is None else msgspec.structs.asdict(job.changed),
         "counters": counters.latest,
         "counters_say": None
         if said is None
@@ -131,19 +118,11 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
     }
 
 
-def job_status_json(job: Job, counters: CounterView, now_ns: int) -> bytes:
-    """The same as JSON; made again only when something changed."""
-    key = (job.revision, counters.revision, _state(job, now_ns))
-    if job.status_cache is None or job.status_cache[0] != key:
-        job.status_cache = (key, msgspec.json.encode(job_status(job, counters, now_ns)))
-    return job.status_cache[1]
-
-
 def _state(job: Job, now_ns: int) -> str:
     """What the job said of itself; without a connection, what would become of it if it came."""
-    if job.links and job.measurements.iterations:
+    if job.link is not None and job.measurements.iterations:
         return "silent" if _is_silent(job, now_ns) else job.measurements.state
-    if job.host is None:
+    if job.offset_ns is None:
         return "free" if job.cleared else "waiting"
     return "expired" if job.in_force(now_ns) is None else job.measurements.state
 

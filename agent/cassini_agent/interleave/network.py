@@ -85,7 +85,7 @@ class Network:
 
         text = Path(path).read_bytes()
         try:
-            content = load_object(text, str(path), max_bytes=len(text))
+            content = load_object(text, str(path))
         except ValueError as error:
             raise cc.InputError(str(error)) from None
         _add_measured(content)
