@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cassini_core as cc
@@ -50,7 +50,19 @@ def _overlap(phases: list[cc.Phase]) -> bool:
     return any(one.start_ms + one.duration_ms >= other.start_ms for one, other in pairwise(in_order))
 
 
+BACK_TO_BACK = cc.Problem(
+    [
+        cc.Job("j0", 200, [cc.Phase(17, 11, 50)]),
+        cc.Job("j1", 100, [cc.Phase(0, 10, 30), cc.Phase(11, 5, 50)]),
+        cc.Job("j2", 400, [cc.Phase(79, 11, 50)]),
+    ],
+    [cc.Link(link, 50) for link in LINKS],
+    [cc.Candidate("c", {"j0": {"x": 1.0}, "j1": {"x": 0.5}, "j2": {"x": 1.0}})],
+)
+
+
 @given(placements(), st.booleans(), st.integers(0, 2**32))
+@example(BACK_TO_BACK, False, 0)
 @settings(deadline=None, max_examples=20)
 def test_jobs_that_are_held_at_compatible_shifts_are_as_fast_as_alone(
     problem: cc.Problem, agent: bool, seed: int
@@ -85,4 +97,7 @@ def test_jobs_that_are_held_at_compatible_shifts_are_as_fast_as_alone(
         if agent:
             assert found.length_ms[-20:].mean() == pytest.approx(expected, rel=1e-3), name
         else:
-            assert found.length_ms[-10:] == pytest.approx(np.full(10, expected), abs=0.05), name
+            # Bursts that stand back to back overlap by what the margin adds between the two starts, in turn.
+            turned_ms = (LONGER - 1) * max(ranking.paces_ms.values())
+            assert found.length_ms[-10:] == pytest.approx(np.full(10, expected), abs=0.05 + turned_ms), name
+            assert found.length_ms[-16:].mean() == pytest.approx(expected, abs=0.05), name
