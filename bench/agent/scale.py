@@ -28,7 +28,8 @@ from cassini_agent.coordinator import coordinator as the_coordinator
 from cassini_agent.coordinator.coordinator import Coordinator
 from cassini_agent.coordinator.http import HttpDaemons
 from cassini_agent.coordinator.member import Member
-from cassini_agent.dispatch.send import send
+from cassini_agent.dispatch.plan import Plan
+from cassini_agent.dispatch.send import send_plan
 from cassini_agent.endpoint import Endpoint
 from cassini_agent.http_transport import HttpTransport
 from cassini_agent.schedule import MS_NS, SECOND_NS, Schedule
@@ -73,14 +74,16 @@ async def study(port: int, daemons: int, jobs: int, seconds: float) -> dict[str,
     """All of it, against daemons that listen there."""
     endpoints = {address(i): Endpoint(f"http://{address(i)}:{port}") for i in range(daemons)}
     components = members(daemons, jobs)
-    schedules = [member.schedule for component in components for member in component]
+    by_job = {member.schedule.job: member.schedule for component in components for member in component}
+    plan = Plan(tuple(by_job.values()), {})
     where = {member.schedule.job: endpoints[member.host] for component in components for member in component}
     told: Counter[str] = Counter()
     async with CountingTransport(1.0) as http:
-        sent, answers = await measured(lambda: send(schedules, {}, where, http))
+        sent, answers = await measured(lambda: send_plan(plan, where, http))
         coordinator = Coordinator(HttpDaemons(http, endpoints), lambda event: told.update([type(event).__name__]))
+        acknowledged = {one.job: one.schedule or by_job[one.job] for one in answers}
         for component in components:
-            coordinator.keep(component)
+            coordinator.keep(Member(acknowledged[member.schedule.job], member.host) for member in component)
         running = asyncio.create_task(coordinator.run())
         await asyncio.sleep(SETTLE_S)
         settling = dict(told)
