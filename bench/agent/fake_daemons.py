@@ -20,12 +20,11 @@ from urllib.parse import unquote
 
 __all__ = ["address", "job_on"]
 
-KEPT_ERRORS, KEPT_RECENT, QUANTILES = 64, 32, 64
+KEPT_ERRORS, KEPT_RECENT = 64, 32
 ALWAYS = {
     "note": "",
     "connected": True,
     "uid": 1000,
-    "jitter_ns": [0] * QUANTILES,
     "pattern_ns": [],
     "error_ns": 0,
     "error_spread_ns": 20_000,

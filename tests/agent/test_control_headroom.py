@@ -111,16 +111,6 @@ def test_the_cheapest_headroom_costs_about_the_least(
     assert cost(cheap.headroom_ns) <= 2.2 * min(cost(0.5 * i) for i in range(2, 20))
 
 
-@pytest.mark.parametrize("jitter", JITTERS[:3])
-def test_quantiles_say_as_much_as_the_times_themselves(jitter: Callable[[random.Random, int], list[float]]) -> None:
-    times = jitter(random.Random(4), 256)
-    ordered = sorted(times)
-    quantiles = [ordered[i * 255 // 63] for i in range(64)]
-    whole, shortened = headroom(times, 10.0, 0.02), headroom(quantiles, 10.0, 0.02, quantiles=True)
-    assert shortened.block == 1
-    assert 0.6 * whole.headroom_ns <= shortened.headroom_ns <= 1.4 * whole.headroom_ns
-
-
 @pytest.mark.parametrize("turns", [(-5.5, 5.5), (-2.0, -2.0, -2.0, 6.0)])
 def test_what_differs_in_turn_needs_no_headroom_but_a_part_of_the_hold(turns: tuple[float, ...]) -> None:
     rng = random.Random(2)

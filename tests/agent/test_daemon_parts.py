@@ -26,7 +26,7 @@ from cassini_agent.daemon.clocks import OFFSET_STEP_NS, CoordinatorClock, Readin
 from cassini_agent.daemon.journal import Journal
 from cassini_agent.daemon.limits import TokenBucket
 from cassini_agent.daemon.log import LineWriter, Log
-from cassini_agent.daemon.measurements import WINDOW, Measurements, median, quantiles
+from cassini_agent.daemon.measurements import WINDOW, Measurements, median
 from cassini_agent.daemon.messages import read_message
 from cassini_agent.daemon.metrics import Metrics
 from cassini_agent.daemon.registry import RefusedError, Registry, on_host
@@ -115,14 +115,10 @@ def test_the_kernel_says_how_far_the_wall_clock_may_be_off_or_that_nobody_keeps_
     assert error_ns is None or 0 <= error_ns < 20 * SECOND_NS  # at 16 s the kernel itself gives it up
 
 
-@given(st.lists(st.integers(-(2**62), 2**62), min_size=1).map(sorted), st.integers(2, 70))
-def test_median_and_quantiles(ordered: list[int], many: int) -> None:
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1).map(sorted))
+def test_the_median_lies_between_the_middle_two(ordered: list[int]) -> None:
     assert abs(median(ordered) - statistics.median_low(ordered)) <= abs(ordered[-1] - ordered[0])
     assert statistics.median_low(ordered) <= median(ordered) <= statistics.median_high(ordered)
-    found = quantiles(ordered, many)
-    assert len(found) == min(many, len(ordered))
-    assert (found[0], found[-1]) == (ordered[0], ordered[-1])
-    assert found == sorted(found)
 
 
 def message(**changes: Any) -> Any:
@@ -133,7 +129,7 @@ def test_measurements_of_a_job_that_began_again_do_not_mix() -> None:
     told = Measurements()
     told.record(message(first=100, many=3, natural_ns=[5, 6, 7]))
     told.record(message(first=0, many=3, natural_ns=[50, None, 70]))
-    assert told.iteration_ns() == (60, [-10, 10])
+    assert told.iteration_ns() == 60
     assert told.iterations == 3
 
 
@@ -176,7 +172,7 @@ def test_a_window_has_the_last_iterations_and_nothing_else(reports: list[Any], r
         assert told.communication_starts_ns() == [one for one in last["communication_start_ns"] if one is not None]
         assert told.recent_ns()["natural_ns"] == all_of["natural_ns"][-32:]
         values = sorted(value for _, value in steady[-WINDOW:] if value >= 0)
-        assert told.iteration_ns()[0] == (median(values) if values else None)
+        assert told.iteration_ns() == (median(values) if values else None)
 
 
 class Nobody:

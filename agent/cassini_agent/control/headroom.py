@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from statistics import fmean, median
 
 from .pattern import pattern, swing
@@ -96,7 +96,7 @@ def measured_jitter(natural_ns: Sequence[float]) -> Jitter:
     return Jitter(mean, tuple(t - mean for t in kept), len(natural_ns) - len(kept))
 
 
-def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float, *, quantiles: bool = False) -> Headroom:
+def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float) -> Headroom:
     """The headroom that keeps lateness within ``hold_ns`` but for a share ``probability`` of all starts.
 
     Parameters
@@ -107,9 +107,6 @@ def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float, 
         How late a start may be, greater than 0.
     probability : float
         In (0, 1).
-    quantiles : bool
-        The deviations are quantiles at even distances: their order says nothing, so the jitter is taken to be
-        independent.
 
     Raises
     ------
@@ -127,12 +124,10 @@ def headroom(deviation_ns: Sequence[float], hold_ns: float, probability: float, 
     if not (hold_ns > 0 and 0 < probability < 1):
         raise ValueError(f"headroom: expected hold_ns > 0 and a probability in (0, 1), got {hold_ns}, {probability}")
     theta = math.log(1 / probability) / hold_ns
-    return Headroom(*_needed(deviation_ns, theta, quantiles), theta, probability)
+    return Headroom(*_needed(deviation_ns, theta), theta, probability)
 
 
-def cheapest_headroom(
-    deviation_ns: Sequence[float], hold_ns: float, loss_ns: float, *, quantiles: bool = False
-) -> Headroom:
+def cheapest_headroom(deviation_ns: Sequence[float], hold_ns: float, loss_ns: float) -> Headroom:
     """The headroom with the least total cost per iteration: itself, and what is lost by starts that are too late.
 
     Jobs that meet on a link hold each other up, so both get later: a start beyond the hold is more than the overlap it
@@ -140,12 +135,11 @@ def cheapest_headroom(
 
     Of iterations that differ in turn only the rest is jitter; what is late in turn takes a part of the hold.
     """
-    if not quantiles:
-        in_turn = pattern(list(enumerate(map(round, deviation_ns))))
-        if in_turn and (left_ns := hold_ns - swing(in_turn)) > 0:
-            deviation_ns = [each - in_turn[i % len(in_turn)] for i, each in enumerate(deviation_ns)]
-            hold_ns = left_ns
-    found = [headroom(deviation_ns, hold_ns, math.exp(-step / 2), quantiles=quantiles) for step in range(3, 19)]
+    in_turn = pattern(list(enumerate(map(round, deviation_ns))))
+    if in_turn and (left_ns := hold_ns - swing(in_turn)) > 0:
+        deviation_ns = [each - in_turn[i % len(in_turn)] for i, each in enumerate(deviation_ns)]
+        hold_ns = left_ns
+    found = [headroom(deviation_ns, hold_ns, math.exp(-step / 2)) for step in range(3, 19)]
     return min(found, key=lambda each: each.headroom_ns + each.probability * loss_ns)
 
 
@@ -154,12 +148,8 @@ def loss_ns(iteration_ns: int, gain_ns: int) -> int:
     return LOST_ITERATIONS * (gain_ns or iteration_ns // UNKNOWN_GAIN)
 
 
-def _needed(deviation_ns: Sequence[float], theta: float, quantiles: bool) -> tuple[float, int]:
+def _needed(deviation_ns: Sequence[float], theta: float) -> tuple[float, int]:
     """Largest headroom for an exponent over sums of 1, 2, 4, ... iterations, and over how many."""
-    if quantiles:
-        # Between two quantiles lies an even share of the iterations, the least and the greatest are of one each.
-        middles = [(low + high) / 2 for low, high in pairwise(sorted(deviation_ns))]
-        return max(0.0, _rate(middles, theta, 1)), 1
     before = [0.0, *accumulate(deviation_ns)]
     best, best_block, block = _rate(deviation_ns, theta, 1), 1, 2
     while len(deviation_ns) // block >= MIN_SAMPLES:

@@ -8,13 +8,12 @@ from itertools import chain
 
 from .messages import Iterations
 
-__all__ = ["Measurements", "median", "quantiles"]
+__all__ = ["Measurements", "median"]
 
 WINDOW = 256
 ERROR_WINDOW = 64
 START_WINDOW = 65
 """Starts of the last 64 whole iterations."""
-JITTER_QUANTILES = 64
 RECENT_WINDOW = 32
 
 NUMBER, START, NATURAL, STEADY, ERROR, COMMUNICATION_START, COMMUNICATION_END, COLUMNS = range(8)
@@ -30,13 +29,6 @@ def median(ordered: Sequence[int]) -> int:
     """Of an ordered sequence that is not empty; of an even number, the mean of the middle two, rounded down."""
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
-
-
-def quantiles(ordered: Sequence[int], many: int) -> list[int]:
-    """Up to ``many`` values of an ordered sequence at even distances, its least and greatest among them."""
-    if len(ordered) <= many:
-        return list(ordered)
-    return [ordered[i * (len(ordered) - 1) // (many - 1)] for i in range(many)]
 
 
 class Measurements:
@@ -123,13 +115,10 @@ class Measurements:
         middle = median(ordered)
         return middle, median(sorted(abs(value - middle) for value in ordered))
 
-    def iteration_ns(self) -> tuple[int | None, list[int]]:
-        """Median of the last uncontrolled iteration times, and quantiles of their deviations from it."""
+    def iteration_ns(self) -> int | None:
+        """Median of the last uncontrolled iteration times."""
         ordered = sorted(self._known(STEADY, self._natural_from))
-        if not ordered:
-            return None, []
-        middle = median(ordered)
-        return middle, [value - middle for value in quantiles(ordered, JITTER_QUANTILES)]
+        return median(ordered) if ordered else None
 
     def starts_ns(self) -> list[int]:
         """When the last iterations began, oldest first, monotonic clock."""

@@ -70,7 +70,7 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
     """Of one job; the keys are those of docs/agent.md. ``seen_ns`` is on the host's monotonic clock."""
     told = job.measurements
     error_ns, error_spread_ns = told.error_ns()
-    iteration_ns, jitter_ns = told.iteration_ns()
+    iteration_ns = told.iteration_ns()
     communication_start_ns, communication_end_ns = told.communication_ns()
     said = counters.said_of(job)
     if communication_start_ns is None and said is not None:
@@ -88,7 +88,6 @@ def job_status(job: Job, counters: CounterView, now_ns: int) -> dict[str, Any]:
         "world_size": job.world_size,
         "iterations": told.iterations,
         "iteration_ns": iteration_ns,
-        "jitter_ns": jitter_ns,
         "communication_start_ns": communication_start_ns,
         "communication_end_ns": communication_end_ns,
         "recent": told.recent_ns(),
@@ -130,5 +129,5 @@ def _state(job: Job, now_ns: int) -> str:
 def _is_silent(job: Job, now_ns: int) -> bool:
     if job.heard_ns is None:
         return False
-    usual_ns = job.measurements.iteration_ns()[0] or 0
+    usual_ns = job.measurements.iteration_ns() or 0
     return now_ns - job.heard_ns > max(SILENT_NS, SILENT_ITERATIONS * usual_ns)
