@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from cassini_core.errors import InputError
@@ -141,7 +141,22 @@ def assert_right(made: KinetoProfile, training: Training) -> None:
     assert any(one == pytest.approx(two, abs=within) for one in found for two in expected)
 
 
+AHEAD = Training(
+    step_ms=5.0,
+    each=(),
+    last=tuple(Transfer(start_ms=start_ms, duration_ms=0.25, elements=53) for start_ms in (2.75, 3.25, 3.75, 4.25)),
+    micro_steps=4,
+    steps=8,
+    cpu_ms=0.5,
+    numbers=tuple(range(10, 18)),
+    annotated_share=1.0,
+    launches=(False,),
+)
+"""As many equal transfers as annotated steps, which the host has done long before: no step for each."""
+
+
 @given(trainings())
+@example(AHEAD)
 def test_the_iteration_is_right_or_refused(place: Path, training: Training) -> None:
     path = training.write(place / "trace.json")
     try:

@@ -200,6 +200,8 @@ def period_of(times_ms: FloatArray, unit: int, steps: Steps) -> Period | None:
         return None
     if np.min(distances) < typical / 2:
         return None  # A pause makes a distance longer; this is a collective that is too many.
+    if 2 * typical * (count / lag) < times_ms[-1] - times_ms[0]:
+        return None  # Pauses that last longer than all iterations may be what a longer iteration computes.
     return Period(lag, typical, steady=len(good) == len(distances))
 
 
