@@ -42,11 +42,9 @@ def changes(members: Sequence[Seen]) -> tuple[str, dict[str, Profile]]:
     known, said = {}, []
     for job in members:
         is_apart = calm >= LEAST_APART and job.component is not None
-        fresh = job.history.apart(min(calm, WINDOW)) if is_apart else job.parting()
+        fresh = job.apart(min(calm, WINDOW)) if is_apart else job.parting()
         if isinstance(fresh, str):
             return "", {}
-        if is_apart and job.status.world_size > 1 and job.schedule is not None:
-            fresh = fresh.of_several_ranks(job.schedule.pace_ns)
         known[job.name] = fresh
         if not is_apart and are_locked and job.planned is not None and _is_late(fresh.usual_ns, job.schedule):
             said.append(f"{job.name} cannot keep its pace")
@@ -68,7 +66,7 @@ def as_scheduled(jobs: Iterable[Seen]) -> dict[str, Profile | None] | None:
         if schedule is None:
             return None
         those.add((schedule.component, schedule.version))
-        profile = job.history.apart() if job.status.state == "held" and schedule.gain_ns > 0 else job.parting()
+        profile = job.apart() if job.status.state == "held" and schedule.gain_ns > 0 else job.parting()
         found[job.name] = None
         if isinstance(profile, Profile):
             found[job.name] = profile

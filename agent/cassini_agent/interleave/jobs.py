@@ -13,7 +13,7 @@ from ..coordinator.status import JobStatus
 from ..dispatch import Acknowledgement
 from ..schedule import Schedule
 from .events import Event, Found, Gone
-from .profile import History, Profile
+from .profile import WINDOW, History, Profile
 from .scope import Scope
 
 __all__ = ["Group", "Seen", "SeenJobs"]
@@ -128,6 +128,13 @@ class Seen:
         """A profile to part it from others; what it was planned with where none can be made."""
         found = self.history.parting(self.sending_ns)
         return self.planned if isinstance(found, str) and self.planned is not None else found
+
+    def apart(self, newest: int = WINDOW) -> Profile | str:
+        """A profile of its last iterations, which nobody held up; where rank 0 waited, of what all ranks take."""
+        found = self.history.apart(newest)
+        if isinstance(found, str) or self.status.world_size == 1 or self.schedule is None:
+            return found
+        return found.of_several_ranks(self.schedule.pace_ns)
 
     def plan(self, profile: Profile | None) -> None:
         """Its schedule was made from this."""
